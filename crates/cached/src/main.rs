@@ -1,0 +1,2 @@
+//! The cache engine as a program.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Runs one system and outlives nobody.
+fn main() {}

@@ -1,0 +1,6 @@
+//! Bindings for the `load` crate.
+use pyo3::prelude::*;
+
+pub(crate) fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! How bytes get there: non-blocking sockets and epoll.

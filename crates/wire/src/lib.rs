@@ -1,0 +1,3 @@
+//! What goes on a wire: codecs without sockets.
+pub mod memcached;
+pub mod resp;

@@ -1,0 +1,3 @@
+//! The memcached protocol (memcached's `protocol.txt`): what a client sends and reads, what a server reads and sends.
+pub mod client;
+pub mod server;

@@ -1,0 +1,1 @@
+//! The server side: parse requests, encode responses.

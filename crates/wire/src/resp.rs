@@ -1,0 +1,1 @@
+//! RESP, the protocol of Redis: encode commands, parse replies.

@@ -1,0 +1,42 @@
+"""What rackscope raises when a user can act on it; the command line turns each into one clear line."""
+
+from __future__ import annotations
+
+
+class RackscopeError(Exception):
+    """Something went wrong that the user can act on.
+
+    ``what`` says what happened and where, in one line; ``advice`` says what to do.
+    """
+
+    exit_status = 1
+
+    def __init__(self, what: str, advice: str = "") -> None:
+        super().__init__(what)
+        self.what = " ".join(what.split()).rstrip(".")
+        self.advice = " ".join(advice.split())
+
+    def __str__(self) -> str:
+        return f"{self.what}. {self.advice}".strip() if self.advice else f"{self.what}."
+
+
+class UsageError(RackscopeError):
+    """What was asked for cannot be: an unknown name, a unit that does not parse, a core that is not there."""
+
+    exit_status = 2
+
+
+class SystemUnderTestError(RackscopeError):
+    """A system under test could not be acquired, started or made ready, or it died."""
+
+
+class LoadError(RackscopeError):
+    """The load generator could not do what was asked, or the system answered wrongly."""
+
+
+class RunDirectoryError(RackscopeError):
+    """A run directory is missing, damaged, of a newer format, or not one."""
+
+
+class ProbeError(RackscopeError):
+    """The host cannot be sampled."""

@@ -1,0 +1,120 @@
+"""What a system under test is: acquired, started, made ready, stopped.
+
+A system knows how to run itself; it does not know workloads, probes or reports.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+EndpointKind = Literal["tcp", "unix"]
+KnobKind = Literal["integer", "size", "choice", "flag", "text"]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a system listens: loopback TCP (host, port) or a unix socket (path)."""
+
+    kind: EndpointKind
+    host: str = "127.0.0.1"
+    port: int = 0
+    path: str = ""
+
+    def describe(self) -> str:
+        """``127.0.0.1:11211`` or ``unix:/run/x.sock``."""
+        return f"{self.host}:{self.port}" if self.kind == "tcp" else f"unix:{self.path}"
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A setting of a system, with the value it has untouched and the value the papers tuned it to.
+
+    ``default`` and ``tuned`` are strings as a user would write them. ``tuned`` may be ``None``: nothing better known.
+    ``source`` says where the values come from (for example "Awasthi 2015, Table 2").
+    """
+
+    name: str
+    kind: KnobKind
+    default: str
+    tuned: str | None
+    help: str
+    source: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+@dataclass(frozen=True)
+class Acquired:
+    """A system that is on this machine: its program, version, where it came from, what it needs to run."""
+
+    name: str
+    program: Path
+    version: str
+    source: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start a system: a folder of its own, cores, knob values (all of them, resolved), endpoint."""
+
+    folder: Path
+    cores: Sequence[int]
+    knobs: Mapping[str, str]
+    endpoint_kind: EndpointKind = "tcp"
+    port: int | None = None
+
+
+class RunningSystem(ABC):
+    """A started system. ``stop`` is idempotent and leaves no process and no socket behind."""
+
+    name: str
+    pid: int
+    endpoint: Endpoint
+    command: tuple[str, ...]
+    log: Path
+
+    @abstractmethod
+    def wait_ready(self, timeout_seconds: float = 30.0) -> float:
+        """Poll until it answers; returns the seconds it took. Raises SystemUnderTestError with the log's last lines."""
+
+    @abstractmethod
+    def check_alive(self) -> None:
+        """Raises SystemUnderTestError, with the exit status and the log's last lines, when it has died."""
+
+    @abstractmethod
+    def statistics(self) -> Mapping[str, str]:
+        """The system's own counters (memcached ``stats``, redis ``INFO``); empty when it gives none."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it: politely, then firmly."""
+
+
+class System(ABC):
+    """One kind of system; one file each, found by its module attribute ``SYSTEM``."""
+
+    name: str
+    description: str
+    knobs: tuple[Knob, ...]
+    #: Protocols of ``rackscope._native.LoadClient`` that it speaks, the preferred one first.
+    protocols: tuple[str, ...]
+    #: Operations it can be asked for: read, update, insert, read_modify_write, lpush, ... ("scan" where it has scans).
+    operations: frozenset[str]
+    endpoint_kinds: tuple[EndpointKind, ...] = ("tcp", "unix")
+
+    @abstractmethod
+    def acquire(self, *, fetch: bool) -> Acquired:
+        """Find the program on PATH or in the user's cache; with ``fetch``, unpack the distribution's package.
+
+        Raises SystemUnderTestError (with ``rackscope get NAME`` as the advice) when it is not there.
+        """
+
+    @abstractmethod
+    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
+        """Start it under the keeper. Raises SystemUnderTestError (a port in use, a program that does not start)."""

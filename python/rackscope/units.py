@@ -1,0 +1,106 @@
+"""Parse and print quantities the way people write them: 25k, 64MiB, 30s, 1.5ms, 0-3,8."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from rackscope.errors import UsageError
+
+_DURATION_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SIZE_BYTES = {
+    "": 1, "b": 1,
+    "k": 1024, "kb": 1024, "kib": 1024,
+    "m": 1024**2, "mb": 1024**2, "mib": 1024**2,
+    "g": 1024**3, "gb": 1024**3, "gib": 1024**3,
+    "t": 1024**4, "tb": 1024**4, "tib": 1024**4,
+}  # fmt: skip
+_COUNT = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_QUANTITY = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zµ]*)\s*$", re.IGNORECASE)
+
+
+def _parse(text: str, factors: dict[str, float] | dict[str, int], what: str, example: str) -> float:
+    match = _QUANTITY.match(text)
+    unit = match.group(2).lower() if match else ""
+    if match is None or unit not in factors:
+        known = ", ".join(name for name in factors if name)
+        raise UsageError(f"'{text}' is not {what}", f"Write it like {example}; units: {known}.")
+    return float(match.group(1)) * factors[unit]
+
+
+def parse_duration_seconds(text: str) -> float:
+    """Seconds of ``30s``, ``1.5ms``, ``2m`` or a bare number of seconds. Raises UsageError."""
+    seconds = _parse(text, {"": 1.0, **_DURATION_SECONDS}, "a duration", "30s or 500ms")
+    if seconds <= 0:
+        raise UsageError(f"a duration must be longer than zero, not '{text}'", "Write it like 30s.")
+    return seconds
+
+
+def parse_size_bytes(text: str) -> int:
+    """Bytes of ``25k``, ``64MiB``, ``4g`` (powers of 1024) or a bare number. Raises UsageError."""
+    return round(_parse(text, _SIZE_BYTES, "a size", "64, 25k or 4GiB"))
+
+
+def parse_count(text: str) -> int:
+    """A count such as ``1000``, ``100k`` or ``2M`` (powers of 1000). Raises UsageError."""
+    return round(_parse(text, _COUNT, "a count", "1000, 100k or 2M"))
+
+
+def parse_rate_per_second(text: str) -> float:
+    """Operations a second: ``20000``, ``20k`` or ``20k/s``. Raises UsageError."""
+    rate = _parse(text.strip().removesuffix("/s"), _COUNT, "a rate", "20000 or 20k")
+    if rate <= 0:
+        raise UsageError(f"a rate must be above zero, not '{text}'", "Write it like 20k.")
+    return rate
+
+
+def parse_cores(text: str) -> tuple[int, ...]:
+    """Core numbers of ``0``, ``0,2`` or ``0-3,8``, sorted and without repeats. Raises UsageError."""
+    cores: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", part)
+        if match is None:
+            raise UsageError(f"'{text}' is not a list of cores", "Write it like 0, 0,2 or 0-3.")
+        first = int(match.group(1))
+        last = int(match.group(2) or first)
+        if last < first:
+            raise UsageError(f"'{text}' counts cores downwards", "Write it like 0-3.")
+        cores.update(range(first, last + 1))
+    return tuple(sorted(cores))
+
+
+def format_duration(seconds: float) -> str:
+    """``1.23 ms``; three significant digits, unit chosen to suit."""
+    if not math.isfinite(seconds):
+        return "unknown"
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if abs(seconds) >= factor:
+            return f"{_three_digits(seconds / factor)} {unit}"
+    return "0 s" if seconds == 0 else f"{_three_digits(seconds / 1e-9)} ns"
+
+
+def format_bytes(count: float) -> str:
+    """``1.50 GiB``; three significant digits, powers of 1024."""
+    if not math.isfinite(count):
+        return "unknown"
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if abs(count) >= 1024**power:
+            return f"{_three_digits(count / 1024**power)} {unit}"
+    return f"{count:.0f} B"
+
+
+def format_count(count: float) -> str:
+    """``1.23 M``; three significant digits, powers of 1000."""
+    if not math.isfinite(count):
+        return "unknown"
+    for power, unit in ((9, "G"), (6, "M"), (3, "k")):
+        if abs(count) >= 10**power:
+            return f"{_three_digits(count / 10**power)} {unit}"
+    return _three_digits(count) if count != round(count) else f"{count:.0f}"
+
+
+def _three_digits(value: float) -> str:
+    magnitude = abs(value)
+    if magnitude >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if magnitude >= 10 else f"{value:.2f}"
