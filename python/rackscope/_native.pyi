@@ -1,0 +1,100 @@
+"""The door to Rust. Everything that blocks releases the GIL."""
+
+from typing import Any
+
+class Sampler:
+    """Samples the host on a thread of its own, on absolute ticks.
+
+    ``processes`` maps a label to the pid at the root of a process tree; ``cgroups`` maps a label to a cgroup path.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: str = "/",
+        interval_seconds: float = 0.1,
+        processes: dict[str, int] | None = None,
+        cgroups: dict[str, str] | None = None,
+        perf: bool = True,
+    ) -> None: ...
+    @property
+    def columns(self) -> list[str]:
+        """Metric names, in the order of the values of a row; fixed from construction on."""
+    @property
+    def probes(self) -> list[dict[str, Any]]:
+        """One dict a probe: name, status (``ok``, ``missing``, ``untrusted``), reason, needs, columns."""
+    def start(self) -> None: ...
+    def drain(self) -> tuple[bytes, bytes]:
+        """Rows since the last call: int64 timestamps (ns) and float64 values, row-major, NaN where unreadable."""
+    def stop(self) -> dict[str, float]:
+        """``ticks``, ``missed_ticks``, ``cpu_seconds``, ``wall_seconds``, ``worst_lateness_seconds``."""
+
+def list_probes(root: str = "/") -> list[dict[str, Any]]:
+    """What ``Sampler.probes`` would say, without starting one."""
+
+class LoadClient:
+    """A load generator with its connections and its memory of what it wrote.
+
+    ``config_json``::
+
+        {"target": {"kind": "tcp", "host": "127.0.0.1", "port": 11211} | {"kind": "unix", "path": "/..."},
+         "protocol": "memcached_text" | "memcached_meta" | "resp",
+         "connections": 50, "cores": [1],            # one worker thread a core, pinned; [] = one, not pinned
+         "pipeline": 1,                              # requests outstanding a connection (closed loop)
+         "multiget": 1,                              # keys a read request
+         "seed": 42, "verify": true,
+         "keys": {"count": 100000, "size": {"kind": "fixed", "bytes": 24} | {"kind": "etc"}},
+         "values": {"kind": "fixed", "bytes": 1000} | {"kind": "etc"}}
+
+    ``start_phase`` takes::
+
+        {"name": "measure", "operations": {"read": 0.95, "update": 0.05},
+         "distribution": {"kind": "uniform"} | {"kind": "zipfian", "theta": 0.99, "scrambled": true}
+                       | {"kind": "latest", "theta": 0.99} | {"kind": "sequential"}
+                       | {"kind": "hotspot", "hot_keys": 0.2, "hot_operations": 0.8},
+         "loop": {"kind": "closed"} | {"kind": "open", "arrivals": "poisson" | "constant", "rate_per_second": 20000},
+         "duration_seconds": 5.0 | null, "operation_count": null | 100000,
+         "interval_seconds": 0.25, "record_latency": true}
+
+    Operations: read, update, insert, read_modify_write (memcached and RESP); lpush, lpop, zadd, zrange, sadd (RESP).
+    A preload is ``{"insert": 1.0}`` over ``sequential`` with ``operation_count`` = keys.count.
+    """
+
+    def __init__(self, config_json: str) -> None: ...
+    def start_phase(self, phase_json: str) -> None: ...
+    def poll(self) -> list[dict[str, float]]:
+        """Intervals since the last call, keyed by the metric names of ARCHITECTURE.md plus ``timestamp_ns``."""
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait until the phase ends; True when it has."""
+    def stop_phase(self) -> None: ...
+    def phase_result(self) -> dict[str, Any]:
+        """After the phase ended::
+
+        {"name", "start_ns", "end_ns", "duration_seconds", "operations", "errors", "hits", "misses",
+         "wrong_values", "first_wrong" (str | None), "first_error" (str | None), "bytes_sent", "bytes_received",
+         "offered_operations_per_second" (float | None), "unsent_operations",
+         "generator_cpu_seconds", "generator_idle_ratio", "lag_p99_seconds",
+         "failed" (str | None: why the phase ended early, such as "the server closed connection 3"),
+         "per_operation": {"read": {"count", "errors", "hits", "misses"}},
+         "histograms": [{"operation", "kind": "response" | "service" | "lag", "grouping_power",
+                         "max_value_power", "index": list[int], "count": list[int], "mean_seconds", "max_seconds"}]}
+        """
+    def close(self) -> None: ...
+
+class NullResponder:
+    """Answers every request with canned bytes, as fast as one core can: what the generator is measured against."""
+
+    def __init__(self, protocol: str, endpoint_json: str, core: int | None = None) -> None: ...
+    @property
+    def endpoint(self) -> str:
+        """JSON of the endpoint it listens on (port 0 becomes the one it got)."""
+    def stop(self) -> None: ...
+
+def measure_instruction_rate(seconds: float, cores: list[int]) -> dict[str, float]:
+    """``instructions_per_second`` of a kernel with a known number of instructions, all ``cores`` at once."""
+
+def measure_dram_bandwidth(kind: str, threads: int, bytes_per_thread: int, seconds: float) -> dict[str, float]:
+    """``kind`` is read, write or copy: ``bytes_per_second``, ``bytes_moved``, ``seconds``."""
+
+def measure_dram_latency(working_set_bytes: int, seconds: float) -> dict[str, float]:
+    """A dependent chain over ``working_set_bytes``: ``seconds_per_load``, ``loads``."""
