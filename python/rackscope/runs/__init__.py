@@ -1,0 +1,1 @@
+"""Run a workload against a system, and keep what is needed to believe the result."""

@@ -1,0 +1,156 @@
+"""``manifest.json``: what ran, where, how, and what to know before believing it. This model is its definition."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FORMAT_VERSION = 1
+
+PhaseKind = Literal["load", "warm-up", "measure"]
+Status = Literal["running", "complete", "interrupted", "failed"]
+
+
+class _Part(BaseModel):
+    # A newer rackscope of the same format may add fields: they are kept out of the way, not an error.
+    model_config = ConfigDict(extra="ignore")
+
+
+class KnobValue(_Part):
+    """A knob of the system with the value it ran with and why."""
+
+    value: str
+    default: str
+    source: Literal["default", "tuned", "set"]
+
+
+class SystemPart(_Part):
+    """The system under test as it was started."""
+
+    name: str
+    version: str = "unknown"
+    program: str = ""
+    origin: str = ""
+    command: list[str] = Field(default_factory=list)
+    knobs: dict[str, KnobValue] = Field(default_factory=dict)
+    cores: list[int] = Field(default_factory=list)
+    endpoint: str = ""
+    pid: int | None = None
+    ready_seconds: float | None = None
+    statistics: dict[str, str] = Field(default_factory=dict)
+
+
+class WorkloadPart(_Part):
+    """What was asked of it."""
+
+    name: str
+    description: str = ""
+    source: str = ""
+    parameters: dict[str, str] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
+    keys: dict[str, Any] = Field(default_factory=dict)
+    values: dict[str, Any] = Field(default_factory=dict)
+
+
+class ClientPart(_Part):
+    """How it was asked: the load generator's side."""
+
+    protocol: str
+    connections: int
+    pipeline: int = 1
+    multiget: int = 1
+    cores: list[int] = Field(default_factory=list)
+    loop: Literal["closed", "open"] = "closed"
+    arrivals: Literal["poisson", "constant"] | None = None
+    rate_per_second: float | None = None
+    seed: int = 0
+    verify: bool = True
+
+
+class PhasePart(_Part):
+    """A stretch of the run; ``end_ns`` is null while it lasts."""
+
+    name: str
+    kind: PhaseKind
+    repetition: int | None = None
+    start_ns: int
+    end_ns: int | None = None
+
+
+class ProbePart(_Part):
+    """A source of samples: whether it could be read here, and if not, why."""
+
+    name: str
+    status: str
+    reason: str = ""
+    needs: str = ""
+    columns: list[str] = Field(default_factory=list)
+
+
+class RepetitionPart(_Part):
+    """How often the measured phases were repeated, and why it stopped."""
+
+    duration_seconds: float
+    minimum: int
+    maximum: int | None = None
+    budget_seconds: float | None = None
+    target_relative_half_width: float = 0.02
+    achieved: int = 0
+    stopping_reason: str = ""
+    relative_half_width: float | None = None
+    discarded: list[str] = Field(default_factory=list)
+
+
+class OverheadPart(_Part):
+    """What rackscope itself cost the host while it measured."""
+
+    sampler_interval_seconds: float | None = None
+    sampler_ticks: int | None = None
+    sampler_missed_ticks: int | None = None
+    sampler_cpu_seconds: float | None = None
+    sampler_wall_seconds: float | None = None
+    sampler_worst_lateness_seconds: float | None = None
+    generator_cpu_seconds: float | None = None
+    rackscope_cpu_seconds: float | None = None
+
+
+class WarningPart(_Part):
+    """Something the reader should know first."""
+
+    code: str
+    severity: Literal["note", "warning", "serious"] = "warning"
+    text: str
+
+
+class CeilingsPart(_Part):
+    """This host's ceilings as they stood when the run started; empty when it was never calibrated."""
+
+    measured_at: str | None = None
+    values: dict[str, float] = Field(default_factory=dict)
+    untrusted: dict[str, str] = Field(default_factory=dict)
+
+
+class Manifest(_Part):
+    """The whole file."""
+
+    format_version: int = FORMAT_VERSION
+    rackscope_version: str
+    status: Status = "running"
+    status_reason: str = ""
+    command_line: list[str] = Field(default_factory=list)
+    rackscope_pid: int | None = None
+    rackscope_pid_start_ticks: int | None = None
+    boot_id: str | None = None
+    started_at: str
+    finished_at: str | None = None
+    system: SystemPart
+    workload: WorkloadPart
+    client: ClientPart
+    host: dict[str, Any] = Field(default_factory=dict)
+    ceilings: CeilingsPart = Field(default_factory=CeilingsPart)
+    phases: list[PhasePart] = Field(default_factory=list)
+    repetition: RepetitionPart
+    probes: list[ProbePart] = Field(default_factory=list)
+    overhead: OverheadPart = Field(default_factory=OverheadPart)
+    warnings: list[WarningPart] = Field(default_factory=list)
