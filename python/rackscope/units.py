@@ -7,7 +7,16 @@ import re
 
 from rackscope.errors import UsageError
 
-_DURATION_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_DURATION_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+}
 _SIZE_BYTES = {
     "": 1, "b": 1,
     "k": 1024, "kb": 1024, "kib": 1024,

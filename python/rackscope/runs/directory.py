@@ -256,44 +256,53 @@ def _is_still_running(manifest: Manifest) -> bool:
     return process_start_ticks(manifest.rackscope_pid) == manifest.rackscope_pid_start_ticks
 
 
-RESULT_FIELDS: Mapping[str, str] = {
-    "phase": "String",
-    "kind": "String",
-    "repetition": "Int64",
-    "start_ns": "Int64",
-    "end_ns": "Int64",
-    "duration_seconds": "Float64",
-    "operations": "Int64",
-    "errors": "Int64",
-    "hits": "Int64",
-    "misses": "Int64",
-    "wrong_values": "Int64",
-    "throughput_operations_per_second": "Float64",
-    "offered_operations_per_second": "Float64",
-    "bytes_sent": "Int64",
-    "bytes_received": "Int64",
-    "response_p50_seconds": "Float64",
-    "response_p90_seconds": "Float64",
-    "response_p99_seconds": "Float64",
-    "response_p999_seconds": "Float64",
-    "response_max_seconds": "Float64",
-    "response_mean_seconds": "Float64",
-    "service_p50_seconds": "Float64",
-    "service_p99_seconds": "Float64",
-    "lag_p99_seconds": "Float64",
-    "generator_idle_ratio": "Float64",
-    "generator_cpu_seconds": "Float64",
-    "system_cpu_seconds": "Float64",
-    "system_resident_bytes": "Float64",
-    "discarded": "String",
-}
+_TEXT_FIELDS = frozenset({"phase", "kind", "discarded"})
+_INTEGER_FIELDS = frozenset(
+    "repetition start_ns end_ns operations errors hits misses wrong_values bytes_sent bytes_received".split()
+)
+RESULT_FIELDS = (
+    "phase",
+    "kind",
+    "repetition",
+    "start_ns",
+    "end_ns",
+    "duration_seconds",
+    "operations",
+    "errors",
+    "hits",
+    "misses",
+    "wrong_values",
+    "throughput_operations_per_second",
+    "offered_operations_per_second",
+    "bytes_sent",
+    "bytes_received",
+    "response_p50_seconds",
+    "response_p90_seconds",
+    "response_p99_seconds",
+    "response_p999_seconds",
+    "response_max_seconds",
+    "response_mean_seconds",
+    "service_p50_seconds",
+    "service_p99_seconds",
+    "lag_p99_seconds",
+    "generator_idle_ratio",
+    "generator_cpu_seconds",
+    "system_cpu_seconds",
+    "system_resident_bytes",
+    "discarded",
+)
 
 
 def results_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows of ``results.parquet`` with its fixed schema; a field that a row lacks is null."""
     import polars as pl
 
-    schema = {name: getattr(pl, kind) for name, kind in RESULT_FIELDS.items()}
+    def kind(name: str) -> type[pl.DataType]:
+        if name in _TEXT_FIELDS:
+            return pl.String
+        return pl.Int64 if name in _INTEGER_FIELDS else pl.Float64
+
+    schema = {name: kind(name) for name in RESULT_FIELDS}
     return pl.DataFrame([{name: row.get(name) for name in RESULT_FIELDS} for row in rows], schema=schema)
 
 

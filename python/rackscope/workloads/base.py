@@ -1,32 +1,69 @@
-"""What is asked of a system: phases of operations over keys and values. Pure: builds plans, does nothing."""
+"""What is asked of a system: stages of operations over keys and values. Pure: builds plans, does nothing.
+
+A family is one module of this room with an attribute ``WORKLOADS``; adding a file is all it takes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from rackscope.errors import UsageError
+from rackscope.units import parse_count, parse_size_bytes
+
 PhaseKind = Literal["load", "warm-up", "measure"]
+ParameterKind = Literal["count", "size", "choice", "number"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A setting of a workload: ``--set value_size=25k``."""
+    """A setting of a workload: ``--set value_size=25k``. A size may also name a distribution in ``choices``."""
 
     name: str
-    kind: Literal["count", "size", "choice", "number", "text"]
+    kind: ParameterKind
     default: str
     help: str
     choices: tuple[str, ...] = ()
+    minimum: float = 0
+    maximum: float = float("inf")
+
+    def check(self, text: str) -> str:
+        """The value in canonical form. Raises UsageError that names the parameter."""
+        try:
+            return self._canonical(text)
+        except UsageError as error:
+            raise UsageError(f"workload parameter {self.name}: {error.what}", error.advice) from None
+
+    def _canonical(self, text: str) -> str:
+        if text in self.choices:
+            return text
+        if self.kind == "choice":
+            raise UsageError(f"'{text}' is not one of its values", f"Choose from {', '.join(self.choices)}.")
+        if self.kind == "number":
+            try:
+                value = float(text)
+            except ValueError:
+                raise UsageError(f"'{text}' is not a number", f"For example {self.default}.") from None
+        else:
+            value = parse_count(text) if self.kind == "count" else parse_size_bytes(text)
+        if not self.minimum <= value <= self.maximum:
+            bounds = f"between {self.minimum:g} and {self.maximum:g}"
+            raise UsageError(f"{text} is out of bounds", f"It must be {bounds}.")
+        return f"{value:g}" if self.kind == "number" else str(value)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A measured stretch with one behaviour: shares of operations (they sum to 1) and which keys they fall on."""
+
+    name: str
+    operations: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class PhasePlan:
-    """One stretch with one behaviour: which operations in which shares, over which keys.
-
-    ``operations`` maps an operation to its share (they sum to 1); ``distribution`` is the JSON object that
-    ``LoadClient.start_phase`` takes; ``operation_count`` bounds a phase that ends by count (load, stages).
-    """
+    """One phase as ``LoadClient.start_phase`` takes it, without its loop and its length."""
 
     name: str
     kind: PhaseKind
@@ -37,31 +74,40 @@ class PhasePlan:
 
 @dataclass(frozen=True)
 class WorkloadPlan:
-    """A workload with its parameters settled: the client's data set and the phases in order."""
+    """A workload with its parameters settled: the client's data set and the phases."""
 
     workload: str
     parameters: Mapping[str, str]
+    protocol: str
     keys: Mapping[str, Any]
     values: Mapping[str, Any]
     pipeline: int
     multiget: int
-    phases: tuple[PhasePlan, ...]
-    notes: tuple[str, ...] = field(default=())
+    preload: PhasePlan | None
+    stages: tuple[PhasePlan, ...]
+    notes: tuple[str, ...] = ()
 
-    def needed_operations(self) -> frozenset[str]:
-        """Every operation that some phase asks for."""
-        return frozenset(operation for phase in self.phases for operation in phase.operations)
+    @property
+    def data_bytes(self) -> int | None:
+        """Bytes of keys and values together, where their sizes are fixed."""
+        sizes = (self.keys["size"], self.values)
+        if any(size["kind"] != "fixed" for size in sizes):
+            return None
+        return int(self.keys["count"]) * sum(int(size["bytes"]) for size in sizes)
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A named workload; ``WORKLOADS`` of each family's module lists them."""
+    """A named workload, before its parameters are settled."""
 
     name: str
     description: str
     source: str
+    stages: tuple[Stage, ...]
     parameters: tuple[Parameter, ...]
-    #: Shares of operations of each measured stage, in order; most workloads have one.
-    stages: tuple[tuple[str, Mapping[str, float]], ...]
-    distribution: str
     preload: bool = True
+    notes: tuple[str, ...] = ()
+
+    def needed_operations(self) -> frozenset[str]:
+        """Every operation that some stage asks for."""
+        return frozenset(operation for stage in self.stages for operation in stage.operations)

@@ -1,0 +1,41 @@
+"""What is asked of a system. One file a family; each module's ``WORKLOADS`` is found here."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+
+from rackscope.errors import UsageError
+from rackscope.workloads.base import Parameter, PhasePlan, Stage, Workload, WorkloadPlan
+from rackscope.workloads.parameters import plan
+
+__all__ = [
+    "Parameter",
+    "PhasePlan",
+    "Stage",
+    "Workload",
+    "WorkloadPlan",
+    "find_workload",
+    "list_workloads",
+    "plan",
+]
+
+
+def list_workloads() -> tuple[Workload, ...]:
+    """Every workload of every family, in the order of the families' names."""
+    found: list[Workload] = []
+    for module_info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
+        module = importlib.import_module(f"{__name__}.{module_info.name}")
+        found.extend(getattr(module, "WORKLOADS", ()))
+    return tuple(found)
+
+
+def find_workload(name: str) -> Workload:
+    """The workload called ``name``. Raises UsageError that names the nearest ones."""
+    known = {workload.name: workload for workload in list_workloads()}
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=2)
+    hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    raise UsageError(f"there is no workload '{name}'", f"{hint}There are {', '.join(known)}.")
