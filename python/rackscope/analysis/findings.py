@@ -1,0 +1,149 @@
+"""What the analysis answers: findings with their evidence, as plain values that become JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+#: ``limits``: near its ceiling or queueing so much that it holds the work back. ``near``: little is left.
+#: ``spare``: much is left. ``unknown``: a sensor or a ceiling is missing.
+ResourceStatus = Literal["limits", "near", "spare", "unknown"]
+SaturationLevel = Literal["none", "some", "strong"]
+#: ``limited``: some resource limits. ``generator``: the load generator was the limit. ``none_near``: no measured
+#: resource is near its limit. ``no_verdict``: what would decide was not measured.
+VerdictKind = Literal["limited", "generator", "none_near", "no_verdict"]
+#: ``wrong``: do not use the numbers. ``doubt``: they may mislead. ``note``: worth knowing.
+Severity = Literal["wrong", "doubt", "note"]
+#: ``verdict``: what limits a phase. ``saturation``: work queued for a resource. ``insight``: worth knowing.
+FindingKind = Literal["verdict", "saturation", "insight"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A number that a sentence rests on: which columns, which seconds of the run, against which threshold."""
+
+    #: Columns of samples.parquet, results.parquet or latency.parquet that it was derived from.
+    columns: tuple[str, ...]
+    #: Stretches in seconds since the start of the run's first phase.
+    seconds: tuple[tuple[float, float], ...]
+    #: What the number is, such as ``cpu_core_busy_ratio{core="0"}``.
+    quantity: str
+    value: float
+    unit: str
+    #: Name in thresholds.toml and its value; ``None`` where nothing was compared.
+    threshold: str | None = None
+    threshold_value: float | None = None
+
+    def describe(self) -> str:
+        """``cpu_core_seconds_total{...}, 12.0-27.0 s``: what a sentence shows in brackets."""
+        names = ", ".join(dict.fromkeys(column.split("{")[0] for column in self.columns))
+        return f"{names}, {describe_seconds(self.seconds)}" if self.seconds else names
+
+
+@dataclass(frozen=True)
+class ResourceAssessment:
+    """How hard one resource worked in one phase."""
+
+    #: ``cpu_system``, ``cpu_host``, ``dram_capacity``, ``dram_bandwidth``, ``disk`` or ``network``.
+    resource: str
+    #: Device or interface, where there are several.
+    instance: str | None
+    #: What a person calls it: "system's cores (0)", "disk vda", "loopback".
+    label: str
+    use: float | None
+    ceiling: float | None
+    unit: str
+    #: What the ceiling is: "2 cores", "measured by calibrate", "installed memory".
+    ceiling_source: str
+    #: use / ceiling; ``None`` with the reason in ``intensity_reason``.
+    intensity: float | None
+    intensity_reason: str
+    saturation: SaturationLevel | None
+    saturation_reason: str
+    status: ResourceStatus
+    evidence: tuple[Evidence, ...] = ()
+    #: What to do to learn more or to relieve it.
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What held a phase back, in one sentence with its evidence."""
+
+    kind: VerdictKind
+    #: Keys of the resources that limit, the hardest first: ``cpu_system``, ``disk:vda``.
+    resources: tuple[str, ...]
+    sentence: str
+    evidence: tuple[Evidence, ...] = ()
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a reader should know; ``importance`` falls from 100, findings come sorted by it."""
+
+    kind: FindingKind
+    importance: int
+    phase: str | None
+    sentence: str
+    evidence: tuple[Evidence, ...] = ()
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class TrustWarning:
+    """Something that makes the run less believable; ``code`` is stable, for programs."""
+
+    code: str
+    severity: Severity
+    sentence: str
+    advice: str = ""
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class PhaseCharacterisation:
+    """One phase, all its repetitions together."""
+
+    phase: str
+    kind: str
+    repetitions: int
+    #: Stretches in seconds since the start of the run.
+    seconds: tuple[tuple[float, float], ...]
+    resources: tuple[ResourceAssessment, ...]
+    verdict: Verdict
+    #: Named figures: ``cpu_seconds_per_operation``, ``hit_ratio``, ... in base units.
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Characterisation:
+    """The whole answer about a run."""
+
+    findings: tuple[Finding, ...]
+    warnings: tuple[TrustWarning, ...]
+    phases: tuple[PhaseCharacterisation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, dicts, strings and numbers; what is not finite becomes null."""
+        plain: dict[str, Any] = _finite(asdict(self))
+        return plain
+
+
+def describe_seconds(seconds: tuple[tuple[float, float], ...]) -> str:
+    """``12.0-27.0 s``, or ``12.0-27.0 s in 3 parts``."""
+    if not seconds:
+        return ""
+    text = f"{seconds[0][0]:.1f}-{seconds[-1][1]:.1f} s"
+    return text if len(seconds) == 1 else f"{text} in {len(seconds)} parts"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
