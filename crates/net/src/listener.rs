@@ -1,0 +1,156 @@
+use crate::{Endpoint, Error, Stream};
+use rustix::io::Errno;
+use rustix::net::{SocketAddrAny, SocketFlags, SocketType, sockopt};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How to listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListenOptions {
+    /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`.
+    pub backlog: u16,
+    /// Share a TCP port between listeners, among which the kernel spreads connections (`SO_REUSEPORT`).
+    pub reuse_port: bool,
+}
+
+impl Default for ListenOptions {
+    /// A backlog of 1,024 and a port of one's own.
+    fn default() -> Self {
+        Self {
+            backlog: 1024,
+            reuse_port: false,
+        }
+    }
+}
+
+/// A non-blocking listening socket. Closed when dropped; the file of a unix socket is then removed.
+#[derive(Debug)]
+pub struct Listener {
+    socket: OwnedFd,
+    endpoint: Endpoint,
+    unlink: Option<PathBuf>,
+}
+
+impl Listener {
+    /// Listen on `endpoint`; port 0 becomes a free port. `SO_REUSEADDR` is set, so that a restart does not wait for
+    /// old connections, and the file of a unix socket that nobody listens on any more is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] with the kernel's reason, such as that the address is in use.
+    pub fn bind(endpoint: &Endpoint, options: ListenOptions) -> Result<Self, Error> {
+        Self::try_bind(endpoint, options).map_err(|errno| Error::Listen {
+            endpoint: endpoint.clone(),
+            source: errno.into(),
+        })
+    }
+
+    fn try_bind(endpoint: &Endpoint, options: ListenOptions) -> Result<Self, Errno> {
+        let address = endpoint.address()?;
+        let socket = rustix::net::socket_with(
+            address.address_family(),
+            SocketType::STREAM,
+            SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
+            None,
+        )?;
+        let unlink = match endpoint {
+            Endpoint::Tcp(_) => {
+                sockopt::set_socket_reuseaddr(&socket, true)?;
+                if options.reuse_port {
+                    sockopt::set_socket_reuseport(&socket, true)?;
+                }
+                rustix::net::bind(&socket, &address)?;
+                None
+            }
+            Endpoint::Unix(path) => {
+                match rustix::net::bind(&socket, &address) {
+                    Err(Errno::ADDRINUSE) if is_abandoned(endpoint) => {
+                        rustix::fs::unlink(path)?;
+                        rustix::net::bind(&socket, &address)?;
+                    }
+                    bound => bound?,
+                }
+                Some(path.clone())
+            }
+        };
+        let mut listener = Self {
+            socket,
+            endpoint: endpoint.clone(),
+            unlink,
+        };
+        rustix::net::listen(&listener.socket, options.backlog.into())?;
+        if matches!(endpoint, Endpoint::Tcp(_)) {
+            let local = rustix::net::getsockname(&listener.socket)?;
+            listener.endpoint = Endpoint::Tcp(SocketAddr::try_from(local)?);
+        }
+        Ok(listener)
+    }
+
+    /// Where it listens, with the port it got.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Take one waiting connection; `None` when there is none. TCP connections get `TCP_NODELAY`.
+    ///
+    /// # Errors
+    /// What `accept4(2)` says, such as no descriptors left (`EMFILE`): the connection stays in the backlog, so a
+    /// server should stop watching the listener for a while.
+    pub fn accept(&self) -> io::Result<Option<Stream>> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        loop {
+            match rustix::net::accept_with(&self.socket, flags) {
+                Ok(socket) => {
+                    if matches!(self.endpoint, Endpoint::Tcp(_)) {
+                        // A connection that was reset already says so at its first read.
+                        _ = sockopt::set_tcp_nodelay(&socket, true);
+                    }
+                    return Ok(Some(Stream::from_socket(socket)));
+                }
+                Err(Errno::AGAIN) => return Ok(None),
+                // The peer gave up, or a signal came: the next one may be there.
+                Err(Errno::CONNABORTED | Errno::INTR | Errno::PROTO) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.unlink {
+            // Somebody may have removed it already; either way it is gone.
+            _ = rustix::fs::unlink(path);
+        }
+    }
+}
+
+fn is_abandoned(endpoint: &Endpoint) -> bool {
+    matches!(
+        Stream::connect(endpoint, Duration::from_millis(100)),
+        Err(Error::Connect { source, .. }) if source.kind() == io::ErrorKind::ConnectionRefused
+    ) && matches!(endpoint, Endpoint::Unix(path) if is_socket(path))
+}
+
+fn is_socket(path: &std::path::Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
+}
+
+impl Endpoint {
+    pub(crate) fn address(&self) -> Result<SocketAddrAny, Errno> {
+        match self {
+            Self::Tcp(address) => Ok((*address).into()),
+            Self::Unix(path) => Ok(rustix::net::SocketAddrUnix::new(path)?.into()),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+use rustix::event::{PollFd, PollFlags, epoll};
+use std::io;
+use std::ops::BitOr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What to be told about a descriptor. Errors and hang-ups are always told. Combine with `|`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interest(epoll::EventFlags);
+
+impl Interest {
+    /// There is something to read, a connection to accept, or the peer has shut down its sending side.
+    pub const READ: Self = Self(epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP));
+    /// There is room to write.
+    pub const WRITE: Self = Self(epoll::EventFlags::OUT);
+    /// Report changes only (`EPOLLET`): after an event, read or write until `WouldBlock`.
+    pub const EDGE: Self = Self(epoll::EventFlags::ET);
+    /// Wake one of several pollers that share a descriptor (`EPOLLEXCLUSIVE`); for [`Poller::add`] only.
+    pub const EXCLUSIVE: Self = Self(epoll::EventFlags::EXCLUSIVE);
+}
+
+impl BitOr for Interest {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Something happened to a descriptor.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Event(libc::epoll_event);
+
+impl Event {
+    /// The token that the descriptor was added with.
+    #[inline]
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        self.0.u64
+    }
+
+    /// A read would not block: there is data, the peer closed, or an error waits to be collected.
+    #[inline]
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        self.has(libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
+    }
+
+    /// A write would not block: there is room, or an error waits to be collected.
+    #[inline]
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.has(libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR)
+    }
+
+    /// Both directions are closed, or the socket failed. There may still be data to read.
+    #[inline]
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.has(libc::EPOLLHUP | libc::EPOLLERR)
+    }
+
+    #[inline]
+    fn has(&self, flags: i32) -> bool {
+        self.0.events & flags.cast_unsigned() != 0
+    }
+}
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Event")
+            .field("token", &self.token())
+            .field("readable", &self.is_readable())
+            .field("writable", &self.is_writable())
+            .field("closed", &self.is_closed())
+            .finish()
+    }
+}
+
+/// An epoll instance with a buffer for its events; nothing is allocated after construction.
+pub struct Poller {
+    epoll: OwnedFd,
+    events: Vec<Event>,
+}
+
+/// Cleared for the whole process when the kernel turns out not to have `epoll_pwait2` (before Linux 5.11, or a
+/// container whose seccomp filter does not know it).
+static HAS_EPOLL_PWAIT2: AtomicBool = AtomicBool::new(true);
+
+impl Poller {
+    /// A poller that hands out at most `events` events a wait; more wait for their turn.
+    ///
+    /// # Errors
+    /// What `epoll_create1(2)` says, such as no descriptors left.
+    pub fn new(events: usize) -> io::Result<Self> {
+        Ok(Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            events: vec![Event(libc::epoll_event { events: 0, u64: 0 }); events.clamp(1, 65_536)],
+        })
+    }
+
+    /// Start watching `descriptor`. Closing its last copy stops the watching by itself.
+    ///
+    /// # Errors
+    /// What `epoll_ctl(2)` says, such as that it is watched already.
+    pub fn add(&self, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(token);
+        Ok(epoll::add(&self.epoll, descriptor, data, interest.0)?)
+    }
+
+    /// Change what is told about a watched descriptor, and under which token.
+    ///
+    /// # Errors
+    /// What `epoll_ctl(2)` says, such as that it is not watched.
+    pub fn modify(&self, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(token);
+        Ok(epoll::modify(&self.epoll, descriptor, data, interest.0)?)
+    }
+
+    /// Stop watching `descriptor`.
+    ///
+    /// # Errors
+    /// What `epoll_ctl(2)` says, such as that it is not watched.
+    pub fn remove(&self, descriptor: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, descriptor)?)
+    }
+
+    /// Wait until something happens, at most `timeout` (for ever when `None`), to the nanosecond as far as the
+    /// kernel's timer slack goes. An interrupting signal ends the wait with no events.
+    ///
+    /// # Errors
+    /// What `epoll_wait(2)` says; none are expected of a live poller.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<&[Event]> {
+        let waited = match timeout {
+            None => self.wait_milliseconds(-1),
+            Some(Duration::ZERO) => self.wait_milliseconds(0),
+            Some(timeout) => self.wait_precisely(timeout),
+        };
+        match waited {
+            Ok(count) => Ok(&self.events[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(&[]),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn wait_precisely(&mut self, timeout: Duration) -> io::Result<usize> {
+        if HAS_EPOLL_PWAIT2.load(Ordering::Relaxed) {
+            match self.wait_pwait2(timeout) {
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
+                    HAS_EPOLL_PWAIT2.store(false, Ordering::Relaxed);
+                }
+                waited => return waited,
+            }
+        }
+        self.wait_ppoll(timeout)
+    }
+
+    fn wait_pwait2(&mut self, timeout: Duration) -> io::Result<usize> {
+        let timeout = libc::timespec {
+            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: libc::c_long::from(timeout.subsec_nanos().cast_signed()),
+        };
+        // SAFETY: the kernel writes at most `events.len()` events of the layout of `libc::epoll_event` (`Event` is
+        // transparent over it) into memory that we hold exclusively; `timeout` outlives the call; no signal mask.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.epoll.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                self.events.len(),
+                &raw const timeout,
+                std::ptr::null::<libc::sigset_t>(),
+                0_usize,
+            )
+        };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Precise without `epoll_pwait2`: an epoll descriptor is itself pollable, and `ppoll(2)` counts nanoseconds.
+    fn wait_ppoll(&mut self, timeout: Duration) -> io::Result<usize> {
+        let timeout = rustix::event::Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let mut epoll = [PollFd::new(&self.epoll, PollFlags::IN)];
+        if rustix::event::poll(&mut epoll, Some(&timeout))? == 0 {
+            return Ok(0);
+        }
+        self.wait_milliseconds(0)
+    }
+
+    fn wait_milliseconds(&mut self, timeout: i32) -> io::Result<usize> {
+        let capacity = i32::try_from(self.events.len()).unwrap_or(i32::MAX);
+        // SAFETY: the kernel writes at most `capacity` events of the layout of `libc::epoll_event` (`Event` is
+        // transparent over it) into memory that we hold exclusively.
+        let count = unsafe {
+            libc::epoll_wait(
+                self.epoll.as_raw_fd(),
+                self.events.as_mut_ptr().cast(),
+                capacity,
+                timeout,
+            )
+        };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+
+    #[test]
+    fn tokens_and_readiness_come_back() {
+        let mut poller = Poller::new(8).expect("epoll");
+        let (left, mut right) = UnixStream::pair().expect("pair");
+        poller
+            .add(&left, u64::MAX - 1, Interest::READ)
+            .expect("add");
+        assert!(poller.wait(Some(Duration::ZERO)).expect("wait").is_empty());
+        right.write_all(b"x").expect("write");
+        for timeout in [None, Some(Duration::from_secs(5))] {
+            let events = poller.wait(timeout).expect("wait");
+            assert_eq!(events.len(), 1);
+            assert_eq!(events[0].token(), u64::MAX - 1);
+            assert!(events[0].is_readable() && !events[0].is_writable() && !events[0].is_closed());
+        }
+        poller
+            .modify(&left, 3, Interest::READ | Interest::WRITE)
+            .expect("modify");
+        let events = poller.wait(None).expect("wait");
+        assert_eq!(events[0].token(), 3);
+        assert!(events[0].is_readable() && events[0].is_writable());
+        poller.remove(&left).expect("remove");
+        assert!(poller.wait(Some(Duration::ZERO)).expect("wait").is_empty());
+        drop(right);
+        let mut rest = Vec::new();
+        (&left).read_to_end(&mut rest).expect("read");
+        assert_eq!(rest, b"x");
+    }
+
+    #[test]
+    fn a_closed_peer_is_readable_and_closed() {
+        let mut poller = Poller::new(8).expect("epoll");
+        let (left, right) = UnixStream::pair().expect("pair");
+        poller.add(&left, 1, Interest::READ).expect("add");
+        drop(right);
+        let events = poller.wait(None).expect("wait");
+        assert!(events[0].is_readable() && events[0].is_closed());
+    }
+
+    #[test]
+    fn every_way_to_wait_waits_at_least_as_long_as_asked() {
+        let mut poller = Poller::new(1).expect("epoll");
+        let (left, mut right) = UnixStream::pair().expect("pair");
+        poller.add(&left, 7, Interest::READ).expect("add");
+        let timeout = Duration::from_micros(300);
+        let start = Instant::now();
+        assert_eq!(poller.wait_ppoll(timeout).expect("wait"), 0);
+        assert!(start.elapsed() >= timeout);
+        let start = Instant::now();
+        assert_eq!(poller.wait_precisely(timeout).expect("wait"), 0);
+        assert!(start.elapsed() >= timeout);
+        right.write_all(b"x").expect("write");
+        assert_eq!(poller.wait_ppoll(timeout).expect("wait"), 1);
+        assert_eq!(poller.events[0].token(), 7);
+    }
+}

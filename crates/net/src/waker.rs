@@ -1,0 +1,57 @@
+use crate::{Interest, Poller};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Ends a [`Poller::wait`] of another thread (`eventfd(2)`).
+#[derive(Debug)]
+pub struct Waker(OwnedFd);
+
+impl Waker {
+    /// A waker whose events carry `token`.
+    ///
+    /// # Errors
+    /// What `eventfd(2)` or `epoll_ctl(2)` says, such as no descriptors left.
+    pub fn new(poller: &Poller, token: u64) -> io::Result<Self> {
+        let waker = Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        poller.add(&waker, token, Interest::READ)?;
+        Ok(waker)
+    }
+
+    /// Wake the poller now, or at its next wait.
+    pub fn wake(&self) {
+        // The only failure is a counter that is full, and then the poller is awake already.
+        _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+    }
+
+    /// Take note of all wakes so far, so that the next wait sleeps.
+    pub fn reset(&self) {
+        // The only failure is a counter that is zero: nothing to take note of.
+        _ = rustix::io::read(&self.0, &mut [0_u8; 8]);
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_wake_ends_a_wait_once() {
+        let mut poller = Poller::new(4).expect("epoll");
+        let waker = Waker::new(&poller, 9).expect("eventfd");
+        std::thread::scope(|scope| {
+            scope.spawn(|| waker.wake());
+            assert_eq!(poller.wait(None).expect("wait")[0].token(), 9);
+        });
+        waker.wake();
+        waker.reset();
+        assert!(poller.wait(Some(Duration::ZERO)).expect("wait").is_empty());
+    }
+}
