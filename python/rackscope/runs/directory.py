@@ -258,7 +258,18 @@ def _is_still_running(manifest: Manifest) -> bool:
 
 _TEXT_FIELDS = frozenset({"phase", "kind", "discarded"})
 _INTEGER_FIELDS = frozenset(
-    "repetition start_ns end_ns operations errors hits misses wrong_values bytes_sent bytes_received".split()
+    {
+        "repetition",
+        "start_ns",
+        "end_ns",
+        "operations",
+        "errors",
+        "hits",
+        "misses",
+        "wrong_values",
+        "bytes_sent",
+        "bytes_received",
+    }
 )
 RESULT_FIELDS = (
     "phase",
@@ -297,12 +308,9 @@ def results_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows of ``results.parquet`` with its fixed schema; a field that a row lacks is null."""
     import polars as pl
 
-    def kind(name: str) -> type[pl.DataType]:
-        if name in _TEXT_FIELDS:
-            return pl.String
-        return pl.Int64 if name in _INTEGER_FIELDS else pl.Float64
-
-    schema = {name: kind(name) for name in RESULT_FIELDS}
+    schema: dict[str, type[pl.DataType]] = dict.fromkeys(RESULT_FIELDS, pl.Float64)
+    schema |= dict.fromkeys(_TEXT_FIELDS, pl.String)
+    schema |= dict.fromkeys(_INTEGER_FIELDS, pl.Int64)
     return pl.DataFrame([{name: row.get(name) for name in RESULT_FIELDS} for row in rows], schema=schema)
 
 

@@ -1,0 +1,46 @@
+# Two commands do all their own set-up: `make run` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PROGRAMS := rackscope-cached rackscope-keeper
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: run test build check format clean fetch
+
+run: build
+	$(BIN)/rackscope calibrate --quick --if-missing
+	$(BIN)/rackscope run cache ycsb-b --duration 4s --budget 24s
+
+test: build fetch
+	cargo test --workspace --exclude native --release --quiet
+	$(BIN)/python -m pytest -q
+
+build: $(VENV)/.ready
+	cargo build --release --workspace --exclude native --bins
+	mkdir -p python/rackscope/bin
+	for program in $(PROGRAMS); do install -m 755 $${CARGO_TARGET_DIR:-target}/release/$$program python/rackscope/bin/; done
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+
+# The real servers that tests run against.
+fetch: build
+	$(BIN)/rackscope get memcached redis
+
+# Format, lint and types.
+check: $(VENV)/.ready
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests
+	$(BIN)/mypy
+
+format: $(VENV)/.ready
+	cargo fmt --all
+	$(BIN)/ruff format python tests
+	$(BIN)/ruff check --fix python tests
+
+$(VENV)/.ready: pyproject.toml
+	sh tools/make-venv $(PYTHON) $(VENV)
+	touch $@
+
+clean:
+	rm -rf target $(VENV) python/rackscope/bin python/rackscope/_native*.so

@@ -1,0 +1,5 @@
+"""``python -m rackscope``."""
+
+from rackscope.cli import main
+
+raise SystemExit(main())

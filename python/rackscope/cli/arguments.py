@@ -1,0 +1,63 @@
+"""Arguments that several verbs share, and their types: a mistake becomes argparse's one clear line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TypeVar
+
+from rackscope import units
+from rackscope.errors import RackscopeError, UsageError
+
+_Value = TypeVar("_Value")
+
+
+def checked(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """``parse`` as an argparse type."""
+
+    def convert(text: str) -> _Value:
+        try:
+            return parse(text)
+        except RackscopeError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+duration = checked(units.parse_duration_seconds)
+count = checked(units.parse_count)
+rate = checked(units.parse_rate_per_second)
+cores = checked(units.parse_cores)
+
+
+def setting(text: str) -> tuple[str, str]:
+    """``name=value``."""
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip() or not value.strip():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a setting. Write it like threads=8.")
+    return name.strip(), value.strip()
+
+
+def settings_mapping(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """The ``--set`` pairs; the same name twice is a mistake. Raises UsageError."""
+    mapping: dict[str, str] = {}
+    for name, value in pairs:
+        if name in mapping and mapping[name] != value:
+            raise UsageError(f"--set {name} is given twice, as {mapping[name]} and {value}", "Give it once.")
+        mapping[name] = value
+    return mapping
+
+
+def add_json(parser: argparse._ActionsContainer) -> None:
+    """``--json``."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
+
+
+def add_system_settings(parser: argparse._ActionsContainer, what: str) -> None:
+    """``--set``, ``--tuned``, ``--cores``, ``--endpoint``, ``--port``, ``--no-fetch``."""
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", type=setting, default=[], help=what)
+    parser.add_argument("--tuned", action="store_true", help="start from the papers' tuned values of the knobs")
+    parser.add_argument("--cores", metavar="LIST", type=cores, help="cores of the system, like 0 or 0-3")
+    parser.add_argument("--endpoint", choices=("tcp", "unix"), default="tcp", help="loopback TCP or a unix socket")
+    parser.add_argument("--port", type=int, metavar="N", help="TCP port (default: a free one)")
+    parser.add_argument("--no-fetch", action="store_true", help="never download: the system must be here already")

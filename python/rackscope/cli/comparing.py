@@ -1,0 +1,68 @@
+"""A comparison in the terminal: what differs for certain first, then everything, then why to doubt it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rackscope.units import format_bytes, format_count, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rackscope.analysis.comparison import Comparison, ComparisonRow
+    from rackscope.analysis.intervals import Interval
+
+
+def print_comparison(comparison: Comparison, a: str, b: str, remarks: Sequence[str]) -> None:
+    """A sentence for each difference that was seen, and a table of all metrics."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(f"A  {a}\nB  {b}\n", style="dim"))
+    for remark in (*remarks, *comparison.warnings):
+        console.print(Text(f"! {remark}", style="yellow"))
+    if remarks or comparison.warnings:
+        console.print()
+    for row in comparison.rows:
+        if row.verdict in ("higher", "lower"):
+            console.print(Text(f"• {row.sentence}", style=_style(row)))
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for heading, side in (("phase", "left"), ("metric", "left"), ("A", "right"), ("B", "right"), ("B / A", "right")):
+        table.add_column(heading, justify="left" if side == "left" else "right")
+    table.add_column("95 % interval", justify="right")
+    table.add_column("", justify="left")
+    for row in comparison.rows:
+        ratio = row.ratio
+        table.add_row(
+            row.phase,
+            row.label,
+            _quantity(row.a.estimate, row.unit),
+            _quantity(row.b.estimate, row.unit),
+            "-" if ratio is None else f"{ratio.estimate:.3f}",
+            _bounds(ratio),
+            Text(row.verdict, style=_style(row)),
+        )
+    console.print()
+    console.print(table)
+
+
+def _style(row: ComparisonRow) -> str:
+    if row.b_is_better is None:
+        return ""
+    return "green" if row.b_is_better else "red"
+
+
+def _bounds(ratio: Interval | None) -> str:
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return "-"
+    return f"{ratio.low:.3f} to {ratio.high:.3f}"
+
+
+def _quantity(value: float, unit: str) -> str:
+    if unit == "seconds":
+        return format_duration(value)
+    if unit == "bytes":
+        return format_bytes(value)
+    return format_count(value)

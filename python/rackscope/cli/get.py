@@ -1,0 +1,40 @@
+"""Make a system (or a tool) available: found on PATH, or the distribution's package unpacked without root."""
+
+from __future__ import annotations
+
+import argparse
+
+from rackscope.cli import arguments as common
+
+HELP = "make a system available: find it, or fetch its package without root"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be asked for."""
+    parser.add_argument("names", metavar="NAME", nargs="+", help="such as memcached, redis or fio")
+    parser.add_argument("--no-fetch", action="store_true", help="only look, never download")
+    common.add_json(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Acquire each and say which version came from where."""
+    import json
+
+    from rackscope.cli.progress import ProgressLine
+    from rackscope.systems.acquire import acquire_by_name
+
+    acquired = []
+    with ProgressLine() as progress:
+        for name in arguments.names:
+            progress.say(f"looking for {name}")
+            acquired.append(acquire_by_name(name, fetch=not arguments.no_fetch, progress=progress.say))
+    if arguments.json:
+        rows = [
+            {"name": item.name, "program": str(item.program), "version": item.version, "source": item.source}
+            for item in acquired
+        ]
+        print(json.dumps({"acquired": rows}))
+        return 0
+    for item in acquired:
+        print(f"{item.name} {item.version}, from {item.source}: {item.program}")
+    return 0

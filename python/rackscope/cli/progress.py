@@ -1,0 +1,74 @@
+"""What is going on, on standard error: one live line on a terminal, one line a change elsewhere."""
+
+from __future__ import annotations
+
+import math
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rackscope.units import format_count, format_duration
+
+if TYPE_CHECKING:
+    from rackscope.runs.options import Progress
+
+_BAR_WIDTH = 24
+
+
+class ProgressLine:
+    """A callback for runs and calibration; also a context manager that leaves the terminal clean."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._live = sys.stderr.isatty() and not quiet
+        self._quiet = quiet
+        self._last_activity = ""
+        self._drawn = False
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clear()
+
+    def __call__(self, progress: Progress) -> None:
+        if self._live:
+            self._draw(progress)
+        elif not self._quiet and progress.activity != self._last_activity:
+            print(f"rackscope: {progress.activity}", file=sys.stderr, flush=True)
+        self._last_activity = progress.activity
+
+    def say(self, activity: str) -> None:
+        """A step without figures."""
+        if self._live:
+            self._write(activity)
+        elif not self._quiet and activity != self._last_activity:
+            print(f"rackscope: {activity}", file=sys.stderr, flush=True)
+        self._last_activity = activity
+
+    def _draw(self, progress: Progress) -> None:
+        parts = [progress.activity]
+        if progress.fraction is not None:
+            filled = round(progress.fraction * _BAR_WIDTH)
+            parts.append("━" * filled + "╌" * (_BAR_WIDTH - filled))
+        if progress.throughput_operations_per_second is not None:
+            parts.append(f"{format_count(progress.throughput_operations_per_second)} operations/s")
+        p99 = progress.response_p99_seconds
+        if p99 is not None and not math.isnan(p99):
+            parts.append(f"p99 {format_duration(p99)}")
+        self._write("  ".join(parts))
+
+    def _write(self, text: str) -> None:
+        import shutil
+
+        width = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(f"\r\x1b[2K{text[:width]}")
+        sys.stderr.flush()
+        self._drawn = True
+
+    def _clear(self) -> None:
+        if self._drawn:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._drawn = False

@@ -1,0 +1,39 @@
+"""Write (again) the report of a run directory, and print its findings.
+
+A run directory is all it takes: it can be made anywhere, later, of a run that was killed too.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rackscope.cli import arguments as common
+
+HELP = "write the report of a run directory and print its findings"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be asked for."""
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run directory")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="where to (default: report.html in the directory)")
+    common.add_json(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Render, then say what is in it."""
+    import json
+
+    from rackscope.cli.findings import print_run, run_summary
+    from rackscope.report import write_report
+    from rackscope.runs.directory import RunDirectory
+
+    run = RunDirectory.open(arguments.run)
+    written = write_report(run, arguments.out)
+    if arguments.json:
+        print(json.dumps({**run_summary(arguments.run), "report": str(written)}))
+    else:
+        print_run(arguments.run)
+        if arguments.out is not None:
+            print(f"Written: {written}")
+    return 0

@@ -1,0 +1,110 @@
+"""Run a workload against a system, sample the host, and say what was found.
+
+Examples:
+  rackscope run cache ycsb-b
+  rackscope run memcached ycsb-a --set threads=2 --set value_size=25k
+  rackscope run redis ycsb-c --rate 20k --duration 10s --json
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rackscope.cli import arguments as common
+from rackscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from rackscope.runs.options import RunOptions
+
+HELP = "run a workload against a system and say what holds it back"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be asked for."""
+    parser.add_argument("system", nargs="?", metavar="SYSTEM", help="what to test, such as memcached")
+    parser.add_argument("workload", nargs="?", metavar="WORKLOAD", help="what to ask of it, such as ycsb-b")
+    parser.add_argument("--list", action="store_true", help="list systems, workloads and their settings")
+    load = parser.add_argument_group("load")
+    load.add_argument(
+        "--rate", metavar="N", type=common.rate, help="open loop: N operations/s, latency from intended start"
+    )
+    load.add_argument(
+        "--arrivals", choices=("poisson", "constant"), default="poisson", help="open loop: how they are spaced"
+    )
+    load.add_argument("--connections", metavar="N", type=common.count, default=50, help="connections (default 50)")
+    load.add_argument("--client-cores", metavar="LIST", type=common.cores, help="cores of the load generator")
+    load.add_argument("--seed", type=int, default=42, help="seed of keys, values and arrivals (default 42)")
+    load.add_argument("--no-verify", action="store_true", help="do not check returned values")
+    length = parser.add_argument_group("length")
+    length.add_argument(
+        "--duration", metavar="TIME", type=common.duration, default=5.0, help="one measured repetition (default 5s)"
+    )
+    length.add_argument("--warm-up", metavar="TIME", type=_warm_up, default=2.0, help="before measuring (default 2s)")
+    length.add_argument(
+        "--repeat",
+        metavar="N",
+        type=common.count,
+        help="repetitions (default: until the 95 %% interval is within 2 %%)",
+    )
+    length.add_argument(
+        "--budget",
+        metavar="TIME",
+        type=common.duration,
+        help="measuring time that repetition may spend (default 40s, at least three repetitions)",
+    )
+    system = parser.add_argument_group("system")
+    common.add_system_settings(system, "a knob of the system or a parameter of the workload")
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--sample-rate", metavar="HZ", type=common.rate, default=10.0, help="samples of the host a second (1 to 100)"
+    )
+    output.add_argument("--out", metavar="DIR", type=Path, help="run directory (default: a new one under runs/)")
+    common.add_json(output)
+
+
+def _warm_up(text: str) -> float:
+    return 0.0 if text in ("0", "0s") else common.duration(text)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Do the run and print what was found."""
+    if arguments.list:
+        from rackscope.cli.listing import print_listing
+
+        print_listing(arguments.json)
+        return 0
+    if arguments.system is None or arguments.workload is None:
+        raise UsageError("a run needs a system and a workload", "For example: rackscope run memcached ycsb-b.")
+    from rackscope.cli.running import run_and_report
+
+    return run_and_report(_options(arguments), as_json=arguments.json)
+
+
+def _options(arguments: argparse.Namespace) -> RunOptions:
+    from rackscope.runs.options import RunOptions
+
+    return RunOptions(
+        system=arguments.system,
+        workload=arguments.workload,
+        settings=common.settings_mapping(arguments.set),
+        tuned=arguments.tuned,
+        connections=arguments.connections,
+        rate_per_second=arguments.rate,
+        arrivals=arguments.arrivals,
+        duration_seconds=arguments.duration,
+        warm_up_seconds=arguments.warm_up,
+        repetitions=arguments.repeat,
+        budget_seconds=arguments.budget or max(40.0, 3 * arguments.duration),
+        cores=arguments.cores,
+        client_cores=arguments.client_cores,
+        endpoint_kind=arguments.endpoint,
+        port=arguments.port,
+        sample_interval_seconds=1.0 / arguments.sample_rate,
+        seed=arguments.seed,
+        verify=not arguments.no_verify,
+        fetch=not arguments.no_fetch,
+        out=arguments.out,
+        command_line=arguments.command_line,
+    )

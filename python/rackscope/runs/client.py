@@ -1,0 +1,121 @@
+"""The load generator as the runs room sees it: its configuration, one phase at a time, its answers as rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rackscope.errors import LoadError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rackscope.runs.options import RunOptions
+    from rackscope.systems.base import Endpoint
+    from rackscope.workloads import PhasePlan, WorkloadPlan
+
+#: How often the driver looks at a phase that is going on.
+_TICK_SECONDS = 0.1
+#: Length of the intervals that the generator reports; percentiles over time have this resolution.
+_INTERVAL_SECONDS = 0.25
+
+
+def client_configuration(
+    options: RunOptions, plan: WorkloadPlan, endpoint: Endpoint, cores: tuple[int, ...]
+) -> dict[str, Any]:
+    """The JSON object that ``LoadClient`` takes."""
+    target = (
+        {"kind": "tcp", "host": endpoint.host, "port": endpoint.port}
+        if endpoint.kind == "tcp"
+        else {"kind": "unix", "path": endpoint.path}
+    )
+    return {
+        "target": target,
+        "protocol": plan.protocol,
+        "connections": options.connections,
+        "cores": list(cores[: options.connections]),
+        "pipeline": plan.pipeline,
+        "multiget": plan.multiget,
+        "seed": options.seed,
+        "verify": options.verify,
+        "keys": dict(plan.keys),
+        "values": dict(plan.values),
+    }
+
+
+def loop_of(options: RunOptions) -> dict[str, Any]:
+    """Closed, or open at the rate that was asked for."""
+    if options.rate_per_second is None:
+        return {"kind": "closed"}
+    return {"kind": "open", "arrivals": options.arrivals, "rate_per_second": options.rate_per_second}
+
+
+class Client:
+    """``LoadClient`` with its errors turned into ours."""
+
+    def __init__(self, configuration: Mapping[str, Any]) -> None:
+        from rackscope import _native
+
+        try:
+            self._client = _native.LoadClient(json.dumps(configuration))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise LoadError(f"the load generator could not start: {error}") from error
+
+    def run_phase(
+        self,
+        plan: PhasePlan,
+        loop: Mapping[str, Any],
+        duration_seconds: float | None,
+        on_tick: Callable[[list[dict[str, float]]], None],
+    ) -> dict[str, Any]:
+        """Drive one phase to its end and return its result; ``on_tick`` gets new intervals several times a second.
+
+        On any exception, Ctrl-C included, the phase is stopped before it goes on its way; the result up to then is
+        what ``partial_result`` returns. Raises LoadError when the phase cannot start.
+        """
+        phase = {
+            "name": plan.name,
+            "operations": dict(plan.operations),
+            "distribution": dict(plan.distribution),
+            "loop": dict(loop),
+            "duration_seconds": duration_seconds,
+            "operation_count": plan.operation_count,
+            "interval_seconds": _INTERVAL_SECONDS,
+            "record_latency": True,
+        }
+        try:
+            self._client.start_phase(json.dumps(phase))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise LoadError(f"phase {plan.name} could not start: {error}") from error
+        try:
+            while not self._client.wait(_TICK_SECONDS):
+                on_tick(self._client.poll())
+            on_tick(self._client.poll())
+        except BaseException:
+            self._client.stop_phase()
+            raise
+        return self._client.phase_result()
+
+    def partial_result(self) -> dict[str, Any] | None:
+        """What the phase that was stopped had done; None when there is nothing to say."""
+        try:
+            return self._client.phase_result()
+        except (OSError, RuntimeError, ValueError):
+            return None
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._client.close()
+
+
+def interval_frame(intervals: list[dict[str, float]]) -> pl.DataFrame:
+    """Intervals as rows of ``samples.parquet``."""
+    import polars as pl
+
+    if not intervals:
+        return pl.DataFrame()
+    names = [name for name in intervals[0] if name != "timestamp_ns"]
+    columns = [pl.Series(name, [row.get(name) for row in intervals], dtype=pl.Float64) for name in names]
+    times = pl.Series("timestamp_ns", [int(row["timestamp_ns"]) for row in intervals], dtype=pl.Int64)
+    return pl.DataFrame([times, *(column.fill_nan(None) for column in columns)])

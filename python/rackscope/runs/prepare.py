@@ -1,0 +1,146 @@
+"""Everything about a run that can be settled and checked before something is started."""
+
+from __future__ import annotations
+
+import os
+import resource
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import rackscope
+from rackscope.errors import UsageError
+from rackscope.runs.directory import boot_id, process_start_ticks
+from rackscope.runs.hostfacts import ceilings_part, inventory_part
+from rackscope.runs.manifest import ClientPart, KnobValue, Manifest, RepetitionPart, SystemPart, WorkloadPart
+from rackscope.runs.options import Progress, ProgressCallback, RunOptions
+from rackscope.runs.placement import Placement, place
+from rackscope.runs.repetition import Repetition
+from rackscope.systems import find_system, resolve_knobs
+from rackscope.workloads import WorkloadPlan, find_workload
+from rackscope.workloads import plan as plan_workload
+
+if TYPE_CHECKING:
+    from rackscope.systems.base import Acquired, System
+    from rackscope.systems.knobs import ResolvedKnobs
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that makes sense, before anything was started."""
+
+    options: RunOptions
+    system: System
+    acquired: Acquired
+    knobs: ResolvedKnobs
+    plan: WorkloadPlan
+    workload_description: str
+    workload_source: str
+    placement: Placement
+
+
+def prepare(options: RunOptions, progress: ProgressCallback) -> Prepared:
+    """Check everything that can be checked before something is started. Raises RackscopeError."""
+    options.check()
+    system = find_system(options.system)
+    workload = find_workload(options.workload)
+    placement = place(sorted(os.sched_getaffinity(0)), options.cores, options.client_cores)
+    parameters = {parameter.name for parameter in workload.parameters}
+    knob_names = {knob.name for knob in system.knobs}
+    unknown = [name for name in options.settings if name not in parameters | knob_names]
+    if unknown:
+        raise UsageError(
+            f"neither {system.name} nor {workload.name} has a setting '{unknown[0]}'",
+            f"{system.name} has {', '.join(sorted(knob_names))}; {workload.name} has {', '.join(sorted(parameters))}.",
+        )
+    settled = plan_workload(
+        workload,
+        {name: value for name, value in options.settings.items() if name in parameters},
+        operations=system.operations,
+        protocols=system.protocols,
+        system=system.name,
+    )
+    if options.endpoint_kind not in system.endpoint_kinds:
+        raise UsageError(f"{system.name} does not listen on {options.endpoint_kind}", "Leave --endpoint out.")
+    knobs = resolve_knobs(
+        system,
+        {name: value for name, value in options.settings.items() if name in knob_names},
+        tuned=options.tuned,
+        cores=placement.system,
+    )
+    _raise_file_limit(options.connections + 256)
+    progress(Progress(f"finding {system.name}"))
+    acquired = system.acquire(fetch=options.fetch)
+    return Prepared(options, system, acquired, knobs, settled, workload.description, workload.source, placement)
+
+
+def first_manifest(prepared: Prepared) -> Manifest:
+    """The manifest as it stands before the first phase."""
+    options, plan, acquired = prepared.options, prepared.plan, prepared.acquired
+    inventory, identity = inventory_part()
+    return Manifest(
+        rackscope_version=rackscope.__version__,
+        command_line=list(options.command_line),
+        rackscope_pid=os.getpid(),
+        rackscope_pid_start_ticks=process_start_ticks(os.getpid()),
+        boot_id=boot_id(),
+        started_at=now_text(),
+        system=SystemPart(
+            name=prepared.system.name,
+            version=acquired.version,
+            program=str(acquired.program),
+            origin=acquired.source,
+            cores=list(prepared.placement.system),
+            knobs={
+                name: KnobValue(value=value, default=prepared.knobs.defaults[name], source=prepared.knobs.sources[name])
+                for name, value in prepared.knobs.values.items()
+            },
+        ),
+        workload=WorkloadPart(
+            name=plan.workload,
+            description=prepared.workload_description,
+            source=prepared.workload_source,
+            parameters=dict(plan.parameters),
+            notes=list(plan.notes),
+            keys=dict(plan.keys),
+            values=dict(plan.values),
+        ),
+        client=ClientPart(
+            protocol=plan.protocol,
+            connections=options.connections,
+            pipeline=plan.pipeline,
+            multiget=plan.multiget,
+            cores=list(prepared.placement.client),
+            loop="closed" if options.rate_per_second is None else "open",
+            arrivals=None if options.rate_per_second is None else options.arrivals,
+            rate_per_second=options.rate_per_second,
+            seed=options.seed,
+            verify=options.verify,
+        ),
+        host=inventory,
+        ceilings=ceilings_part(identity),
+        repetition=RepetitionPart(
+            duration_seconds=options.duration_seconds,
+            minimum=Repetition.minimum(options),
+            maximum=options.repetitions,
+            budget_seconds=None if options.repetitions else options.budget_seconds,
+            target_relative_half_width=options.target_relative_half_width,
+        ),
+    )
+
+
+def now_text() -> str:
+    """This moment with its offset from UTC."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def _raise_file_limit(needed: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= needed or soft == resource.RLIM_INFINITY:
+        return
+    if hard not in (resource.RLIM_INFINITY,) and hard < needed:
+        raise UsageError(
+            f"this shell may open {hard} files, and the run needs {needed}",
+            "Raise the limit with 'ulimit -n' or ask for fewer --connections.",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -1,0 +1,98 @@
+"""The host sampler as frames, and what it says about the system at a phase's two ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rackscope.errors import ProbeError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_SYSTEM_CPU = (
+    'process_cpu_seconds_total{process="system",state="user"}',
+    'process_cpu_seconds_total{process="system",state="system"}',
+)
+_SYSTEM_RESIDENT = 'process_resident_bytes{process="system"}'
+
+
+class HostSampler:
+    """``rackscope._native.Sampler`` with polars frames for blocks of rows."""
+
+    def __init__(self, interval_seconds: float, processes: Mapping[str, int]) -> None:
+        from rackscope import _native
+
+        self.interval_seconds = interval_seconds
+        try:
+            self._sampler = _native.Sampler(interval_seconds=interval_seconds, processes=dict(processes))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ProbeError(f"the host cannot be sampled: {error}", "Run 'rackscope doctor' to see why.") from error
+        self._columns = list(self._sampler.columns)
+        self._system_columns = {
+            name: self._columns.index(name) for name in (*_SYSTEM_CPU, _SYSTEM_RESIDENT) if name in self._columns
+        }
+        self._system_rows: list[tuple[int, float, float]] = []
+        self._stopped: dict[str, float] | None = None
+
+    @property
+    def probes(self) -> list[dict[str, Any]]:
+        """Each source of samples and whether it could be read."""
+        return list(self._sampler.probes)
+
+    def start(self) -> None:
+        """Begin ticking."""
+        self._sampler.start()
+
+    def drain(self) -> pl.DataFrame:
+        """Rows since the last call."""
+        import numpy as np
+        import polars as pl
+
+        times_raw, values_raw = self._sampler.drain()
+        times = np.frombuffer(times_raw, dtype="<i8")
+        values = np.frombuffer(values_raw, dtype="<f8").reshape(len(times), len(self._columns))
+        self._remember(times.tolist(), values)
+        frame = pl.DataFrame({"timestamp_ns": times}, schema={"timestamp_ns": pl.Int64})
+        columns = [pl.Series(name, values[:, place]).fill_nan(None) for place, name in enumerate(self._columns)]
+        return frame.with_columns(columns)
+
+    def _remember(self, times: list[int], values: Any) -> None:
+        places = self._system_columns
+        if len(places) < len(_SYSTEM_CPU) + 1:
+            return
+        cpu = values[:, [places[name] for name in _SYSTEM_CPU]].sum(axis=1)
+        resident = values[:, places[_SYSTEM_RESIDENT]]
+        self._system_rows.extend(zip(times, cpu.tolist(), resident.tolist(), strict=True))
+
+    def system_use(self, start_ns: int, end_ns: int) -> tuple[float | None, float | None]:
+        """CPU seconds of the system between the two moments, and its resident bytes at the end.
+
+        CPU seconds are interpolated between the ticks around each end; ``None`` where no tick reaches.
+        Forgets everything before ``start_ns``.
+        """
+        rows = [row for row in self._system_rows if row[1] == row[1]]
+        self._system_rows = [row for row in self._system_rows if row[0] >= start_ns - 2_000_000_000]
+        start, end = _interpolate(rows, start_ns), _interpolate(rows, end_ns)
+        last = [row[2] for row in rows if start_ns <= row[0] <= end_ns]
+        resident = last[-1] if last and last[-1] == last[-1] else None
+        return (end - start if start is not None and end is not None else None), resident
+
+    def stop(self) -> dict[str, float]:
+        """End the thread; what it cost. Idempotent."""
+        if self._stopped is None:
+            self._stopped = dict(self._sampler.stop())
+        return self._stopped
+
+
+def _interpolate(rows: list[tuple[int, float, float]], moment_ns: int) -> float | None:
+    before = [row for row in rows if row[0] <= moment_ns]
+    after = [row for row in rows if row[0] > moment_ns]
+    if not before or not after:
+        nearest = before[-1] if before else (after[0] if after else None)
+        # One tick beyond the ends is near enough; further away there is nothing to say.
+        if nearest is None or abs(nearest[0] - moment_ns) > 1_000_000_000:
+            return None
+        return nearest[1]
+    (t0, v0, _), (t1, v1, _) = before[-1], after[0]
+    return v0 + (v1 - v0) * (moment_ns - t0) / (t1 - t0)
