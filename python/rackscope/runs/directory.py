@@ -253,7 +253,8 @@ def boot_id() -> str | None:
 def _is_still_running(manifest: Manifest) -> bool:
     if manifest.rackscope_pid is None or manifest.boot_id is None or manifest.boot_id != boot_id():
         return False
-    return process_start_ticks(manifest.rackscope_pid) == manifest.rackscope_pid_start_ticks
+    started = process_start_ticks(manifest.rackscope_pid)
+    return started is not None and started == manifest.rackscope_pid_start_ticks
 
 
 _TEXT_FIELDS = frozenset({"phase", "kind", "discarded"})
