@@ -1,0 +1,72 @@
+"""What tests share: the command as a user starts it, and waiting with a deadline instead of sleeping."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+    """Poll until ``condition`` holds; fails the test, saying what never came, at the deadline."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"still waiting after {seconds} s for: {what}")
+        time.sleep(0.02)
+
+
+def process_exists(pid: int) -> bool:
+    """Whether ``pid`` runs; a zombie has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Rackscope:
+    """The command line in a folder of the test's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "rackscope", *arguments]
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "XDG_DATA_HOME": str(self.folder / "data"), "COLUMNS": "200"}
+
+    def __call__(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+
+@pytest.fixture
+def rackscope(tmp_path: Path) -> Rackscope:
+    """``rackscope(...)`` runs the command in an empty folder."""
+    return Rackscope(tmp_path)

@@ -1,0 +1,162 @@
+"""Whole runs against the real servers, and everything that can cut one short."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Rackscope, process_exists, wait_until
+
+SHORT = ("--duration", "0.5s", "--warm-up", "0.3s", "--repeat", "3", "--set", "keys=2000")
+
+
+def run_directory(rackscope: Rackscope) -> Path:
+    (folder,) = (rackscope.folder / "runs").iterdir()
+    return folder
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    return content
+
+
+def assert_complete(folder: Path) -> None:
+    manifest = manifest_of(folder)
+    assert manifest["status"] == "complete"
+    for name in ("samples.parquet", "latency.parquet", "results.parquet", "report.html", "logs"):
+        assert (folder / name).exists(), name
+    assert (folder / "report.html").stat().st_size < 1_000_000
+    assert not list(folder.glob("*.parts")) and not list(folder.glob(".*.tmp"))
+    results = pl.read_parquet(folder / "results.parquet")
+    measured = results.filter(pl.col("kind") == "measure")
+    assert measured.height >= 3
+    assert (measured["operations"] > 0).all() and (measured["wrong_values"] == 0).all()
+    assert measured["system_cpu_seconds"].null_count() == 0
+    assert not process_exists(manifest["system"]["pid"])
+
+
+@pytest.mark.parametrize(
+    ("system", "workload", "more"),
+    [
+        ("cache", "ycsb-b", ()),
+        ("cache", "ycsb-c", ("--rate", "2000")),
+        ("cache", "ycsb-a", ("--endpoint", "unix")),
+        ("memcached", "ycsb-b", ("--tuned",)),
+        ("memcached", "etc", ("--set", "protocol=memcached_meta", "--set", "multiget=4")),
+        ("memcached", "ycsb-d", ("--endpoint", "unix")),
+        ("redis", "ycsb-a", ()),
+        ("redis", "ycsb-f", ("--set", "pipeline=8")),
+        ("redis", "redis-stages", ()),
+    ],
+)
+def test_a_run_leaves_a_complete_directory(
+    rackscope: Rackscope, system: str, workload: str, more: tuple[str, ...]
+) -> None:
+    ended = rackscope("run", system, workload, *SHORT, *more, "--json")
+    assert ended.returncode == 0, ended.stderr
+    summary = json.loads(ended.stdout)
+    assert summary["status"] == "complete"
+    assert_complete(Path(rackscope.folder / summary["run_directory"]))
+
+
+def test_two_runs_compare(rackscope: Rackscope) -> None:
+    for name in ("a", "b"):
+        assert rackscope("run", "cache", "ycsb-c", *SHORT, "--out", name).returncode == 0
+    ended = rackscope("compare", "a", "b")
+    assert ended.returncode == 0, ended.stderr
+    assert "throughput" in ended.stdout.lower()
+    rows = json.loads(rackscope("compare", "a", "b", "--json").stdout)["rows"]
+    assert any(row["metric"].startswith("throughput") for row in rows)
+
+
+def test_report_needs_only_the_directory(rackscope: Rackscope) -> None:
+    assert rackscope("run", "cache", "ycsb-c", *SHORT, "--out", "one").returncode == 0
+    (rackscope.folder / "one" / "report.html").unlink()
+    ended = rackscope("report", "one")
+    assert ended.returncode == 0, ended.stderr
+    assert (rackscope.folder / "one" / "report.html").exists()
+
+
+@pytest.mark.parametrize("phase", ["load", "warm-up", "measure"])
+@pytest.mark.parametrize("system", ["cache", "memcached"])
+def test_kill_leaves_no_server_and_a_readable_run(rackscope: Rackscope, system: str, phase: str) -> None:
+    running = rackscope.start("run", system, "ycsb-b", "--repeat", "50", "--set", "keys=200000")
+    try:
+        wait_until(lambda: _in_phase(rackscope, phase), f"the phase {phase}")
+        folder = run_directory(rackscope)
+        server = manifest_of(folder)["system"]["pid"]
+        assert process_exists(server)
+        os.killpg(running.pid, signal.SIGKILL)
+    finally:
+        running.kill()
+        running.communicate()
+    wait_until(lambda: not process_exists(server), "the server to be gone")
+    ended = rackscope("report", str(folder))
+    assert ended.returncode == 0, ended.stderr
+    assert "did not finish" in ended.stdout
+    assert (folder / "report.html").exists()
+
+
+def test_interrupt_keeps_what_was_measured(rackscope: Rackscope) -> None:
+    running = rackscope.start("run", "cache", "ycsb-b", "--repeat", "50", "--duration", "0.5s", "--json")
+    wait_until(lambda: _measured(rackscope) >= 2, "two repetitions")
+    running.send_signal(signal.SIGINT)
+    output, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    assert json.loads(output)["status"] == "interrupted"
+    assert "Traceback" not in errors
+    folder = run_directory(rackscope)
+    assert manifest_of(folder)["status"] == "interrupted"
+    assert pl.read_parquet(folder / "results.parquet").filter(pl.col("kind") == "measure").height >= 2
+    assert (folder / "report.html").exists()
+
+
+def test_a_server_that_dies_ends_the_run_with_its_reason(rackscope: Rackscope) -> None:
+    running = rackscope.start("run", "memcached", "ycsb-b", "--repeat", "50", "--duration", "0.5s")
+    wait_until(lambda: _measured(rackscope) >= 1, "one repetition")
+    folder = run_directory(rackscope)
+    os.kill(manifest_of(folder)["system"]["pid"], signal.SIGKILL)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert "memcached" in errors and "Traceback" not in errors
+    assert manifest_of(folder)["status"] == "failed"
+    assert pl.read_parquet(folder / "results.parquet").height >= 2
+
+
+def test_a_full_disk_loses_nothing_measured_before(rackscope: Rackscope) -> None:
+    # No file may grow past this, which is what a full disk looks like from inside.
+    limited = ["prlimit", "--fsize=60000", *rackscope.command("run", "cache", "ycsb-b", *SHORT, "--sample-rate", "100")]
+    ended = subprocess.run(
+        limited, cwd=rackscope.folder, env=rackscope.environment(), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "cannot write" in ended.stderr and "Traceback" not in ended.stderr
+    folder = run_directory(rackscope)
+    assert rackscope("report", str(folder)).returncode == 0
+
+
+def test_without_permission_for_perf_events_the_run_goes_on(rackscope: Rackscope) -> None:
+    assert rackscope("run", "cache", "ycsb-c", *SHORT, "--out", "one").returncode == 0
+    probes = {probe["name"]: probe for probe in manifest_of(rackscope.folder / "one")["probes"]}
+    for probe in probes.values():
+        assert probe["status"] == "ok" or probe["reason"], probe
+
+
+def _in_phase(rackscope: Rackscope, phase: str) -> bool:
+    for manifest in (rackscope.folder / "runs").glob("*/manifest.json"):
+        content = json.loads(manifest.read_text())
+        return any(part["name"] == phase and part["end_ns"] is None for part in content["phases"])
+    return False
+
+
+def _measured(rackscope: Rackscope) -> int:
+    for manifest in (rackscope.folder / "runs").glob("*/manifest.json"):
+        content = json.loads(manifest.read_text())
+        return sum(part["kind"] == "measure" and part["end_ns"] is not None for part in content["phases"])
+    return 0
