@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-import time
 
 import pytest
+
 from conftest import Rackscope
 
 

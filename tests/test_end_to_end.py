@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+
 from conftest import Rackscope, process_exists, wait_until
 
 SHORT = ("--duration", "0.5s", "--warm-up", "0.3s", "--repeat", "3", "--set", "keys=2000")
