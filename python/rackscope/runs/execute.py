@@ -197,7 +197,8 @@ class Execution:
         if duration_seconds:
             done = min(1.0, elapsed_seconds / duration_seconds)
         elif plan.operation_count and latest:
-            done = min(1.0, latest.get("load_phase_operations", 0.0) / plan.operation_count)
+            # Counting phases come first on a client, so that its total is theirs.
+            done = min(1.0, latest.get("load_operations_total", 0.0) / plan.operation_count)
         self.progress(
             Progress(
                 activity,
