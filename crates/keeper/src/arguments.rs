@@ -1,0 +1,255 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+use crate::error::Error;
+use crate::user::UserName;
+
+const HELP: &str = "\
+Runs PROGRAM and ends it, with everything that it started, when process PID ends however it ends.
+
+Usage: rackscope-keeper --parent PID [OPTIONS] -- PROGRAM [ARGUMENT...]
+
+  --parent PID            end everything when this process ends; it must be the keeper's own parent
+  --cores LIST            run PROGRAM on these cores, such as 0,2 or 0-3
+  --user NAME             run PROGRAM as this user (takes root); also UID:GID
+  --folder DIR            run PROGRAM in this folder
+  --limit-nofile N        let PROGRAM open N files
+  --grace-seconds S       time between SIGTERM and SIGKILL (5)
+  --status-descriptor FD  write 'started PID' or 'failed REASON' to this inherited descriptor
+  --help, --version
+
+Exit status: PROGRAM's own, or 128 + the signal that ended it; 127 when PROGRAM was not found, 126 when it could not
+be executed, 125 when the keeper itself failed.";
+
+/// Seconds between SIGTERM and SIGKILL unless told otherwise.
+const GRACE: Duration = Duration::from_secs(5);
+/// The most that `--grace-seconds` takes: a keeper that waits longer than an hour is a leak.
+const LONGEST_GRACE_SECONDS: f64 = 3600.0;
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Run a program.
+    Run(Box<Arguments>),
+    /// Print this and end.
+    Print(String),
+}
+
+/// What to run, and how.
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    pub(crate) parent: Pid,
+    pub(crate) cores: Vec<usize>,
+    pub(crate) user: Option<UserName>,
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) open_files: Option<u64>,
+    pub(crate) grace: Duration,
+    pub(crate) status_descriptor: Option<i32>,
+    pub(crate) program: OsString,
+    pub(crate) program_arguments: Vec<OsString>,
+}
+
+/// Reads the command line without the program's own name. Everything after `--` belongs to PROGRAM.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
+    let mut rest = arguments.into_iter();
+    let mut parent = None;
+    let mut cores = Vec::new();
+    let mut user = None;
+    let mut folder = None;
+    let mut open_files = None;
+    let mut grace = GRACE;
+    let mut status_descriptor = None;
+    loop {
+        let Some(option) = rest.next() else {
+            return Err(usage("there is no PROGRAM after --"));
+        };
+        let option = option.to_string_lossy().into_owned();
+        match option.as_str() {
+            "--" => break,
+            "--help" | "-h" => return Ok(Request::Print(HELP.to_owned())),
+            "--version" | "-V" => {
+                return Ok(Request::Print(format!(
+                    "rackscope-keeper {}",
+                    env!("CARGO_PKG_VERSION")
+                )));
+            }
+            _ => {}
+        }
+        if !OPTIONS.contains(&option.as_str()) {
+            return Err(usage(format!("unknown option '{option}'")));
+        }
+        let value = rest
+            .next()
+            .ok_or_else(|| usage(format!("{option} needs a value")))?;
+        if option == "--folder" {
+            folder = Some(PathBuf::from(value));
+            continue;
+        }
+        let text = value
+            .into_string()
+            .map_err(|value| usage(format!("{option} {value:?} is not text")))?;
+        match option.as_str() {
+            "--parent" => {
+                let number = number::<i32>(&option, &text)?;
+                let pid = (number > 0).then(|| Pid::from_raw(number)).flatten();
+                parent =
+                    Some(pid.ok_or_else(|| usage(format!("--parent {text} is not a process id")))?);
+            }
+            "--cores" => cores = parse_cores(&text)?,
+            "--user" => user = Some(text.parse()?),
+            "--limit-nofile" => open_files = Some(number(&option, &text)?),
+            "--grace-seconds" => grace = parse_grace(&text)?,
+            _ => {
+                let descriptor = number::<i32>(&option, &text)?;
+                if descriptor < 3 {
+                    return Err(usage(format!("--status-descriptor {text} must be above 2")));
+                }
+                status_descriptor = Some(descriptor);
+            }
+        }
+    }
+    Ok(Request::Run(Box::new(Arguments {
+        parent: parent.ok_or_else(|| usage("--parent PID is missing"))?,
+        cores,
+        user,
+        folder,
+        open_files,
+        grace,
+        status_descriptor,
+        program: rest
+            .next()
+            .ok_or_else(|| usage("there is no PROGRAM after --"))?,
+        program_arguments: rest.collect(),
+    })))
+}
+
+/// Options that take a value.
+const OPTIONS: [&str; 7] = [
+    "--parent",
+    "--cores",
+    "--user",
+    "--folder",
+    "--limit-nofile",
+    "--grace-seconds",
+    "--status-descriptor",
+];
+
+fn usage(message: impl Into<String>) -> Error {
+    Error::Usage(message.into())
+}
+
+fn number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T, Error> {
+    text.parse()
+        .map_err(|_| usage(format!("{option} {text} is not a number")))
+}
+
+fn parse_grace(text: &str) -> Result<Duration, Error> {
+    let seconds: f64 = number("--grace-seconds", text)?;
+    if !(0.0..=LONGEST_GRACE_SECONDS).contains(&seconds) {
+        return Err(usage(format!(
+            "--grace-seconds {text} is not from 0 to {LONGEST_GRACE_SECONDS}"
+        )));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Core numbers of `0,2` or `0-3,8`.
+fn parse_cores(text: &str) -> Result<Vec<usize>, Error> {
+    let wrong = || usage(format!("--cores {text} is not a list such as 0,2 or 0-3"));
+    let core = |part: &str| {
+        let core: usize = part.parse().map_err(|_| wrong())?;
+        if core < rustix::thread::CpuSet::MAX_CPU {
+            Ok(core)
+        } else {
+            Err(Error::Core(core))
+        }
+    };
+    let mut cores = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (core(first)?, core(last)?);
+        if last < first {
+            return Err(wrong());
+        }
+        cores.extend(first..=last);
+    }
+    Ok(cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Arguments, String> {
+        match parse(line.split_whitespace().map(OsString::from)) {
+            Ok(Request::Run(arguments)) => Ok(*arguments),
+            Ok(Request::Print(text)) => Err(text),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn reads_every_option_and_leaves_the_rest_to_the_program() {
+        let arguments = read(
+            "--parent 7 --cores 0-2,5 --user 1:2 --folder /x --limit-nofile 99 --grace-seconds 0.5 \
+             --status-descriptor 3 -- prog --parent -- x",
+        )
+        .unwrap();
+        assert_eq!(arguments.parent.as_raw_nonzero().get(), 7);
+        assert_eq!(arguments.cores, [0, 1, 2, 5]);
+        assert_eq!(arguments.folder, Some(PathBuf::from("/x")));
+        assert_eq!(arguments.open_files, Some(99));
+        assert_eq!(arguments.grace, Duration::from_millis(500));
+        assert_eq!(arguments.status_descriptor, Some(3));
+        assert_eq!(arguments.program, "prog");
+        assert_eq!(arguments.program_arguments, ["--parent", "--", "x"]);
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (line, part) in [
+            ("", "no PROGRAM"),
+            ("--parent 7", "no PROGRAM"),
+            ("--parent 7 --", "no PROGRAM"),
+            ("-- true", "--parent PID is missing"),
+            ("--parent 0 -- true", "--parent 0 is not a process id"),
+            ("--parent -5 -- true", "--parent -5 is not a process id"),
+            ("--parent x -- true", "--parent x is not a number"),
+            ("--nice 7 -- true", "unknown option '--nice'"),
+            ("--parent", "--parent needs a value"),
+            (
+                "--parent 7 --cores 3-1 -- true",
+                "--cores 3-1 is not a list",
+            ),
+            ("--parent 7 --cores 0,,1 -- true", "is not a list"),
+            (
+                "--parent 7 --cores 99999 -- true",
+                "core 99999 cannot be used",
+            ),
+            (
+                "--parent 7 --grace-seconds -1 -- true",
+                "--grace-seconds -1",
+            ),
+            (
+                "--parent 7 --grace-seconds nan -- true",
+                "--grace-seconds nan",
+            ),
+            (
+                "--parent 7 --limit-nofile -1 -- true",
+                "--limit-nofile -1 is not a number",
+            ),
+            (
+                "--parent 7 --status-descriptor 2 -- true",
+                "must be above 2",
+            ),
+        ] {
+            let message = read(line).unwrap_err();
+            assert!(message.contains(part), "{line}: {message}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Waiting for an end, and bringing it about.
+
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, setsid, wait,
+};
+
+use crate::error::Error;
+use crate::parent::Parent;
+use crate::signals::SignalQueue;
+use crate::tree;
+
+/// How long after one pass of SIGKILL the next one follows, for what was forked meanwhile.
+const BETWEEN_KILLS: Duration = Duration::from_millis(20);
+/// How much longer than the inner keeper the outer one waits before it kills the inner one.
+const OUTER_MARGIN: Duration = Duration::from_secs(2);
+
+/// What a keeper asks to end politely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Its child, which is a keeper itself and sees to the tree; the tree only when that child is gone.
+    Keeper,
+    /// Every descendant.
+    Tree,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Running,
+    /// SIGTERM was sent; SIGKILL follows at this moment of the monotonic clock.
+    Ending(Instant),
+    Killing,
+}
+
+/// Takes the place of init for all descendants, in a session of its own.
+pub(crate) fn settle() -> Result<(), Error> {
+    // Refused when this process leads a process group already, which serves as well.
+    match setsid() {
+        Ok(_) | Err(Errno::PERM) => {}
+        Err(source) => return Err(Error::setup("start a session", source)),
+    }
+    set_child_subreaper(Some(getpid())).map_err(|source| Error::setup("become a subreaper", source))
+}
+
+/// Keeps one child, with all that descends from it.
+pub(crate) struct Keeper {
+    parent: Parent,
+    signals: SignalQueue,
+    child: Pid,
+    child_status: Option<WaitStatus>,
+    reach: Reach,
+    grace: Duration,
+}
+
+impl Keeper {
+    /// A keeper of `child`, which it has just started.
+    pub(crate) fn new(
+        parent: Parent,
+        signals: SignalQueue,
+        child: Pid,
+        reach: Reach,
+        grace: Duration,
+    ) -> Self {
+        let grace = match reach {
+            Reach::Tree => grace,
+            Reach::Keeper => grace + OUTER_MARGIN,
+        };
+        Self {
+            parent,
+            signals,
+            child,
+            child_status: None,
+            reach,
+            grace,
+        }
+    }
+
+    /// Waits until the child ends, the parent ends or a signal asks for the end; ends all descendants; returns the
+    /// child's exit status (128 + signal when a signal ended it) once none is left.
+    pub(crate) fn keep(mut self) -> Result<u8, Error> {
+        let mut stage = Stage::Running;
+        loop {
+            self.sleep(stage)?;
+            let asked = self.signals.drain().asked_to_end;
+            if self.reap()? == Left::Nothing {
+                return Ok(self.child_status.map_or(crate::KEEPER_FAILED, exit_status));
+            }
+            let now = Instant::now();
+            stage = match stage {
+                Stage::Running if asked || self.child_status.is_some() || self.parent.is_gone() => {
+                    self.ask_to_end();
+                    Stage::Ending(now + self.grace)
+                }
+                Stage::Ending(deadline) if now >= deadline => Stage::Killing,
+                stage => stage,
+            };
+            if matches!(stage, Stage::Killing) {
+                tree::signal_descendants(Signal::KILL);
+            }
+        }
+    }
+
+    /// Sleeps until something happens that could matter in this stage.
+    fn sleep(&self, stage: Stage) -> Result<(), Error> {
+        let longest = match stage {
+            Stage::Running => self.parent.look_again(),
+            Stage::Ending(deadline) => deadline.saturating_duration_since(Instant::now()),
+            Stage::Killing => BETWEEN_KILLS,
+        };
+        let signals = self.signals.descriptor();
+        let mut sources = vec![PollFd::new(&signals, PollFlags::IN)];
+        let parent = self.parent.descriptor();
+        if let (Stage::Running, Some(parent)) = (stage, &parent) {
+            sources.push(PollFd::new(parent, PollFlags::IN));
+        }
+        let timeout = Timespec::try_from(longest).unwrap_or(Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        });
+        match poll(&mut sources, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(source) => Err(Error::setup("wait for events", source)),
+        }
+    }
+
+    fn ask_to_end(&self) {
+        if self.reach == Reach::Keeper && self.child_status.is_none() {
+            // Our own child, not yet reaped: the number is still its own, and signalling it cannot fail.
+            let _ = kill_process(self.child, Signal::TERM);
+        } else {
+            tree::signal_descendants(Signal::TERM);
+            // A stopped process would not see the first one.
+            tree::signal_descendants(Signal::CONT);
+        }
+    }
+
+    /// Reaps whatever has ended. As a subreaper, no child means no descendant.
+    fn reap(&mut self) -> Result<Left, Error> {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.child => self.child_status = Some(status),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return Ok(Left::Something),
+                Err(Errno::CHILD) => return Ok(Left::Nothing),
+                Err(source) => return Err(Error::setup("wait for children", source)),
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    Something,
+    Nothing,
+}
+
+/// The status as a shell gives it.
+fn exit_status(status: WaitStatus) -> u8 {
+    let code = match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => code,
+        (None, Some(signal)) => 128 + signal,
+        (None, None) => i32::from(crate::KEEPER_FAILED),
+    };
+    // Both are at most 255 by wait(2); the mask says so to the compiler.
+    (code & 0xff) as u8
+}

@@ -1,0 +1,268 @@
+//! From the keeper's child to the program: everything between fork and exec.
+
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::fs::{Access, Mode, OFlags, access, open};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal,
+    setrlimit,
+};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_no_new_privs};
+
+use crate::arguments::Arguments;
+use crate::error::Error;
+use crate::signals;
+use crate::user::User;
+
+/// Where the dynamic loader looks first (`ld.so(8)`).
+const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+
+/// Tells rackscope, over an inherited descriptor, whether the program runs and as which process.
+pub(crate) struct Report(Option<File>);
+
+impl Report {
+    /// Takes over the inherited descriptor, and keeps it from the program. Raises an error when it is not open.
+    pub(crate) fn adopt(descriptor: Option<RawFd>) -> Result<Self, Error> {
+        let Some(raw) = descriptor else {
+            return Ok(Self(None));
+        };
+        // SAFETY: only borrowed for one call, which answers EBADF when the number is not open.
+        let borrowed = unsafe { BorrowedFd::borrow_raw(raw) };
+        fcntl_setfd(borrowed, FdFlags::CLOEXEC)
+            .map_err(|source| Error::setup(format!("use status descriptor {raw}"), source))?;
+        // SAFETY: it is open, and was given to this process for this alone: nothing else here refers to it.
+        Ok(Self(Some(File::from(unsafe { OwnedFd::from_raw_fd(raw) }))))
+    }
+
+    /// `started PID`.
+    pub(crate) fn started(self, program: Pid) {
+        self.say(&format!("started {}\n", program.as_raw_nonzero()));
+    }
+
+    /// `failed REASON`.
+    pub(crate) fn failed(self, error: &Error) {
+        self.say(&format!("failed {error}\n"));
+    }
+
+    fn say(self, line: &str) {
+        if let Some(mut file) = self.0 {
+            // Whoever asked for the line may be gone by now; the keeper's work does not depend on it.
+            let _ = file.write_all(line.as_bytes());
+        }
+    }
+}
+
+/// Forks; the child lives `life` and exits with the status that it returns.
+pub(crate) fn fork(what: &str, life: impl FnOnce() -> u8) -> Result<Pid, Error> {
+    // SAFETY: the keeper has one thread, so the child finds every lock free and may run any code.
+    let result = unsafe { libc::fork() };
+    match Pid::from_raw(result.max(0)) {
+        Some(child) => Ok(child),
+        None if result == 0 => std::process::exit(life().into()),
+        None => Err(Error::setup(
+            format!("fork {what}"),
+            io::Error::last_os_error(),
+        )),
+    }
+}
+
+/// Starts the program; returns once it is executed. Raises what kept it from that.
+pub(crate) fn start(arguments: &Arguments) -> Result<Pid, Error> {
+    // The write end closes by itself when the program is executed, so an empty message means that it was.
+    let (read_end, write_end) =
+        pipe_with(PipeFlags::CLOEXEC).map_err(|source| Error::setup("open a pipe", source))?;
+    let keeper = getpid();
+    let child = fork("the program", move || {
+        let Err(error) = become_program(arguments, keeper);
+        let mut message = vec![error.exit_status()];
+        message.extend_from_slice(error.to_string().as_bytes());
+        // If the keeper is gone nobody is left to tell.
+        let _ = File::from(write_end).write_all(&message);
+        error.exit_status()
+    })?;
+    // The child's copy of the write end is now the only one: ours went with the closure.
+    let mut message = Vec::new();
+    File::from(read_end)
+        .read_to_end(&mut message)
+        .map_err(|source| Error::setup("hear from the program", source))?;
+    match message.split_first() {
+        None => Ok(child),
+        Some((&exit_status, text)) => Err(Error::Child {
+            message: String::from_utf8_lossy(text).into_owned(),
+            exit_status,
+        }),
+    }
+}
+
+/// Everything the child does before it is the program. The order matters, and is explained where it does.
+fn become_program(arguments: &Arguments, keeper: Pid) -> Result<Infallible, Error> {
+    let user = arguments.user.as_ref().map(User::find).transpose()?;
+    // A session of its own: a program that signals its process group does not reach the keeper.
+    rustix::process::setsid().map_err(|source| Error::setup("start a session", source))?;
+    if let Some(files) = arguments.open_files {
+        limit_open_files(files)?;
+    }
+    pin(&arguments.cores)?;
+    if let Some(folder) = &arguments.folder {
+        rustix::process::chdir(folder).map_err(|source| Error::Folder {
+            path: folder.clone(),
+            source: source.into(),
+        })?;
+    }
+    // What root may open and the user may not even reach, such as a cache in root's home, is opened before.
+    let program = Passage::open(&arguments.program);
+    let libraries = LibraryPath::open(std::env::var_os(LIBRARY_PATH).unwrap_or_default());
+    if let Some(user) = &user {
+        user.become_forever()?;
+    }
+    // After the change of user, which clears it.
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|source| Error::setup("set the death signal", source))?;
+    // A keeper that ended before that line sends nothing.
+    if getppid() != Some(keeper) {
+        return Err(Error::ParentGone(keeper.as_raw_nonzero().get()));
+    }
+    // No set-user-id program in the tree: one could not be signalled by a keeper that is not root.
+    set_no_new_privs(true).map_err(|source| Error::setup("set no_new_privs", source))?;
+    signals::unblock_all()?;
+
+    let mut command = Command::new(program.reach());
+    command
+        .arg0(&arguments.program)
+        .args(&arguments.program_arguments);
+    if let Some(value) = libraries.reach() {
+        command.env(LIBRARY_PATH, value);
+    }
+    Err(Error::Program {
+        program: arguments.program.clone(),
+        source: command.exec(),
+    })
+}
+
+/// Sets the soft limit of open files to `wanted`, and raises the hard limit where that is allowed and needed.
+fn limit_open_files(wanted: u64) -> Result<(), Error> {
+    let hard = getrlimit(Resource::Nofile).maximum;
+    let maximum = hard.map(|hard| hard.max(wanted));
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(wanted),
+            maximum,
+        },
+    )
+    .map_err(|_| Error::OpenFiles {
+        wanted,
+        hard: hard.unwrap_or(u64::MAX),
+    })
+}
+
+/// Confines this process to `cores`; all of them or an error, while the kernel is content with any of them.
+fn pin(cores: &[usize]) -> Result<(), Error> {
+    if cores.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for &core in cores {
+        set.set(core);
+    }
+    let refused = || Error::Core(cores[0]);
+    sched_setaffinity(None, &set).map_err(|_| refused())?;
+    let given = sched_getaffinity(None).map_err(|_| refused())?;
+    match cores.iter().find(|&&core| !given.is_set(core)) {
+        Some(&core) => Err(Error::Core(core)),
+        None => Ok(()),
+    }
+}
+
+/// A file that may lie below a folder which the user cannot enter, with that folder held open.
+///
+/// `/proc/self/fd/N/NAME` leads to the file without passing through the folders above (`proc_pid_fd(5)`).
+struct Passage {
+    path: PathBuf,
+    folder: Option<OwnedFd>,
+}
+
+impl Passage {
+    /// Prepares for `path`. A bare name is left for the search in PATH.
+    fn open(path: &OsStr) -> Self {
+        let path = PathBuf::from(path);
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        let folder = parent.and_then(|parent| open_folder(parent).ok());
+        Self { path, folder }
+    }
+
+    /// The way to the file that works for whom this process is by now.
+    fn reach(&self) -> PathBuf {
+        match (&self.folder, self.path.file_name()) {
+            (Some(folder), Some(name)) if access(&self.path, Access::EXEC_OK).is_err() => {
+                let way = through(folder).join(name);
+                // Otherwise the plain path gives the plain reason.
+                if access(&way, Access::EXEC_OK).is_ok() {
+                    way
+                } else {
+                    self.path.clone()
+                }
+            }
+            _ => self.path.clone(),
+        }
+    }
+}
+
+/// The folders of `LD_LIBRARY_PATH`, held open for the same reason.
+struct LibraryPath(Vec<(OsString, Option<OwnedFd>)>);
+
+impl LibraryPath {
+    fn open(value: OsString) -> Self {
+        let folders = value
+            .as_bytes()
+            .split(|&byte| byte == b':')
+            .filter(|folder| !folder.is_empty());
+        Self(
+            folders
+                .map(OsStr::from_bytes)
+                .map(|folder| (folder.to_owned(), open_folder(Path::new(folder)).ok()))
+                .collect(),
+        )
+    }
+
+    /// The value to execute the program with; `None` when there is nothing to change.
+    fn reach(&self) -> Option<OsString> {
+        let mut changed = false;
+        let mut folders = Vec::new();
+        for (folder, descriptor) in &self.0 {
+            match descriptor {
+                Some(descriptor) if access(folder, Access::EXEC_OK).is_err() => {
+                    // The loader opens it after exec, so it must stay open across it.
+                    changed |= fcntl_setfd(descriptor, FdFlags::empty()).is_ok();
+                    folders.push(through(descriptor).into_os_string());
+                }
+                _ => folders.push(folder.clone()),
+            }
+        }
+        changed.then(|| folders.join(OsStr::new(":")))
+    }
+}
+
+fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
+    open(
+        path,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+}
+
+fn through(folder: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()))
+}

@@ -1,0 +1,170 @@
+//! Finding and signalling every descendant of this process.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+};
+
+/// What `/proc/PID/stat` says of a process (`proc_pid_stat(5)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Process {
+    parent: i32,
+    /// Clock ticks since boot; with the process id it names one process for good.
+    start_time: u64,
+    /// Ended and not yet reaped: there is nothing left to signal.
+    is_zombie: bool,
+}
+
+/// Sends `signal` to every descendant of this process that has not ended.
+///
+/// One pass: what is forked meanwhile is met by the next one. A descendant whose parent ends becomes the child of
+/// this process (a subreaper), so it is always found.
+pub(crate) fn signal_descendants(signal: Signal) {
+    let processes = read_processes(Path::new("/proc"));
+    for pid in descendants(&processes, getpid().as_raw_nonzero().get()) {
+        if let Some(process) = processes.get(&pid).filter(|process| !process.is_zombie) {
+            signal_one(pid, process.start_time, signal);
+        }
+    }
+}
+
+/// Sends `signal` to `pid` if it is still the process that started at `start_time`.
+fn signal_one(pid: i32, start_time: u64, signal: Signal) {
+    let Some(handle) = Pid::from_raw(pid) else {
+        return;
+    };
+    let pidfd = pidfd_open(handle, PidfdFlags::empty());
+    // The number may have been given to a stranger since it was read. Once a pidfd is open it cannot change again.
+    if read_process(Path::new("/proc"), pid).is_none_or(|now| now.start_time != start_time) {
+        return;
+    }
+    // A process that has ended meanwhile needs no signal, and one that we may not signal (none, under no_new_privs)
+    // would be met again in the next pass: an error here has no other consequence.
+    let _ = match pidfd {
+        Ok(pidfd) => pidfd_send_signal(pidfd, signal),
+        Err(_) => kill_process(handle, signal),
+    };
+}
+
+/// Every process below `root`, parents before children.
+fn descendants(processes: &HashMap<i32, Process>, root: i32) -> Vec<i32> {
+    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+    for (&pid, process) in processes {
+        children.entry(process.parent).or_default().push(pid);
+    }
+    let mut found = Vec::new();
+    let mut next = vec![root];
+    while let Some(pid) = next.pop() {
+        // Taking the entry out keeps this finite even if the snapshot, which is not atomic, holds a circle.
+        for child in children.remove(&pid).unwrap_or_default() {
+            found.push(child);
+            next.push(child);
+        }
+    }
+    found
+}
+
+fn read_processes(proc: &Path) -> HashMap<i32, Process> {
+    let Ok(entries) = fs::read_dir(proc) else {
+        return HashMap::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            Some((pid, read_process(proc, pid)?))
+        })
+        .collect()
+}
+
+fn read_process(proc: &Path, pid: i32) -> Option<Process> {
+    parse_stat(&fs::read(proc.join(pid.to_string()).join("stat")).ok()?)
+}
+
+/// Reads `PID (COMMAND) STATE PARENT ...`; the command may hold spaces and parentheses.
+fn parse_stat(stat: &[u8]) -> Option<Process> {
+    let end_of_command = stat.iter().rposition(|&byte| byte == b')')?;
+    let mut fields = std::str::from_utf8(&stat[end_of_command + 1..])
+        .ok()?
+        .split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    // Field 22 of the line; state is field 3 and parent field 4.
+    let start_time = fields.nth(17)?.parse().ok()?;
+    Some(Process {
+        parent,
+        start_time,
+        is_zombie: matches!(state, "Z" | "X" | "x"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REST: &str = "1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4242 9 9";
+
+    #[test]
+    fn parses_commands_with_spaces_and_parentheses() {
+        let read = |text: String| parse_stat(text.as_bytes());
+        let expected = Process {
+            parent: 7,
+            start_time: 4242,
+            is_zombie: false,
+        };
+        assert_eq!(read(format!("12 (cat) S 7 {REST}")), Some(expected));
+        assert_eq!(
+            read(format!("12 (a) Z 1 (b c)) S 7 {REST}")),
+            Some(expected)
+        );
+        assert_eq!(
+            read(format!("12 () Z 7 {REST}")),
+            Some(Process {
+                is_zombie: true,
+                ..expected
+            })
+        );
+        assert_eq!(parse_stat(b"12 (\xff) S 7 "), None);
+        assert_eq!(parse_stat(b""), None);
+        assert_eq!(parse_stat(b"12 (cat"), None);
+    }
+
+    #[test]
+    fn finds_all_below_and_nothing_beside() {
+        let process = |parent| Process {
+            parent,
+            start_time: 0,
+            is_zombie: false,
+        };
+        let tree = HashMap::from([
+            (1, process(0)),
+            (10, process(1)),
+            (11, process(10)),
+            (12, process(11)),
+            (13, process(10)),
+            (20, process(1)),
+            // A circle, as a snapshot taken over time could show.
+            (30, process(31)),
+            (31, process(30)),
+        ]);
+        let mut found = descendants(&tree, 10);
+        found.sort_unstable();
+        assert_eq!(found, [11, 12, 13]);
+        assert_eq!(descendants(&tree, 20), []);
+        assert_eq!(descendants(&tree, 30).len(), 2);
+    }
+
+    #[test]
+    fn reads_this_process() {
+        let me = getpid().as_raw_nonzero().get();
+        let processes = read_processes(Path::new("/proc"));
+        assert_eq!(
+            processes.get(&me).copied(),
+            read_process(Path::new("/proc"), me)
+        );
+        assert!(processes.contains_key(&me));
+    }
+}
