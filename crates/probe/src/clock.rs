@@ -1,0 +1,114 @@
+//! Ticks at absolute times, and the clocks behind them.
+
+use rustix::thread::{ClockId as SleepClock, clock_nanosleep_absolute};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// Nanoseconds of a clock.
+pub(crate) fn now(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    // Neither clock goes below zero: the epoch and the start of the machine lie behind us.
+    time.tv_sec as u64 * NANOSECONDS + time.tv_nsec as u64
+}
+
+pub(crate) fn monotonic() -> u64 {
+    now(ClockId::Monotonic)
+}
+
+/// CPU time of the calling thread, in nanoseconds.
+pub(crate) fn thread_cpu() -> u64 {
+    now(ClockId::ThreadCPUTime)
+}
+
+/// Sleeps until a time of the monotonic clock, or less long if a signal came.
+pub(crate) fn sleep_until(nanoseconds: u64) {
+    let time = Timespec {
+        tv_sec: (nanoseconds / NANOSECONDS) as i64,
+        tv_nsec: (nanoseconds % NANOSECONDS) as _,
+    };
+    // Interrupted or not, the caller looks at the clock again.
+    let _ = clock_nanosleep_absolute(SleepClock::Monotonic, &time);
+}
+
+/// Ticks at `start + k * interval`, and how many of them were missed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ticks {
+    deadline: u64,
+    interval: u64,
+    /// Ticks whose whole interval passed before they could start.
+    pub missed: u64,
+    /// The longest that a tick started after its time, in nanoseconds.
+    pub worst_lateness: u64,
+}
+
+impl Ticks {
+    /// The first tick is at `start`; both in nanoseconds.
+    pub(crate) fn new(start: u64, interval: u64) -> Self {
+        Self {
+            deadline: start,
+            interval,
+            missed: 0,
+            worst_lateness: 0,
+        }
+    }
+
+    /// When the next tick is due.
+    pub(crate) fn deadline(&self) -> u64 {
+        self.deadline
+    }
+
+    /// A tick starts now. Those that are late by a whole interval or more are missed, and stay missed: the tick that
+    /// starts is the last one that was due.
+    pub(crate) fn begin(&mut self, now: u64) {
+        let lateness = now.saturating_sub(self.deadline);
+        self.worst_lateness = self.worst_lateness.max(lateness);
+        let skipped = lateness / self.interval;
+        self.missed += skipped;
+        self.deadline += (skipped + 1) * self.interval;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_tick_on_time_or_a_little_late_misses_nothing() {
+        let mut ticks = Ticks::new(1000, 100);
+        ticks.begin(1000);
+        ticks.begin(1199);
+        assert_eq!(
+            (ticks.missed, ticks.worst_lateness, ticks.deadline()),
+            (0, 99, 1200)
+        );
+    }
+
+    #[test]
+    fn a_whole_interval_late_is_missed() {
+        let mut ticks = Ticks::new(1000, 100);
+        ticks.begin(1100);
+        assert_eq!((ticks.missed, ticks.deadline()), (1, 1200));
+        ticks.begin(1555);
+        assert_eq!(
+            (ticks.missed, ticks.worst_lateness, ticks.deadline()),
+            (4, 355, 1600)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_begun_and_missed_are_all_that_were_due(delays in prop::collection::vec(0u64..1000, 1..50)) {
+            let mut ticks = Ticks::new(0, 100);
+            let mut now = 0;
+            for delay in &delays {
+                now = ticks.deadline().max(now) + delay;
+                ticks.begin(now);
+                prop_assert!(ticks.deadline() > now);
+            }
+            // Deadlines 0, 100, ... up to now.
+            prop_assert_eq!(delays.len() as u64 + ticks.missed, now / 100 + 1);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What is to be read: the host, or a recorded tree of one.
+
+use std::path::{Path, PathBuf};
+
+/// The host under measurement and what is to be followed on it.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// The folder that holds `proc` and `sys`: `/` for the running host.
+    pub root: PathBuf,
+    /// Label and root process of each process tree to follow.
+    pub processes: Vec<(String, u32)>,
+    /// Label and path of each cgroup to follow: a path below the hierarchy (`/system.slice/a.service`) or a folder
+    /// (`/sys/fs/cgroup/system.slice/a.service`).
+    pub cgroups: Vec<(String, String)>,
+    /// Whether to open perf events.
+    pub perf: bool,
+    /// Bytes in a page of memory, the unit of several counters.
+    pub page_bytes: u64,
+    /// Kernel clock ticks a second (`USER_HZ`), the unit of CPU times in `/proc`.
+    pub clock_ticks_per_second: u64,
+}
+
+impl Host {
+    /// The running host, with perf events, following no process and no cgroup.
+    pub fn live() -> Self {
+        Self::at("/")
+    }
+
+    /// The host whose `proc` and `sys` lie below `root`; units are those of the running kernel.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            processes: Vec::new(),
+            cgroups: Vec::new(),
+            perf: true,
+            page_bytes: rustix::param::page_size() as u64,
+            clock_ticks_per_second: rustix::param::clock_ticks_per_second(),
+        }
+    }
+
+    /// Whether this is the running host, and not a recorded tree.
+    pub fn is_live(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// The path of `below` (such as `proc/stat`, or an absolute path as the host sees it) under the root.
+    pub fn path(&self, below: &str) -> PathBuf {
+        self.root.join(below.trim_start_matches('/'))
+    }
+}

@@ -1,0 +1,365 @@
+//! CPU time by state, per core too, and what the scheduler does: `/proc/stat` and `/proc/loadavg` (proc(5)).
+
+use std::fs;
+
+use crate::error::{Fault, Problem};
+use crate::host::Host;
+use crate::parse::{self, Fields, Line, Lines};
+use crate::probes::{Probe, column};
+use crate::readers::{MissingReader, Reader, Registration};
+use crate::source::Source;
+
+pub(crate) const REGISTRATION: Registration = Registration { name: "cpu", build };
+
+const NEEDS: &str = "/proc/stat and /proc/loadavg";
+
+/// The states of a CPU in the order of `/proc/stat`. Time of guests follows them and is part of `user` and `nice`.
+const STATES: [&str; 8] = [
+    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
+];
+
+/// What the kernel may take back (proc(5): "may decrease in certain conditions"); held at its highest, so that it stays
+/// a counter.
+const MAY_DECREASE: [usize; 2] = [3, 4];
+
+/// Columns that are not CPU time, in their order in a row.
+const COUNTERS: [(&str, &[u8]); 4] = [
+    ("context_switches_total", b"ctxt"),
+    ("interrupts_total", b"intr"),
+    ("processes_created_total", b"processes"),
+    ("processes_blocked", b"procs_blocked"),
+];
+const RUN_QUEUE: usize = STATES.len() + COUNTERS.len();
+const FIRST_CORE: usize = RUN_QUEUE + 1;
+
+struct Cpu {
+    stat: Source,
+    load: Result<Source, String>,
+    /// The number of each core that has columns.
+    cores: Vec<u32>,
+    /// The highest idle and iowait seen: of the host, then of each core.
+    highest: Vec<[f64; 2]>,
+    ticks_per_second: f64,
+    /// A core that came after the start, and has no columns.
+    late_core: Option<u32>,
+}
+
+fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+    let cores = cores(host);
+    let stat = match Source::open(host.path("proc/stat")) {
+        Ok(stat) => stat,
+        Err(error) => {
+            return vec![Box::new(MissingReader(
+                Probe::new("cpu", NEEDS, columns(&cores)).missing(error.to_string()),
+            ))];
+        }
+    };
+    vec![Box::new(Cpu {
+        stat,
+        load: Source::open_small(host.path("proc/loadavg")).map_err(|error| error.to_string()),
+        highest: vec![[0.0; 2]; cores.len() + 1],
+        cores,
+        ticks_per_second: host.clock_ticks_per_second as f64,
+        late_core: None,
+    })]
+}
+
+/// The cores that are here, also those that are offline now: they may come online.
+fn cores(host: &Host) -> Vec<u32> {
+    let present =
+        fs::read_to_string(host.path("sys/devices/system/cpu/present")).unwrap_or_default();
+    let mut cores = parse::cpu_list(&present).unwrap_or_default();
+    let stat = fs::read(host.path("proc/stat")).unwrap_or_default();
+    let mut lines = Lines::new(&stat);
+    while let Ok(Some(line)) = lines.next() {
+        match core_line(line) {
+            Some((CoreLine::Core(core), _)) if core < 8192 => cores.push(core),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    cores.sort_unstable();
+    cores.dedup();
+    cores
+}
+
+fn columns(cores: &[u32]) -> Vec<String> {
+    let mut columns: Vec<String> = STATES
+        .iter()
+        .map(|state| column("cpu_seconds_total", &[("state", state)]))
+        .collect();
+    columns.extend(COUNTERS.iter().map(|(name, _)| (*name).to_owned()));
+    columns.push("run_queue_length".to_owned());
+    for core in cores {
+        let core = core.to_string();
+        columns.extend(STATES.iter().map(|state| {
+            column(
+                "cpu_core_seconds_total",
+                &[("core", &core), ("state", state)],
+            )
+        }));
+    }
+    columns
+}
+
+enum CoreLine {
+    Host,
+    Core(u32),
+}
+
+/// The fields of a `cpu` or `cpuN` line, or None if it is another line.
+fn core_line(line: Line<'_>) -> Option<(CoreLine, Fields<'_>)> {
+    if !line.text.starts_with(b"cpu") {
+        return None;
+    }
+    let mut fields = line.fields();
+    match fields.next()? {
+        b"cpu" => Some((CoreLine::Host, fields)),
+        name => {
+            let number = parse::unsigned(&name[3..]).ok()?;
+            Some((CoreLine::Core(u32::try_from(number).ok()?), fields))
+        }
+    }
+}
+
+impl Reader for Cpu {
+    fn probes(&self) -> Vec<Probe> {
+        let mut probe =
+            Probe::new("cpu", NEEDS, columns(&self.cores)).untrusted_if(self.stat.complaint());
+        match &self.load {
+            Ok(load) => probe.note(load.complaint()),
+            Err(reason) => probe.note(reason),
+        }
+        if let Some(core) = self.late_core {
+            probe.note(format!(
+                "core {core} appeared after the start and is not sampled"
+            ));
+        }
+        vec![probe]
+    }
+
+    fn read(&mut self, row: &mut [f64]) {
+        let Self {
+            stat,
+            load,
+            cores,
+            highest,
+            ticks_per_second,
+            late_core,
+        } = self;
+        stat.read(|text| {
+            let mut lines = Lines::new(text);
+            let mut next_core = 0;
+            let mut first = lines.expect("cpu")?;
+            loop {
+                match core_line(first) {
+                    Some((CoreLine::Host, fields)) => {
+                        times(
+                            fields,
+                            *ticks_per_second,
+                            &mut row[..STATES.len()],
+                            &mut highest[0],
+                        )?;
+                    }
+                    Some((CoreLine::Core(core), fields)) => {
+                        // In order, save for those that are offline.
+                        while cores.get(next_core).is_some_and(|known| *known < core) {
+                            next_core += 1;
+                        }
+                        if cores.get(next_core) == Some(&core) {
+                            let start = FIRST_CORE + next_core * STATES.len();
+                            let columns = &mut row[start..start + STATES.len()];
+                            times(
+                                fields,
+                                *ticks_per_second,
+                                columns,
+                                &mut highest[next_core + 1],
+                            )?;
+                        } else {
+                            *late_core = Some(core);
+                        }
+                    }
+                    None => counter(first, row)?,
+                }
+                match lines.next()? {
+                    Some(line) => first = line,
+                    None => return Ok(()),
+                }
+            }
+        });
+        if let Ok(load) = load {
+            load.read(|text| {
+                row[RUN_QUEUE] = runnable(text)?;
+                Ok(())
+            });
+        }
+    }
+}
+
+/// Stores the CPU times of a line, in seconds.
+fn times(
+    mut fields: Fields<'_>,
+    ticks_per_second: f64,
+    row: &mut [f64],
+    highest: &mut [f64; 2],
+) -> Result<(), Fault> {
+    for (value, state) in row.iter_mut().zip(STATES) {
+        *value = fields.number(state)? as f64 / ticks_per_second;
+    }
+    for (highest, state) in highest.iter_mut().zip(MAY_DECREASE) {
+        *highest = highest.max(row[state]);
+        row[state] = *highest;
+    }
+    Ok(())
+}
+
+/// Stores what a line of one counter says.
+fn counter(line: Line<'_>, row: &mut [f64]) -> Result<(), Fault> {
+    for (position, (name, key)) in COUNTERS.iter().enumerate() {
+        if let Some(rest) = line.text.strip_prefix(*key)
+            && rest.first() == Some(&b' ')
+        {
+            row[STATES.len() + position] = Fields::new(rest, line.number).number(name)? as f64;
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The runnable threads of `/proc/loadavg` (its fourth field: runnable/all), without the one that reads it.
+fn runnable(text: &[u8]) -> Result<f64, Fault> {
+    let line = Lines::new(text).expect("runnable threads")?;
+    let mut fields = line.fields();
+    fields.skip(3);
+    let field = fields
+        .next()
+        .ok_or(line.fault("runnable threads", Problem::Missing))?;
+    let slash =
+        memchr::memchr(b'/', field).ok_or(line.fault("runnable threads", Problem::Unknown))?;
+    let number = parse::unsigned(&field[..slash])
+        .map_err(|problem| line.fault("runnable threads", problem))?;
+    Ok(number.saturating_sub(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::readers::testing::{Tree, sample};
+    use proptest::prelude::*;
+
+    const STAT: &str = "cpu  100 20 30 4000 50 6 7 8 9 10\n\
+        cpu0 50 10 15 2000 25 3 4 4 0 0\n\
+        cpu2 50 10 15 2000 25 3 3 4 0 0\n\
+        intr 12345 1 2 3\n\
+        ctxt 777\n\
+        btime 1700000000\n\
+        processes 42\n\
+        procs_running 3\n\
+        procs_blocked 2\n\
+        softirq 99 1 2\n";
+
+    fn tree() -> Tree {
+        let tree = Tree::with("proc/stat", STAT);
+        tree.write("proc/loadavg", "0.09 0.05 0.01 3/107 7666\n");
+        tree.write("sys/devices/system/cpu/present", "0-2\n");
+        tree
+    }
+
+    #[test]
+    fn times_are_seconds_and_an_offline_core_is_not_a_number() {
+        let tree = tree();
+        let mut reader = build(&tree.host()).remove(0);
+        let sample = sample(&mut *reader);
+        assert_eq!(sample.get(r#"cpu_seconds_total{state="user"}"#), 1.0);
+        assert_eq!(sample.get(r#"cpu_seconds_total{state="steal"}"#), 0.08);
+        assert_eq!(
+            sample.get(r#"cpu_core_seconds_total{core="2",state="idle"}"#),
+            20.0
+        );
+        assert!(
+            sample
+                .get(r#"cpu_core_seconds_total{core="1",state="idle"}"#)
+                .is_nan()
+        );
+        assert_eq!(sample.get("context_switches_total"), 777.0);
+        assert_eq!(sample.get("interrupts_total"), 12345.0);
+        assert_eq!(sample.get("processes_created_total"), 42.0);
+        assert_eq!(sample.get("processes_blocked"), 2.0);
+        assert_eq!(sample.get("run_queue_length"), 2.0);
+    }
+
+    #[test]
+    fn idle_time_that_decreases_is_held() {
+        let tree = tree();
+        let mut reader = build(&tree.host()).remove(0);
+        sample(&mut *reader);
+        tree.write("proc/stat", &STAT.replace("4000 50", "3990 49"));
+        let after = sample(&mut *reader);
+        assert_eq!(after.get(r#"cpu_seconds_total{state="idle"}"#), 40.0);
+        assert_eq!(after.get(r#"cpu_seconds_total{state="iowait"}"#), 0.5);
+    }
+
+    #[test]
+    fn a_core_that_appears_is_named() {
+        let tree = tree();
+        let mut reader = build(&tree.host()).remove(0);
+        tree.write(
+            "proc/stat",
+            &STAT.replace("intr", "cpu5 1 1 1 1 1 1 1 1 0 0\nintr"),
+        );
+        sample(&mut *reader);
+        assert!(
+            reader.probes()[0].reason.contains("core 5 appeared"),
+            "{}",
+            reader.probes()[0].reason
+        );
+    }
+
+    #[test]
+    fn a_cut_off_file_keeps_what_came_before_and_says_where() {
+        let tree = tree();
+        let mut reader = build(&tree.host()).remove(0);
+        tree.write("proc/stat", &STAT[..STAT.find("cpu2").unwrap() + 9]);
+        let sample = sample(&mut *reader);
+        assert_eq!(
+            sample.get(r#"cpu_core_seconds_total{core="0",state="user"}"#),
+            0.5
+        );
+        assert!(
+            sample
+                .get(r#"cpu_core_seconds_total{core="2",state="user"}"#)
+                .is_nan()
+        );
+        assert!(sample.get("context_switches_total").is_nan());
+        let probe = reader.probes().remove(0);
+        assert_eq!(probe.status, crate::Status::Untrusted);
+        assert!(
+            probe.reason.contains("proc/stat, line 3"),
+            "{}",
+            probe.reason
+        );
+    }
+
+    #[test]
+    fn without_proc_the_probe_is_missing() {
+        let probe = build(&Tree::empty().host())[0].probes().remove(0);
+        assert_eq!(probe.status, crate::Status::Missing);
+        assert!(
+            probe.reason.contains("cannot open") && probe.reason.contains("proc/stat"),
+            "{}",
+            probe.reason
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_do_not_panic(bytes: Vec<u8>, number: u32) {
+            let line = Line { text: &bytes, number };
+            if let Some((_, fields)) = core_line(line) {
+                let _ = times(fields, 0.01, &mut [0.0; 8], &mut [0.0; 2]);
+            }
+            let _ = counter(line, &mut [0.0; FIRST_CORE]);
+            let _ = runnable(&bytes);
+        }
+    }
+}

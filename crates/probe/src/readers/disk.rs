@@ -1,0 +1,386 @@
+//! What whole disks read and write, how long it takes and how much waits: `/proc/diskstats`
+//! (Documentation/admin-guide/iostats.rst).
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::Fault;
+use crate::host::Host;
+use crate::parse::{Fields, Lines};
+use crate::probes::{Probe, column, some_of};
+use crate::readers::{MissingReader, Reader, Registration};
+use crate::source::Source;
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "disk",
+    build,
+};
+
+const NEEDS: &str = "/proc/diskstats with a disk in it";
+
+/// Columns of a disk, in their order in a row.
+const COLUMNS: [&str; 9] = [
+    "disk_read_bytes_total",
+    "disk_write_bytes_total",
+    "disk_reads_total",
+    "disk_writes_total",
+    "disk_read_seconds_total",
+    "disk_write_seconds_total",
+    "disk_busy_seconds_total",
+    "disk_queue_seconds_total",
+    "disk_in_flight",
+];
+
+/// `/proc/diskstats` counts in sectors of this size whatever the disk's own.
+const SECTOR_BYTES: f64 = 512.0;
+
+/// Devices that are no disks of their own: memory, files, optical and floppy drives, and layers over other disks, whose
+/// traffic would be counted twice.
+const NOT_DISKS: [&str; 7] = ["loop", "ram", "zram", "sr", "fd", "dm-", "md"];
+
+/// More disks than this are not followed; the reason says so.
+const MOST_DISKS: usize = 256;
+
+struct Disk {
+    source: Source,
+    /// Every device seen at the start, in the order of the file.
+    devices: Vec<Device>,
+    disks: usize,
+    /// Disks that came after the start, and have no columns.
+    late: Vec<String>,
+    left_out: usize,
+}
+
+struct Device {
+    name: String,
+    /// Where its columns are, or None if it is not a disk of its own.
+    disk: Option<usize>,
+    times: [Milliseconds; 4],
+}
+
+/// A count of milliseconds that the kernel writes as 32 bits, and that therefore starts over after 49.7 days.
+#[derive(Clone, Copy, Default)]
+struct Milliseconds {
+    last: u64,
+    total: u64,
+}
+
+impl Milliseconds {
+    /// Seconds in all, when the file says `now`.
+    fn seconds(&mut self, now: u64) -> f64 {
+        // A step back by more than half of the range is a start over; a smaller one is a counter that goes backwards,
+        // which is passed on to be noticed.
+        const RANGE: u64 = 1 << 32;
+        if now < self.last && self.last < RANGE && self.last - now > RANGE / 2 {
+            self.total += RANGE;
+        }
+        self.last = now;
+        (self.total + now) as f64 / 1e3
+    }
+}
+
+fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+    let probe = Probe::new("disk", NEEDS, Vec::new());
+    let path = host.path("proc/diskstats");
+    let source = match Source::open(&path) {
+        Ok(source) => source,
+        Err(error) => return vec![Box::new(MissingReader(probe.missing(error.to_string())))],
+    };
+    let text = fs::read(&path).unwrap_or_default();
+    let blocks = host.path("sys/block");
+    let mut devices = Vec::new();
+    let (mut disks, mut left_out) = (0, 0);
+    let mut lines = Lines::new(&text);
+    while let Ok(Some(line)) = lines.next() {
+        let mut fields = line.fields();
+        fields.skip(2);
+        let Some(name) = fields.next() else { continue };
+        let name = String::from_utf8_lossy(name).into_owned();
+        let disk = match is_disk(&name, &blocks) {
+            false => None,
+            true if disks >= MOST_DISKS => {
+                left_out += 1;
+                None
+            }
+            true => {
+                disks += 1;
+                Some(disks - 1)
+            }
+        };
+        devices.push(Device {
+            name,
+            disk,
+            times: Default::default(),
+        });
+    }
+    if disks == 0 {
+        return vec![Box::new(MissingReader(
+            probe.missing(format!("{} names no disk", path.display())),
+        ))];
+    }
+    vec![Box::new(Disk {
+        source,
+        devices,
+        disks,
+        late: Vec::new(),
+        left_out,
+    })]
+}
+
+/// Whether a device of `/proc/diskstats` is a whole disk of its own.
+fn is_disk(name: &str, blocks: &Path) -> bool {
+    if NOT_DISKS.iter().any(|prefix| name.starts_with(prefix)) {
+        return false;
+    }
+    if !blocks.is_dir() {
+        return !looks_like_partition(name);
+    }
+    // Partitions have no folder here. A device of no size is an idle slot, as of network block devices.
+    let size = fs::read_to_string(blocks.join(name).join("size"));
+    blocks.join(name).exists() && size.map_or(true, |size| size.trim() != "0")
+}
+
+/// By name alone: `sda1`, `vda2`, `nvme0n1p3`, `mmcblk0p1`.
+fn looks_like_partition(name: &str) -> bool {
+    let stem = name.trim_end_matches(|character: char| character.is_ascii_digit());
+    if stem.len() == name.len() {
+        return false;
+    }
+    match stem.strip_suffix('p') {
+        Some(disk) => disk.ends_with(|character: char| character.is_ascii_digit()),
+        None => ["sd", "vd", "hd", "xvd"]
+            .iter()
+            .any(|prefix| stem.starts_with(prefix)),
+    }
+}
+
+impl Reader for Disk {
+    fn probes(&self) -> Vec<Probe> {
+        let columns = self
+            .devices
+            .iter()
+            .filter(|device| device.disk.is_some())
+            .flat_map(|device| {
+                COLUMNS
+                    .iter()
+                    .map(|name| column(name, &[("device", &device.name)]))
+            })
+            .collect();
+        let mut probe = Probe::new("disk", NEEDS, columns).untrusted_if(self.source.complaint());
+        if !self.late.is_empty() {
+            probe.note(format!(
+                "appeared after the start and not sampled: {}",
+                some_of(&self.late)
+            ));
+        }
+        if self.left_out > 0 {
+            probe.note(format!(
+                "{} disks more than the {MOST_DISKS} that are sampled",
+                self.left_out
+            ));
+        }
+        vec![probe]
+    }
+
+    fn read(&mut self, row: &mut [f64]) {
+        let Self {
+            source,
+            devices,
+            late,
+            ..
+        } = self;
+        debug_assert_eq!(row.len(), self.disks * COLUMNS.len());
+        source.read(|text| {
+            let mut lines = Lines::new(text);
+            let mut expected = 0;
+            let mut next = Some(lines.expect("a disk")?);
+            while let Some(line) = next {
+                let mut fields = line.fields();
+                fields.skip(2);
+                let name = fields.next().unwrap_or_default();
+                match find(devices, expected, name) {
+                    Some(position) => {
+                        expected = position + 1;
+                        let device = &mut devices[position];
+                        if let Some(disk) = device.disk {
+                            let start = disk * COLUMNS.len();
+                            values(
+                                fields,
+                                &mut device.times,
+                                &mut row[start..start + COLUMNS.len()],
+                            )?;
+                        }
+                    }
+                    None => note_late(late, name),
+                }
+                next = lines.next()?;
+            }
+            Ok(())
+        });
+    }
+}
+
+/// The device of that name: usually the one after the last.
+fn find(devices: &[Device], expected: usize, name: &[u8]) -> Option<usize> {
+    let is = |device: &Device| device.name.as_bytes() == name;
+    match devices.get(expected) {
+        Some(device) if is(device) => Some(expected),
+        _ => devices.iter().position(is),
+    }
+}
+
+/// Remembers the name of a disk that came late; a bounded number of them.
+fn note_late(late: &mut Vec<String>, name: &[u8]) {
+    const MOST: usize = 16;
+    let name = String::from_utf8_lossy(name);
+    let ignored = name.is_empty()
+        || NOT_DISKS.iter().any(|prefix| name.starts_with(prefix))
+        || looks_like_partition(&name)
+        || late.iter().any(|known| *known == name);
+    if !ignored && late.len() < MOST {
+        late.push(name.into_owned());
+    }
+}
+
+/// Stores what follows the name: 11 fields at least, of which kernels since 4.18 and 5.5 have 15 and 17.
+fn values(
+    mut fields: Fields<'_>,
+    times: &mut [Milliseconds; 4],
+    row: &mut [f64],
+) -> Result<(), Fault> {
+    let reads = fields.number("reads")?;
+    fields.skip(1);
+    let sectors_read = fields.number("sectors read")?;
+    let read_time = fields.number("time reading")?;
+    let writes = fields.number("writes")?;
+    fields.skip(1);
+    let sectors_written = fields.number("sectors written")?;
+    let write_time = fields.number("time writing")?;
+    let in_flight = fields.number("requests in flight")?;
+    let busy_time = fields.number("time busy")?;
+    let queue_time = fields.number("weighted time")?;
+    let values = [
+        sectors_read as f64 * SECTOR_BYTES,
+        sectors_written as f64 * SECTOR_BYTES,
+        reads as f64,
+        writes as f64,
+        times[0].seconds(read_time),
+        times[1].seconds(write_time),
+        times[2].seconds(busy_time),
+        times[3].seconds(queue_time),
+        in_flight as f64,
+    ];
+    row.copy_from_slice(&values);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status;
+    use crate::readers::testing::{Tree, sample};
+    use proptest::prelude::*;
+
+    const DISKSTATS: &str = "   7       0 loop0 1 1 1 1 1 1 1 1 1 1 1\n\
+        \x20259       0 nvme0n1 100 1 2000 300 400 1 5000 600 7 800 900 11 12 13 14 15 16\n\
+        \x20259       1 nvme0n1p1 1 1 1 1 1 1 1 1 1 1 1 0 0 0 0 0 0\n\
+        \x20  8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
+
+    fn tree() -> Tree {
+        let tree = Tree::with("proc/diskstats", DISKSTATS);
+        for name in ["loop0", "nvme0n1", "sda"] {
+            tree.write(&format!("sys/block/{name}/size"), "1000\n");
+        }
+        tree
+    }
+
+    #[test]
+    fn whole_disks_of_old_and_new_kernels() {
+        let tree = tree();
+        let mut reader = build(&tree.host()).remove(0);
+        let sample = sample(&mut *reader);
+        assert_eq!(sample.0.len(), 2 * COLUMNS.len());
+        assert_eq!(
+            sample.get(r#"disk_read_bytes_total{device="nvme0n1"}"#),
+            2000.0 * 512.0
+        );
+        assert_eq!(
+            sample.get(r#"disk_write_seconds_total{device="nvme0n1"}"#),
+            0.6
+        );
+        assert_eq!(
+            sample.get(r#"disk_queue_seconds_total{device="nvme0n1"}"#),
+            0.9
+        );
+        assert_eq!(sample.get(r#"disk_in_flight{device="sda"}"#), 9.0);
+    }
+
+    #[test]
+    fn partitions_are_known_by_name_where_sys_is_hidden() {
+        let tree = Tree::with("proc/diskstats", DISKSTATS);
+        let columns = build(&tree.host())[0].probes().remove(0).columns;
+        assert_eq!(columns.len(), 2 * COLUMNS.len());
+        for (name, partition) in [
+            ("sda", false),
+            ("sda1", true),
+            ("nvme0n1", false),
+            ("nvme0n1p2", true),
+            ("mmcblk0", false),
+            ("mmcblk0p1", true),
+            ("xvda1", true),
+            ("vdb", false),
+            ("nbd0", false),
+            ("nbd0p1", true),
+        ] {
+            assert_eq!(looks_like_partition(name), partition, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_disk_that_vanishes_is_not_a_number_and_one_that_appears_is_named() {
+        let tree = tree();
+        let mut reader = build(&tree.host()).remove(0);
+        tree.write(
+            "proc/diskstats",
+            "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n   8      16 sdb 1 2 3 4 5 6 7 8 9 10 11\n",
+        );
+        let sample = sample(&mut *reader);
+        assert!(sample.get(r#"disk_reads_total{device="nvme0n1"}"#).is_nan());
+        assert_eq!(sample.get(r#"disk_reads_total{device="sda"}"#), 1.0);
+        let probe = reader.probes().remove(0);
+        assert_eq!(
+            (probe.status, probe.reason.as_str()),
+            (Status::Ok, "appeared after the start and not sampled: sdb")
+        );
+    }
+
+    #[test]
+    fn times_go_on_when_32_bits_are_full() {
+        let mut time = Milliseconds::default();
+        assert_eq!(time.seconds(u64::from(u32::MAX)), 4294967.295);
+        assert_eq!(time.seconds(999), 4294968.295);
+        assert_eq!(time.seconds(990), 4294968.286);
+    }
+
+    #[test]
+    fn a_host_without_disks_is_missing_them() {
+        let tree = Tree::with(
+            "proc/diskstats",
+            "   7       0 loop0 1 1 1 1 1 1 1 1 1 1 1\n",
+        );
+        let probe = build(&tree.host())[0].probes().remove(0);
+        assert_eq!(probe.status, Status::Missing);
+        assert!(probe.reason.ends_with("names no disk"), "{}", probe.reason);
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_do_not_panic(bytes: Vec<u8>, numbers: [u64; 8]) {
+            let _ = values(Fields::new(&bytes, 1), &mut Default::default(), &mut [0.0; COLUMNS.len()]);
+            let mut time = Milliseconds::default();
+            for number in numbers {
+                time.seconds(number);
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Memory by kind and what moves in and out of it: `/proc/meminfo` and `/proc/vmstat` (proc(5)).
+//!
+//! Holds the legend of Awasthi et al. 2015, Table 3 (Map = mapped + anonymous, Buff, Cached, Slab, Inact) and the rest
+//! of what tells memory pressure.
+
+use crate::error::{Fault, Problem};
+use crate::host::Host;
+use crate::parse::{Fields, Lines};
+use crate::probes::{Probe, column};
+use crate::readers::{MissingReader, Reader, Registration};
+use crate::source::Source;
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "memory",
+    build,
+};
+
+const NEEDS: &str = "/proc/meminfo and /proc/vmstat";
+
+/// Kind, and its key in `/proc/meminfo`. All are in KiB, save huge pages, which are counted.
+const KINDS: [(&str, &[u8]); 16] = [
+    ("total", b"MemTotal"),
+    ("free", b"MemFree"),
+    ("available", b"MemAvailable"),
+    ("mapped", b"Mapped"),
+    ("anonymous", b"AnonPages"),
+    ("buffers", b"Buffers"),
+    ("cached", b"Cached"),
+    ("slab", b"Slab"),
+    ("inactive", b"Inactive"),
+    ("active", b"Active"),
+    ("dirty", b"Dirty"),
+    ("writeback", b"Writeback"),
+    ("swap_total", b"SwapTotal"),
+    ("swap_free", b"SwapFree"),
+    ("huge_pages_total", b"HugePages_Total"),
+    ("huge_pages_free", b"HugePages_Free"),
+];
+const HUGE_PAGES: [usize; 2] = [14, 15];
+
+/// Column, key in `/proc/vmstat`, and whether it counts pages that are to become bytes.
+const EVENTS: [(&str, &[u8], bool); 6] = [
+    ("swap_in_bytes_total", b"pswpin", true),
+    ("swap_out_bytes_total", b"pswpout", true),
+    ("page_faults_major_total", b"pgmajfault", false),
+    (
+        r#"refaults_total{kind="anonymous"}"#,
+        b"workingset_refault_anon",
+        false,
+    ),
+    (
+        r#"refaults_total{kind="file"}"#,
+        b"workingset_refault_file",
+        false,
+    ),
+    ("out_of_memory_kills_total", b"oom_kill", false),
+];
+/// Kernels before 5.9 counted only files' refaults, under this name.
+const OLD_FILE_REFAULTS: &[u8] = b"workingset_refault";
+const FILE_REFAULTS: usize = 4;
+
+struct Meminfo(Source);
+
+struct Vmstat {
+    source: Source,
+    page_bytes: f64,
+}
+
+fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+    let meminfo: Box<dyn Reader> = match Source::open(host.path("proc/meminfo")) {
+        Ok(source) => Box::new(Meminfo(source)),
+        Err(error) => Box::new(MissingReader(meminfo_probe().missing(error.to_string()))),
+    };
+    let vmstat: Box<dyn Reader> = match Source::open(host.path("proc/vmstat")) {
+        Ok(source) => Box::new(Vmstat {
+            source,
+            page_bytes: host.page_bytes as f64,
+        }),
+        Err(error) => Box::new(MissingReader(vmstat_probe().missing(error.to_string()))),
+    };
+    vec![meminfo, vmstat]
+}
+
+fn meminfo_probe() -> Probe {
+    let columns = KINDS
+        .iter()
+        .map(|(kind, _)| column("memory_bytes", &[("kind", kind)]))
+        .collect();
+    Probe::new("memory", NEEDS, columns)
+}
+
+fn vmstat_probe() -> Probe {
+    Probe::new(
+        "memory_traffic",
+        NEEDS,
+        EVENTS.iter().map(|(name, ..)| (*name).to_owned()).collect(),
+    )
+}
+
+impl Reader for Meminfo {
+    fn probes(&self) -> Vec<Probe> {
+        vec![meminfo_probe().untrusted_if(self.0.complaint())]
+    }
+
+    fn read(&mut self, row: &mut [f64]) {
+        self.0.read(|text| kinds(text, row));
+    }
+}
+
+impl Reader for Vmstat {
+    fn probes(&self) -> Vec<Probe> {
+        vec![vmstat_probe().untrusted_if(self.source.complaint())]
+    }
+
+    fn read(&mut self, row: &mut [f64]) {
+        let page_bytes = self.page_bytes;
+        self.source.read(|text| events(text, page_bytes, row));
+    }
+}
+
+fn kinds(text: &[u8], row: &mut [f64]) -> Result<(), Fault> {
+    let mut lines = Lines::new(text);
+    let mut line = lines.expect("MemTotal")?;
+    // Pages counted and their size come in an order that is not promised: multiplied at the end.
+    let mut huge_page_bytes = f64::NAN;
+    loop {
+        let colon =
+            memchr::memchr(b':', line.text).ok_or(line.fault("the key", Problem::Unknown))?;
+        let (key, rest) = (&line.text[..colon], &line.text[colon + 1..]);
+        if let Some(position) = KINDS.iter().position(|(_, known)| *known == key) {
+            let number = Fields::new(rest, line.number).number(KINDS[position].0)? as f64;
+            row[position] = if HUGE_PAGES.contains(&position) {
+                number
+            } else {
+                number * 1024.0
+            };
+        } else if key == b"Hugepagesize" {
+            huge_page_bytes =
+                Fields::new(rest, line.number).number("Hugepagesize")? as f64 * 1024.0;
+        }
+        match lines.next() {
+            Ok(Some(next)) => line = next,
+            end => {
+                for position in HUGE_PAGES {
+                    row[position] *= huge_page_bytes;
+                }
+                return end.map(|_| ());
+            }
+        }
+    }
+}
+
+fn events(text: &[u8], page_bytes: f64, row: &mut [f64]) -> Result<(), Fault> {
+    let mut lines = Lines::new(text);
+    let mut next = Some(lines.expect("pswpin")?);
+    while let Some(line) = next {
+        let mut fields = line.fields();
+        let key = fields.next().unwrap_or_default();
+        if let Some(position) = EVENTS.iter().position(|(_, known, _)| *known == key) {
+            let (name, _, pages) = EVENTS[position];
+            row[position] = fields.number(name)? as f64 * if pages { page_bytes } else { 1.0 };
+        } else if key == OLD_FILE_REFAULTS {
+            row[FILE_REFAULTS] = fields.number("workingset_refault")? as f64;
+        }
+        next = lines.next()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::readers::testing::{Tree, sample};
+    use proptest::prelude::*;
+
+    const MEMINFO: &str = "MemTotal:       24684084 kB\nMemFree:        23937708 kB\nMapped:            19196 kB\n\
+        HugePages_Total:       3\nHugePages_Free:        1\nHugepagesize:       2048 kB\n";
+
+    #[test]
+    fn kinds_are_bytes_and_huge_pages_too() {
+        let tree = Tree::with("proc/meminfo", MEMINFO);
+        let sample = sample(&mut *build(&tree.host()).remove(0));
+        assert_eq!(
+            sample.get(r#"memory_bytes{kind="total"}"#),
+            24684084.0 * 1024.0
+        );
+        assert_eq!(
+            sample.get(r#"memory_bytes{kind="huge_pages_total"}"#),
+            3.0 * 2097152.0
+        );
+        assert_eq!(
+            sample.get(r#"memory_bytes{kind="huge_pages_free"}"#),
+            2097152.0
+        );
+        assert!(sample.get(r#"memory_bytes{kind="available"}"#).is_nan());
+    }
+
+    #[test]
+    fn refaults_of_old_and_new_kernels() {
+        let tree = Tree::with(
+            "proc/vmstat",
+            "pswpin 2\nworkingset_refault 7\noom_kill 1\n",
+        );
+        let mut reader = build(&tree.host()).remove(1);
+        let old = sample(&mut *reader);
+        assert_eq!(old.get("swap_in_bytes_total"), 8192.0);
+        assert_eq!(old.get(r#"refaults_total{kind="file"}"#), 7.0);
+        assert!(old.get(r#"refaults_total{kind="anonymous"}"#).is_nan());
+        tree.write(
+            "proc/vmstat",
+            "workingset_refault_anon 8\nworkingset_refault_file 9\n",
+        );
+        let new = sample(&mut *reader);
+        assert_eq!(new.get(r#"refaults_total{kind="anonymous"}"#), 8.0);
+        assert_eq!(new.get(r#"refaults_total{kind="file"}"#), 9.0);
+    }
+
+    #[test]
+    fn garbage_is_named_with_its_line() {
+        let tree = Tree::with("proc/meminfo", "MemTotal:       lots kB\n");
+        let mut reader = build(&tree.host()).remove(0);
+        assert!(
+            sample(&mut *reader)
+                .get(r#"memory_bytes{kind="total"}"#)
+                .is_nan()
+        );
+        let reason = reader.probes().remove(0).reason;
+        assert!(
+            reason.contains("proc/meminfo, line 1: total is not a number"),
+            "{reason}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_do_not_panic(bytes: Vec<u8>, text in "((MemTotal|Cached|pswpin|Hugepagesize)[: ]?[0-9x ]{0,24}\n?){0,4}") {
+            for text in [&bytes[..], text.as_bytes()] {
+                let _ = kinds(text, &mut [0.0; KINDS.len()]);
+                let _ = events(text, 4096.0, &mut [0.0; EVENTS.len()]);
+            }
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! What network interfaces carry and drop, and what TCP and UDP lose: `/proc/net/dev`, `/proc/net/snmp` and
+//! `/proc/net/netstat` (Documentation/networking/snmp_counter.rst).
+
+use std::fs;
+
+use crate::error::{Fault, Problem};
+use crate::host::Host;
+use crate::parse::{Fields, Lines};
+use crate::probes::{Probe, column, some_of};
+use crate::readers::{MissingReader, Reader, Registration};
+use crate::source::Source;
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "network",
+    build,
+};
+
+const NEEDS: &str = "/proc/net/dev, of the network namespace that rackscope runs in";
+const PROTOCOL_NEEDS: &str =
+    "/proc/net/snmp and /proc/net/netstat, of the network namespace that rackscope runs in";
+
+/// Columns of an interface, and where they stand behind its name: eight fields of receiving, then eight of sending.
+const COLUMNS: [(&str, usize); 8] = [
+    ("network_receive_bytes_total", 0),
+    ("network_receive_packets_total", 1),
+    ("network_receive_errors_total", 2),
+    ("network_receive_drops_total", 3),
+    ("network_transmit_bytes_total", 8),
+    ("network_transmit_packets_total", 9),
+    ("network_transmit_errors_total", 10),
+    ("network_transmit_drops_total", 11),
+];
+const FIELDS: usize = 12;
+
+/// Interfaces that carry what another one carries as well, or nothing: ends of containers, tunnels and placeholders.
+const LEFT_OUT: [&str; 14] = [
+    "veth", "ifb", "dummy", "cali", "lxc", "tunl", "sit", "ip6tnl", "gre", "erspan", "ip_vti",
+    "ip6_vti", "ip6gre", "teql",
+];
+
+/// More interfaces than this are not followed; the reason says so.
+const MOST_INTERFACES: usize = 256;
+
+/// Column, file, prefix of its two lines, and the name of its field in the first of them.
+const PROTOCOLS: [(&str, usize, &[u8], &[u8]); 4] = [
+    ("tcp_segments_sent_total", 0, b"Tcp:", b"OutSegs"),
+    ("tcp_retransmits_total", 0, b"Tcp:", b"RetransSegs"),
+    (
+        "tcp_listen_overflows_total",
+        1,
+        b"TcpExt:",
+        b"ListenOverflows",
+    ),
+    (
+        "udp_receive_buffer_errors_total",
+        0,
+        b"Udp:",
+        b"RcvbufErrors",
+    ),
+];
+const PROTOCOL_FILES: [&str; 2] = ["proc/net/snmp", "proc/net/netstat"];
+
+struct Interfaces {
+    source: Source,
+    /// Interfaces with columns, in the order of the file.
+    names: Vec<String>,
+    left_out: Vec<String>,
+    late: Vec<String>,
+}
+
+struct Protocols(Vec<(usize, Source)>);
+
+fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+    vec![interfaces(host), protocols(host)]
+}
+
+fn interfaces(host: &Host) -> Box<dyn Reader> {
+    let probe = Probe::new("network", NEEDS, Vec::new());
+    let path = host.path("proc/net/dev");
+    let source = match Source::open(&path) {
+        Ok(source) => source,
+        Err(error) => return Box::new(MissingReader(probe.missing(error.to_string()))),
+    };
+    let text = fs::read(&path).unwrap_or_default();
+    let (mut names, mut left_out) = (Vec::new(), Vec::new());
+    let mut lines = Lines::new(&text);
+    while let Ok(Some(line)) = lines.next() {
+        if let Some((name, _)) = interface(line.text, line.number) {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let skip = LEFT_OUT.iter().any(|prefix| name.starts_with(prefix))
+                || names.len() >= MOST_INTERFACES;
+            if skip {
+                left_out.push(name)
+            } else {
+                names.push(name)
+            }
+        }
+    }
+    if names.is_empty() {
+        return Box::new(MissingReader(
+            probe.missing(format!("{} names no interface", path.display())),
+        ));
+    }
+    Box::new(Interfaces {
+        source,
+        names,
+        left_out,
+        late: Vec::new(),
+    })
+}
+
+/// The name of an interface and what follows it, or None for the lines of headings.
+fn interface(text: &[u8], number: u32) -> Option<(&[u8], Fields<'_>)> {
+    // A name may hold a colon (an alias such as eth0:1); what follows the last one is numbers.
+    let colon = memchr::memrchr(b':', text)?;
+    Some((
+        text[..colon].trim_ascii(),
+        Fields::new(&text[colon + 1..], number),
+    ))
+}
+
+impl Reader for Interfaces {
+    fn probes(&self) -> Vec<Probe> {
+        let columns = self
+            .names
+            .iter()
+            .flat_map(|name| {
+                COLUMNS
+                    .iter()
+                    .map(|(metric, _)| column(metric, &[("interface", name)]))
+            })
+            .collect();
+        let mut probe = Probe::new("network", NEEDS, columns).untrusted_if(self.source.complaint());
+        if !self.left_out.is_empty() {
+            probe.note(format!("left out: {}", some_of(&self.left_out)));
+        }
+        if !self.late.is_empty() {
+            probe.note(format!(
+                "appeared after the start and not sampled: {}",
+                some_of(&self.late)
+            ));
+        }
+        vec![probe]
+    }
+
+    fn read(&mut self, row: &mut [f64]) {
+        let Self {
+            source,
+            names,
+            left_out,
+            late,
+        } = self;
+        source.read(|text| {
+            let mut lines = Lines::new(text);
+            let mut expected = 0;
+            let mut next = Some(lines.expect("an interface")?);
+            while let Some(line) = next {
+                if let Some((name, fields)) = interface(line.text, line.number) {
+                    let is = |known: &String| known.as_bytes() == name;
+                    let position = match names.get(expected) {
+                        Some(known) if is(known) => Some(expected),
+                        _ => names.iter().position(is),
+                    };
+                    if let Some(position) = position {
+                        expected = position + 1;
+                        let start = position * COLUMNS.len();
+                        traffic(fields, &mut row[start..start + COLUMNS.len()])?;
+                    } else if !left_out.iter().any(is) {
+                        note_late(late, name);
+                    }
+                }
+                next = lines.next()?;
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Stores the columns of an interface.
+fn traffic(mut fields: Fields<'_>, row: &mut [f64]) -> Result<(), Fault> {
+    let mut numbers = [0; FIELDS];
+    for number in &mut numbers {
+        *number = fields.number("a counter of the interface")?;
+    }
+    for (value, (_, position)) in row.iter_mut().zip(COLUMNS) {
+        *value = numbers[position] as f64;
+    }
+    Ok(())
+}
+
+/// Remembers the name of an interface that came late; a bounded number of them.
+fn note_late(late: &mut Vec<String>, name: &[u8]) {
+    const MOST: usize = 16;
+    let name = String::from_utf8_lossy(name);
+    let ignored = name.is_empty()
+        || LEFT_OUT.iter().any(|prefix| name.starts_with(prefix))
+        || late.iter().any(|known| *known == name);
+    if !ignored && late.len() < MOST {
+        late.push(name.into_owned());
+    }
+}
+
+fn protocols(host: &Host) -> Box<dyn Reader> {
+    let mut sources = Vec::new();
+    let mut reason = String::new();
+    for (position, path) in PROTOCOL_FILES.iter().enumerate() {
+        match Source::open(host.path(path)) {
+            Ok(source) => sources.push((position, source)),
+            Err(error) => reason = error.to_string(),
+        }
+    }
+    if sources.is_empty() {
+        return Box::new(MissingReader(protocol_probe().missing(reason)));
+    }
+    Box::new(Protocols(sources))
+}
+
+fn protocol_probe() -> Probe {
+    let columns = PROTOCOLS
+        .iter()
+        .map(|(name, ..)| (*name).to_owned())
+        .collect();
+    Probe::new("network_protocols", PROTOCOL_NEEDS, columns)
+}
+
+impl Reader for Protocols {
+    fn probes(&self) -> Vec<Probe> {
+        let complaints = self.0.iter().map(|(_, source)| source.complaint());
+        vec![complaints.fold(protocol_probe(), Probe::untrusted_if)]
+    }
+
+    fn read(&mut self, row: &mut [f64]) {
+        for (file, source) in &mut self.0 {
+            source.read(|text| counters(text, *file, row));
+        }
+    }
+}
+
+/// Stores the counters of a file: pairs of lines that start with the same word, names in the first and numbers below.
+fn counters(text: &[u8], file: usize, row: &mut [f64]) -> Result<(), Fault> {
+    let mut lines = Lines::new(text);
+    let mut names = lines.expect("a protocol")?;
+    loop {
+        let numbers = lines.expect("the numbers of a protocol")?;
+        let mut keys = names.fields();
+        let protocol = keys.next().unwrap_or_default();
+        if PROTOCOLS
+            .iter()
+            .any(|(_, known_file, known, _)| *known_file == file && *known == protocol)
+        {
+            let mut values = numbers.fields();
+            if values.next() != Some(protocol) {
+                return Err(numbers.fault("the numbers of a protocol", Problem::Missing));
+            }
+            while let Some(key) = keys.next() {
+                let wanted = PROTOCOLS
+                    .iter()
+                    .position(|(_, _, known, name)| *known == protocol && *name == key);
+                match wanted {
+                    Some(position) => row[position] = values.number(PROTOCOLS[position].0)? as f64,
+                    // Some, such as MaxConn, may be negative.
+                    None => values.skip(1),
+                }
+            }
+        }
+        match lines.next()? {
+            Some(line) => names = line,
+            None => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status;
+    use crate::readers::testing::{Tree, sample};
+    use proptest::prelude::*;
+
+    const DEV: &str = "Inter-|   Receive                                                |  Transmit\n \
+        face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+        lo:    3193      29    1    2    0     0          0         0     3194      30    3    4    0     0       0          0\n  \
+        eth0:5 6    7    8    0     0          0         0     9      10    11    12    0     0       0          0\n\
+        veth1a: 1 1 1 1 0 0 0 0 1 1 1 1 0 0 0 0\n";
+
+    #[test]
+    fn interfaces_are_read_and_ends_of_containers_left_out() {
+        let tree = Tree::with("proc/net/dev", DEV);
+        let mut reader = build(&tree.host()).remove(0);
+        let sample = sample(&mut *reader);
+        assert_eq!(
+            sample.get(r#"network_receive_bytes_total{interface="lo"}"#),
+            3193.0
+        );
+        assert_eq!(
+            sample.get(r#"network_transmit_errors_total{interface="lo"}"#),
+            3.0
+        );
+        assert_eq!(
+            sample.get(r#"network_receive_drops_total{interface="eth0"}"#),
+            8.0
+        );
+        assert_eq!(
+            sample.get(r#"network_transmit_drops_total{interface="eth0"}"#),
+            12.0
+        );
+        assert_eq!(sample.0.len(), 2 * COLUMNS.len());
+        assert_eq!(reader.probes()[0].reason, "left out: veth1a");
+    }
+
+    #[test]
+    fn interfaces_come_and_go() {
+        let tree = Tree::with("proc/net/dev", DEV);
+        let mut reader = build(&tree.host()).remove(0);
+        tree.write("proc/net/dev", &DEV.replace("eth0", "wlan0"));
+        let sample = sample(&mut *reader);
+        assert!(
+            sample
+                .get(r#"network_receive_bytes_total{interface="eth0"}"#)
+                .is_nan()
+        );
+        assert!(reader.probes()[0].reason.contains("not sampled: wlan0"));
+    }
+
+    #[test]
+    fn protocols_are_found_by_name() {
+        let tree = Tree::with(
+            "proc/net/snmp",
+            "Tcp: MaxConn OutSegs RetransSegs\nTcp: -1 6258 3\nUdp: RcvbufErrors\nUdp: 4\n",
+        );
+        tree.write(
+            "proc/net/netstat",
+            "TcpExt: TW ListenOverflows\nTcpExt: 1 2\nIpExt: InNoRoutes\nIpExt: 0\n",
+        );
+        let mut reader = build(&tree.host()).remove(1);
+        let row = sample(&mut *reader);
+        assert_eq!(row.get("tcp_segments_sent_total"), 6258.0);
+        assert_eq!(row.get("tcp_retransmits_total"), 3.0);
+        assert_eq!(row.get("tcp_listen_overflows_total"), 2.0);
+        assert_eq!(row.get("udp_receive_buffer_errors_total"), 4.0);
+        tree.write("proc/net/snmp", "Tcp: OutSegs\n");
+        assert!(sample(&mut *reader).get("tcp_segments_sent_total").is_nan());
+        let probe = reader.probes().remove(0);
+        assert_eq!(probe.status, Status::Untrusted);
+        assert!(probe.reason.contains("snmp, line 2"), "{}", probe.reason);
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_do_not_panic(bytes: Vec<u8>, text in "((Tcp:|Udp:)( OutSegs| [0-9]{1,22}){0,3}\n?){0,4}") {
+            for text in [&bytes[..], text.as_bytes()] {
+                let _ = counters(text, 0, &mut [0.0; PROTOCOLS.len()]);
+                if let Some((_, fields)) = interface(text, 1) {
+                    let _ = traffic(fields, &mut [0.0; COLUMNS.len()]);
+                }
+            }
+        }
+    }
+}

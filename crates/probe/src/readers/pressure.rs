@@ -1,0 +1,197 @@
+//! Time in which work stood still for want of a resource: `/proc/pressure/*`
+//! (Documentation/accounting/psi.rst).
+
+use crate::error::{Fault, Problem};
+use crate::host::Host;
+use crate::parse::{self, Lines};
+use crate::probes::{Probe, column};
+use crate::readers::{MissingReader, Reader, Registration};
+use crate::source::Source;
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "pressure",
+    build,
+};
+
+const NEEDS: &str = "/proc/pressure: a kernel with pressure stall information, switched on";
+
+/// File, and the shares that mean something there. The host's own `full` of the CPU is undefined and written as zero
+/// (psi.rst); it is left out, as a zero that is none. `irq` has no `some`.
+const RESOURCES: [(&str, &[&str]); 4] = [
+    ("cpu", &["some"]),
+    ("memory", &["some", "full"]),
+    ("io", &["some", "full"]),
+    ("irq", &["full"]),
+];
+
+struct Pressure {
+    files: Vec<(&'static str, &'static [&'static str], Source)>,
+    /// What was not there, and why.
+    absent: String,
+}
+
+fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+    let mut files = Vec::new();
+    let mut absent = Vec::new();
+    let mut unread = String::new();
+    for (resource, shares) in RESOURCES {
+        let opened = Source::open_small(host.path(&format!("proc/pressure/{resource}")));
+        // A kernel that was started with psi=0 may still show the files, and refuse to read them.
+        match opened
+            .map_err(|error| error.to_string())
+            .and_then(|mut source| {
+                if source.read(|_| Ok(())) {
+                    Ok(source)
+                } else {
+                    Err(source.complaint())
+                }
+            }) {
+            Ok(source) => files.push((resource, shares, source)),
+            Err(reason) => {
+                absent.push(resource);
+                if unread.is_empty() {
+                    unread = reason;
+                }
+            }
+        }
+    }
+    if files.is_empty() {
+        let columns = RESOURCES
+            .iter()
+            .flat_map(|(resource, shares)| columns(resource, shares))
+            .collect();
+        return vec![Box::new(MissingReader(Probe::new("pressure", NEEDS, columns).missing(format!(
+            "this kernel gives no pressure stall information ({unread}); start it with psi=1 on its command line, \
+             if it was built with CONFIG_PSI"
+        ))))];
+    }
+    let absent = match absent.as_slice() {
+        [] => String::new(),
+        names => format!("not given by this kernel: {}", names.join(", ")),
+    };
+    vec![Box::new(Pressure { files, absent })]
+}
+
+fn columns(
+    resource: &'static str,
+    shares: &'static [&'static str],
+) -> impl Iterator<Item = String> {
+    shares.iter().map(move |share| {
+        column(
+            "pressure_stall_seconds_total",
+            &[("resource", resource), ("share", share)],
+        )
+    })
+}
+
+impl Reader for Pressure {
+    fn probes(&self) -> Vec<Probe> {
+        let columns = self
+            .files
+            .iter()
+            .flat_map(|(resource, shares, _)| columns(resource, shares))
+            .collect();
+        let mut probe = Probe::new("pressure", NEEDS, columns);
+        probe.note(&self.absent);
+        for (_, _, source) in &self.files {
+            probe = probe.untrusted_if(source.complaint());
+        }
+        vec![probe]
+    }
+
+    fn read(&mut self, row: &mut [f64]) {
+        let mut start = 0;
+        for (_, shares, source) in &mut self.files {
+            let row = &mut row[start..start + shares.len()];
+            source.read(|text| totals(text, shares, row));
+            start += shares.len();
+        }
+    }
+}
+
+/// Stores the seconds stalled (`total=`, in microseconds) of each share.
+fn totals(text: &[u8], shares: &[&str], row: &mut [f64]) -> Result<(), Fault> {
+    let mut lines = Lines::new(text);
+    let mut next = Some(lines.expect("total")?);
+    while let Some(line) = next {
+        let mut fields = line.fields();
+        let share = fields.next().unwrap_or_default();
+        if let Some(position) = shares.iter().position(|known| known.as_bytes() == share) {
+            let total = std::iter::from_fn(|| fields.next())
+                .find_map(|field| field.strip_prefix(b"total="))
+                .ok_or(line.fault("total", Problem::Missing))?;
+            let microseconds =
+                parse::unsigned(total).map_err(|problem| line.fault("total", problem))?;
+            row[position] = microseconds as f64 / 1e6;
+        }
+        next = lines.next()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status;
+    use crate::readers::testing::{Tree, sample};
+    use proptest::prelude::*;
+
+    const MEMORY: &str = "some avg10=0.33 avg60=0.45 avg300=1.07 total=15503301\n\
+        full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+
+    #[test]
+    fn totals_are_seconds() {
+        let tree = Tree::with("proc/pressure/memory", MEMORY);
+        let mut reader = build(&tree.host()).remove(0);
+        let sample = sample(&mut *reader);
+        assert_eq!(
+            sample.get(r#"pressure_stall_seconds_total{resource="memory",share="some"}"#),
+            15.503301
+        );
+        assert_eq!(
+            sample.get(r#"pressure_stall_seconds_total{resource="memory",share="full"}"#),
+            7e-6
+        );
+        let probe = reader.probes().remove(0);
+        assert_eq!(
+            (probe.status, probe.reason.as_str()),
+            (Status::Ok, "not given by this kernel: cpu, io, irq")
+        );
+    }
+
+    #[test]
+    fn the_cpu_full_that_means_nothing_is_left_out() {
+        let tree = Tree::with("proc/pressure/cpu", MEMORY);
+        let columns = build(&tree.host())[0].probes().remove(0).columns;
+        assert_eq!(
+            columns,
+            [r#"pressure_stall_seconds_total{resource="cpu",share="some"}"#]
+        );
+    }
+
+    #[test]
+    fn a_kernel_without_it_is_told_what_to_do() {
+        let probe = build(&Tree::empty().host())[0].probes().remove(0);
+        assert_eq!(probe.status, Status::Missing);
+        assert!(probe.reason.contains("psi=1"), "{}", probe.reason);
+        assert_eq!(probe.columns.len(), 6);
+    }
+
+    #[test]
+    fn a_line_without_total_is_a_fault() {
+        let fault = totals(b"some avg10=0.00\n", &["some"], &mut [0.0]).unwrap_err();
+        assert_eq!(
+            (fault.line, fault.item, fault.problem),
+            (1, "total", Problem::Missing)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_do_not_panic(bytes: Vec<u8>, text in "((some|full)( total=)?[0-9x=. ]{0,24}\n?){0,3}") {
+            for text in [&bytes[..], text.as_bytes()] {
+                let _ = totals(text, &["some", "full"], &mut [0.0; 2]);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Rows on their way from the sampling thread to whoever drains them.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// The largest block of rows kept, in bytes.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// Rows that were drained.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rows {
+    /// When each row was read: nanoseconds since the epoch, advanced by the monotonic clock.
+    pub timestamps: Vec<i64>,
+    /// The values, row after row; NaN where unreadable.
+    pub values: Vec<f64>,
+}
+
+/// A ring with one writer and one reader that never wait for each other. A row that finds it full is counted and
+/// dropped, so that what is kept stays whole and in order.
+pub(crate) struct Ring {
+    columns: usize,
+    capacity: usize,
+    timestamps: Box<[AtomicI64]>,
+    values: Box<[AtomicU64]>,
+    /// Rows ever written and ever read; the difference lies in the ring.
+    written: AtomicU64,
+    read: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Ring {
+    /// Room for `rows` rows, or for as many as fit in a bounded amount of memory.
+    pub(crate) fn new(columns: usize, rows: usize) -> Self {
+        let row_bytes = (columns + 1) * size_of::<u64>();
+        let capacity = rows.min(MOST_BYTES / row_bytes).max(2);
+        Self {
+            columns,
+            capacity,
+            timestamps: (0..capacity).map(|_| AtomicI64::new(0)).collect(),
+            values: (0..capacity * columns).map(|_| AtomicU64::new(0)).collect(),
+            written: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds a row; for the one writing thread.
+    pub(crate) fn push(&self, timestamp: i64, row: &[f64]) {
+        debug_assert_eq!(row.len(), self.columns);
+        let written = self.written.load(Ordering::Relaxed);
+        // Acquire: the reader is done with the slots that it gave back.
+        if written - self.read.load(Ordering::Acquire) >= self.capacity as u64 {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let slot = (written % self.capacity as u64) as usize;
+        self.timestamps[slot].store(timestamp, Ordering::Relaxed);
+        let cells = &self.values[slot * self.columns..(slot + 1) * self.columns];
+        for (cell, value) in cells.iter().zip(row) {
+            cell.store(value.to_bits(), Ordering::Relaxed);
+        }
+        // Release: whoever sees the count sees the row.
+        self.written.store(written + 1, Ordering::Release);
+    }
+
+    /// Takes all rows; for the one reading thread (callers hold `&mut Sampler`).
+    pub(crate) fn drain(&self) -> Rows {
+        let read = self.read.load(Ordering::Relaxed);
+        let written = self.written.load(Ordering::Acquire);
+        let count = (written - read) as usize;
+        let mut rows = Rows {
+            timestamps: Vec::with_capacity(count),
+            values: Vec::with_capacity(count * self.columns),
+        };
+        for row in read..written {
+            let slot = (row % self.capacity as u64) as usize;
+            rows.timestamps
+                .push(self.timestamps[slot].load(Ordering::Relaxed));
+            let cells = &self.values[slot * self.columns..(slot + 1) * self.columns];
+            rows.values.extend(
+                cells
+                    .iter()
+                    .map(|cell| f64::from_bits(cell.load(Ordering::Relaxed))),
+            );
+        }
+        self.read.store(written, Ordering::Release);
+        rows
+    }
+
+    /// Rows that found the ring full.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_full_ring_counts_what_it_drops() {
+        let ring = Ring::new(1, 3);
+        for number in 0..5 {
+            ring.push(number, &[number as f64]);
+        }
+        assert_eq!(
+            ring.drain(),
+            Rows {
+                timestamps: vec![0, 1, 2],
+                values: vec![0.0, 1.0, 2.0]
+            }
+        );
+        assert_eq!(ring.dropped(), 2);
+        ring.push(9, &[9.0]);
+        assert_eq!(ring.drain().timestamps, [9]);
+        assert_eq!(ring.drain(), Rows::default());
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        assert!(Ring::new(10_000, 1_000_000).capacity * 10_001 * 8 <= MOST_BYTES);
+        assert_eq!(Ring::new(0, 10).capacity, 10);
+    }
+
+    #[test]
+    fn rows_cross_threads_whole_and_in_order() {
+        const ROWS: i64 = 20_000;
+        let ring = Arc::new(Ring::new(7, 64));
+        let writer = {
+            let ring = Arc::clone(&ring);
+            std::thread::spawn(move || {
+                for number in 0..ROWS {
+                    ring.push(number, &[number as f64; 7]);
+                }
+            })
+        };
+        let mut seen = 0;
+        let mut last = -1;
+        loop {
+            let finished = writer.is_finished();
+            let rows = ring.drain();
+            for (timestamp, values) in rows.timestamps.iter().zip(rows.values.chunks(7)) {
+                assert!(*timestamp > last);
+                last = *timestamp;
+                assert!(
+                    values.iter().all(|value| *value == *timestamp as f64),
+                    "torn row {timestamp}: {values:?}"
+                );
+                seen += 1;
+            }
+            if finished {
+                break;
+            }
+        }
+        assert_eq!(seen + ring.dropped(), ROWS as u64);
+    }
+}

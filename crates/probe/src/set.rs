@@ -1,0 +1,157 @@
+//! All readers of a host, read into one row.
+
+use std::ops::Range;
+
+use crate::clock;
+use crate::host::Host;
+use crate::probes::{Probe, Status, some_of};
+use crate::readers::{READERS, Reader};
+
+/// The readers of a host, the columns that they fill, and what they say of themselves.
+pub struct ReaderSet {
+    entries: Vec<Entry>,
+    columns: Vec<String>,
+    probes: Vec<Probe>,
+    row: Vec<f64>,
+    previous: Vec<f64>,
+    counters: Vec<bool>,
+}
+
+struct Entry {
+    reader: Box<dyn Reader>,
+    range: Range<usize>,
+    reads: u64,
+    nanoseconds: u64,
+    /// Steps backwards of counters, and where the first was.
+    backward_steps: u64,
+    backward_column: usize,
+}
+
+impl ReaderSet {
+    /// Sets up every reader and reads it twice: a reader learns its columns and its cost from that. What is missing
+    /// is said by [`ReaderSet::probes`].
+    pub fn new(host: &Host) -> Self {
+        let mut entries = Vec::new();
+        let mut columns = Vec::new();
+        for registration in READERS {
+            for reader in (registration.build)(host) {
+                let start = columns.len();
+                for probe in reader.probes() {
+                    if probe.status != Status::Missing {
+                        columns.extend(probe.columns);
+                    }
+                }
+                let range = start..columns.len();
+                entries.push(Entry {
+                    reader,
+                    range,
+                    reads: 0,
+                    nanoseconds: 0,
+                    backward_steps: 0,
+                    backward_column: 0,
+                });
+            }
+        }
+        let counters = columns.iter().map(|name| is_counter(name)).collect();
+        let blank = vec![f64::NAN; columns.len()];
+        let mut set = Self {
+            entries,
+            columns,
+            probes: Vec::new(),
+            row: blank.clone(),
+            previous: blank,
+            counters,
+        };
+        set.read();
+        for entry in &mut set.entries {
+            // The first reading finds cold caches and buffers still growing.
+            entry.reads = 0;
+            entry.nanoseconds = 0;
+        }
+        set.read();
+        set.refresh_probes();
+        set
+    }
+
+    /// The metric names, in the order of the values of a row.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// What the probes said when [`ReaderSet::refresh_probes`] was last called.
+    pub fn probes(&self) -> &[Probe] {
+        &self.probes
+    }
+
+    /// Reads everything once. Nothing is allocated as long as the host's devices and processes stay the same.
+    pub fn read(&mut self) -> &[f64] {
+        std::mem::swap(&mut self.row, &mut self.previous);
+        self.row.fill(f64::NAN);
+        let mut start = clock::monotonic();
+        for entry in &mut self.entries {
+            let row = &mut self.row[entry.range.clone()];
+            if row.is_empty() {
+                continue;
+            }
+            entry.reader.read(row);
+            let end = clock::monotonic();
+            entry.reads += 1;
+            entry.nanoseconds += end - start;
+            start = end;
+            for (offset, value) in row.iter().enumerate() {
+                let column = entry.range.start + offset;
+                if self.counters[column] && *value < self.previous[column] {
+                    if entry.backward_steps == 0 {
+                        entry.backward_column = column;
+                    }
+                    entry.backward_steps += 1;
+                }
+            }
+        }
+        &self.row
+    }
+
+    /// Asks every reader anew what it has to say.
+    pub fn refresh_probes(&mut self) {
+        self.probes.clear();
+        for entry in &self.entries {
+            let mut column = entry.range.start;
+            for mut probe in entry.reader.probes() {
+                if probe.status != Status::Missing {
+                    let range = column..column + probe.columns.len();
+                    column = range.end;
+                    let row = &self.row[range.clone()];
+                    let unread: Vec<String> = probe
+                        .columns
+                        .iter()
+                        .zip(row)
+                        .filter(|(_, v)| v.is_nan())
+                        .map(|(c, _)| c.clone())
+                        .collect();
+                    if !unread.is_empty() {
+                        probe.note(format!("not readable at last: {}", some_of(&unread)));
+                    }
+                    if entry.backward_steps > 0 && range.contains(&entry.backward_column) {
+                        probe = probe.untrusted(format!(
+                            "counters went backwards {} times, first {}",
+                            entry.backward_steps, self.columns[entry.backward_column]
+                        ));
+                    }
+                    if entry.reads > 0 {
+                        probe.seconds_per_read =
+                            entry.nanoseconds as f64 / entry.reads as f64 * 1e-9;
+                    }
+                }
+                self.probes.push(probe);
+            }
+        }
+    }
+}
+
+/// Whether a column only ever grows; its name says so.
+fn is_counter(column: &str) -> bool {
+    column
+        .split('{')
+        .next()
+        .is_some_and(|name| name.ends_with("_total"))
+}

@@ -1,0 +1,175 @@
+//! A file that stays open and is read again from its start at each tick.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+
+use crate::error::{Fault, ProbeError};
+
+/// What a file holds at first; it doubles when a file no longer fits, and never truncates one.
+const FIRST_CAPACITY: usize = 8 * 1024;
+
+/// No file that is read here comes near this; it bounds what a file that never ends could take.
+const LARGEST_CAPACITY: usize = 64 * 1024 * 1024;
+
+/// An open file, the buffer that it is read into, and what went wrong while reading it.
+pub(crate) struct Source {
+    path: PathBuf,
+    file: File,
+    buffer: Vec<u8>,
+    reads: u64,
+    failed_reads: u64,
+    first_failure: Option<ProbeError>,
+}
+
+impl Source {
+    /// Opens the file and keeps it open.
+    pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, ProbeError> {
+        Self::open_sized(path, FIRST_CAPACITY)
+    }
+
+    /// Like [`Source::open`], for a file that is known to be small.
+    pub(crate) fn open_small(path: impl Into<PathBuf>) -> Result<Self, ProbeError> {
+        Self::open_sized(path, 512)
+    }
+
+    fn open_sized(path: impl Into<PathBuf>, capacity: usize) -> Result<Self, ProbeError> {
+        let path = path.into();
+        let opened = File::open(&path).and_then(|file| {
+            // A folder opens but does not read; say so now and not at every tick.
+            if file.metadata()?.is_dir() {
+                Err(io::Error::from(io::ErrorKind::IsADirectory))
+            } else {
+                Ok(file)
+            }
+        });
+        match opened {
+            Ok(file) => Ok(Self {
+                path,
+                file,
+                buffer: vec![0; capacity],
+                reads: 0,
+                failed_reads: 0,
+                first_failure: None,
+            }),
+            Err(source) => Err(ProbeError::Open { path, source }),
+        }
+    }
+
+    /// Reads all of the file and hands it to `parse`. True when both went well; else the failure is kept for
+    /// [`Source::complaint`], and what `parse` had stored before it stopped is right.
+    pub(crate) fn read(&mut self, parse: impl FnOnce(&[u8]) -> Result<(), Fault>) -> bool {
+        self.reads += 1;
+        let failure = match self.fill() {
+            Ok(length) => match parse(&self.buffer[..length]) {
+                Ok(()) => return true,
+                Err(fault) if self.first_failure.is_none() => Some(fault.at(&self.path)),
+                Err(_) => None,
+            },
+            Err(source) if self.first_failure.is_none() => Some(ProbeError::Read {
+                path: self.path.clone(),
+                source: source.into(),
+            }),
+            Err(_) => None,
+        };
+        self.failed_reads += 1;
+        if failure.is_some() {
+            self.first_failure = failure;
+        }
+        false
+    }
+
+    /// Reads the whole file into the buffer and returns its length.
+    fn fill(&mut self) -> Result<usize, Errno> {
+        let mut length = 0;
+        loop {
+            if length == self.buffer.len() {
+                if length >= LARGEST_CAPACITY {
+                    return Err(Errno::FBIG);
+                }
+                self.buffer.resize(length * 2, 0);
+            }
+            // Only a read of nothing ends a file: the kernel hands many of these out in pieces of a page.
+            match rustix::io::pread(&self.file, &mut self.buffer[length..], length as u64) {
+                Ok(0) => return Ok(length),
+                Ok(more) => length += more,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// What went wrong so far, in a sentence; empty when nothing did.
+    pub(crate) fn complaint(&self) -> String {
+        match &self.first_failure {
+            None => String::new(),
+            Some(failure) if self.reads == self.failed_reads => failure.to_string(),
+            Some(failure) => format!(
+                "{} of {} readings failed, the first: {failure}",
+                self.failed_reads, self.reads
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::only_number;
+    use std::fs;
+
+    #[test]
+    fn a_file_that_grows_is_read_whole() {
+        let folder = crate::readers::testing::Tree::empty();
+        let path = folder.write("big", "");
+        let mut source = Source::open_small(&path).unwrap();
+        for length in [0, 511, 512, 513, 5000, 3] {
+            let text = "x".repeat(length);
+            fs::write(&path, &text).unwrap();
+            let mut seen = 0;
+            assert!(source.read(|bytes| {
+                seen = bytes.len();
+                Ok(())
+            }));
+            assert_eq!(seen, length);
+        }
+    }
+
+    #[test]
+    fn a_failure_says_path_line_and_item() {
+        let folder = crate::readers::testing::Tree::empty();
+        let path = folder.write("frequency", "fast\n");
+        let mut source = Source::open(&path).unwrap();
+        assert!(!source.read(|text| only_number(text, "frequency").map(|_| ())));
+        assert_eq!(
+            source.complaint(),
+            format!("{}, line 1: frequency is not a number", path.display())
+        );
+        fs::write(&path, "17\n").unwrap();
+        assert!(source.read(|text| only_number(text, "frequency").map(|_| ())));
+        assert!(
+            source
+                .complaint()
+                .starts_with("1 of 2 readings failed, the first: "),
+            "{}",
+            source.complaint()
+        );
+    }
+
+    #[test]
+    fn a_folder_or_nothing_is_no_file() {
+        let folder = crate::readers::testing::Tree::empty();
+        let error = Source::open(folder.root()).err().unwrap().to_string();
+        assert!(error.contains("directory"), "{error}");
+        let error = Source::open(folder.root().join("absent"))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            error.contains("absent") && error.contains("No such file"),
+            "{error}"
+        );
+    }
+}
