@@ -1,0 +1,56 @@
+//! Decimal numbers as they stand in the protocols.
+
+/// Append `number` in decimal.
+#[inline]
+pub(crate) fn push(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0_u8; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        // The remainder is below ten.
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// Read `digits` as a decimal number: one to nineteen digits and nothing else.
+#[inline]
+pub(crate) fn parse(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 19 {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &digit| {
+        digit
+            .is_ascii_digit()
+            .then(|| number * 10 + u64::from(digit - b'0'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_survive_the_trip() {
+        for number in [0, 9, 10, 4_294_967_296, 9_999_999_999_999_999_999] {
+            let mut text = Vec::new();
+            push(&mut text, number);
+            assert_eq!(text, number.to_string().into_bytes());
+            assert_eq!(parse(&text), Some(number));
+        }
+        let mut text = Vec::new();
+        push(&mut text, u64::MAX);
+        assert_eq!(text, u64::MAX.to_string().into_bytes());
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_refused() {
+        for text in ["", "-1", "+1", "1 ", "0x1", "99999999999999999999"] {
+            assert_eq!(parse(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

@@ -1,1 +1,0 @@
-//! The client side: encode requests, parse responses.
