@@ -1,0 +1,74 @@
+"""From a run directory to the one file: reads, asks the analysis, fills the templates."""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rackscope.errors import RunDirectoryError
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from rackscope.runs.directory import RunDirectory
+
+REPORT_NAME = "report.html"
+
+
+def render(run: RunDirectory) -> str:
+    """The report as one HTML document that fetches nothing. Raises RunDirectoryError when a table is damaged."""
+    from rackscope.report.page import page_of
+
+    page = page_of(run)
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            page=page,
+            style=_asset("uPlot.min.css") + _asset("report.css"),
+            chart_library=_asset("uPlot.iife.min.js"),
+            chart_licence=_asset("uPlot.LICENSE.txt"),
+            script=_asset("report.js"),
+        )
+    )
+
+
+def write_report(run: RunDirectory, out: Path | None = None) -> Path:
+    """Write the report to ``out``, or as ``report.html`` into the run directory; the old one stays until it is whole."""
+    target = out if out is not None else run.path / REPORT_NAME
+    content = render(run).encode("utf-8", errors="replace")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise RunDirectoryError(
+            f"cannot write {target}: {error.strerror or error}",
+            "The run itself is kept. Name another place with 'rackscope report RUN --out FILE'.",
+        ) from error
+    return target
+
+
+def _asset(name: str) -> str:
+    return (resources.files("rackscope.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    from rackscope.report.quantities import format_clock, format_quantity
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rackscope.report"),
+        # Names and log lines come from programs under test: whatever is not marked safe here is escaped.
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["quantity"] = format_quantity
+    environment.filters["clock"] = format_clock
+    return environment

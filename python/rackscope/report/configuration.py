@@ -1,0 +1,224 @@
+"""What ran and where: settings, host, probes, what rackscope itself cost, how to do it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rackscope.report.quantities import format_quantity
+
+if TYPE_CHECKING:
+    from rackscope.runs.manifest import ClientPart, KnobValue, Manifest, OverheadPart, ProbePart
+
+#: Rows that a nested inventory may take; what is longer is in manifest.json.
+MAXIMUM_HOST_ROWS = 160
+
+
+@dataclass(frozen=True)
+class Row:
+    """A term and what it is; ``depth`` indents parts of something."""
+
+    term: str
+    value: str
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Tables of settings, in the order in which they are shown."""
+
+    system: tuple[Row, ...]
+    knobs: tuple[tuple[str, KnobValue], ...]
+    workload: tuple[Row, ...]
+    client: tuple[Row, ...]
+    repetition: tuple[Row, ...]
+    host_summary: str
+    host: tuple[Row, ...]
+    probes: tuple[ProbePart, ...]
+    overhead: tuple[Row, ...]
+    ceilings: tuple[Row, ...]
+    ceilings_measured_at: str | None
+    command: str
+
+
+def configuration_of(manifest: Manifest) -> Configuration:
+    """All of it, as text."""
+    return Configuration(
+        system=_system(manifest),
+        knobs=tuple(sorted(manifest.system.knobs.items(), key=lambda item: (item[1].source == "default", item[0]))),
+        workload=_workload(manifest),
+        client=_client(manifest.client),
+        repetition=_repetition(manifest),
+        host_summary=host_summary(manifest.host),
+        host=tuple(_tree(manifest.host))[:MAXIMUM_HOST_ROWS],
+        probes=tuple(sorted(manifest.probes, key=lambda probe: probe.status == "ok")),
+        overhead=_overhead(manifest.overhead),
+        ceilings=_ceilings(manifest),
+        ceilings_measured_at=manifest.ceilings.measured_at,
+        command=shlex.join(manifest.command_line),
+    )
+
+
+def host_summary(host: Mapping[str, Any]) -> str:
+    """One line about the machine, of whatever the inventory holds."""
+    parts = []
+    for key in ("cpu_model", "model_name", "cpu"):
+        if isinstance(host.get(key), str):
+            parts.append(host[key])
+            break
+    cores = host.get("online_cores")
+    if isinstance(cores, int):
+        parts.append(f"{cores} core{'s' if cores != 1 else ''}")
+    memory = host.get("memory_total_bytes")
+    if isinstance(memory, int | float):
+        parts.append(format_quantity(float(memory), "bytes"))
+    kernel = host.get("kernel")
+    if isinstance(kernel, str):
+        parts.append(f"Linux {kernel}" if kernel[:1].isdigit() else kernel)
+    return ", ".join(parts)
+
+
+def _rows(pairs: Iterable[tuple[str, Any]]) -> tuple[Row, ...]:
+    return tuple(Row(term, text) for term, value in pairs if (text := _text(value)))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(_text(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_text(item)}" for name, item in value.items())
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else str(value)
+
+
+def _system(manifest: Manifest) -> tuple[Row, ...]:
+    system = manifest.system
+    return _rows(
+        [
+            ("name", system.name),
+            ("version", system.version),
+            ("from", system.origin),
+            ("program", system.program),
+            ("command", shlex.join(system.command)),
+            ("cores", system.cores or "any"),
+            ("endpoint", system.endpoint),
+            ("ready after", None if system.ready_seconds is None else format_quantity(system.ready_seconds, "seconds")),
+        ]
+    )
+
+
+def _workload(manifest: Manifest) -> tuple[Row, ...]:
+    workload = manifest.workload
+    pairs: list[tuple[str, Any]] = [
+        ("name", workload.name),
+        ("what", workload.description),
+        ("after", workload.source),
+    ]
+    pairs += [(name.replace("_", " "), value) for name, value in workload.parameters.items()]
+    pairs += [("note", note) for note in workload.notes]
+    return _rows(pairs)
+
+
+def _client(client: ClientPart) -> tuple[Row, ...]:
+    if client.loop == "open":
+        rate = format_quantity(client.rate_per_second, "operations_per_second")
+        loop = f"open, {client.arrivals or 'poisson'} arrivals at {rate}; latency counts from the intended start"
+    else:
+        loop = "closed: each connection waits for its answers, so latency hides what a stall would cost an open client"
+    return _rows(
+        [
+            ("loop", loop),
+            ("protocol", client.protocol.replace("_", " ")),
+            ("connections", client.connections),
+            ("pipeline", client.pipeline),
+            ("keys a read", client.multiget),
+            ("cores", client.cores or "any"),
+            ("seed", str(client.seed)),
+            ("values checked", client.verify),
+        ]
+    )
+
+
+def _repetition(manifest: Manifest) -> tuple[Row, ...]:
+    part = manifest.repetition
+    width = part.relative_half_width
+    return _rows(
+        [
+            ("measured phase", format_quantity(part.duration_seconds, "seconds")),
+            ("repetitions", part.achieved),
+            ("stopped because", part.stopping_reason),
+            ("interval wanted", f"± {100 * part.target_relative_half_width:.2g} %"),
+            ("interval reached", None if width is None else f"± {100 * width:.2g} %"),
+            ("budget", None if part.budget_seconds is None else format_quantity(part.budget_seconds, "seconds")),
+            *(("discarded", reason) for reason in part.discarded),
+        ]
+    )
+
+
+def _overhead(overhead: OverheadPart) -> tuple[Row, ...]:
+    cpu, wall = overhead.sampler_cpu_seconds, overhead.sampler_wall_seconds
+    ticks, missed = overhead.sampler_ticks, overhead.sampler_missed_ticks
+    interval = overhead.sampler_interval_seconds
+    return _rows(
+        [
+            ("sampler", None if cpu is None or not wall else f"{100 * cpu / wall:.2g} % of one core"),
+            ("sampled every", None if interval is None else format_quantity(interval, "seconds")),
+            ("ticks missed", None if ticks is None or missed is None else f"{missed:,} of {ticks:,}"),
+            ("latest tick", _seconds(overhead.sampler_worst_lateness_seconds, " late")),
+            ("load generator", _seconds(overhead.generator_cpu_seconds, " of CPU time, on the client's cores")),
+            ("rackscope in all", _seconds(overhead.rackscope_cpu_seconds, " of CPU time")),
+        ]
+    )
+
+
+def _seconds(value: float | None, rest: str) -> str | None:
+    return None if value is None else f"{format_quantity(value, 'seconds')}{rest}"
+
+
+def _ceilings(manifest: Manifest) -> tuple[Row, ...]:
+    rows = []
+    for name, value in sorted(manifest.ceilings.values.items()):
+        unit = "count"
+        for suffix, known in (
+            ("bytes_per_second", "bytes_per_second"),
+            ("operations_per_second", "operations_per_second"),
+            ("requests_per_second", "operations_per_second"),
+            ("per_second", "per_second"),
+            ("seconds", "seconds"),
+        ):
+            if suffix in name.partition("{")[0]:
+                unit = known
+                break
+        untrusted = manifest.ceilings.untrusted.get(name)
+        text = format_quantity(value, unit)
+        rows.append(Row(name, f"{text} (not trusted: {untrusted})" if untrusted else text))
+    return tuple(rows)
+
+
+def _tree(value: Mapping[str, Any], depth: int = 0) -> Iterable[Row]:
+    for name, item in value.items():
+        term = str(name).replace("_", " ")
+        if isinstance(item, Mapping) and item:
+            yield Row(term, "", depth)
+            yield from _tree(item, depth + 1)
+        elif isinstance(item, list) and item and all(isinstance(entry, Mapping) for entry in item):
+            yield Row(term, "", depth)
+            for entry in item:
+                yield Row("", ", ".join(f"{key.replace('_', ' ')} {_leaf(key, part)}" for key, part in entry.items()), depth + 1)
+        else:
+            text = _leaf(str(name), item)
+            if text:
+                yield Row(term, text, depth)
+
+
+def _leaf(name: str, value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool) and name.endswith("_bytes"):
+        return format_quantity(float(value), "bytes")
+    return _text(value)

@@ -1,0 +1,188 @@
+"""What the page says, as data; the templates decide how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rackscope.report.charts import Distribution, Missing, Panel, distribution_data, embed_json, panel_data, significant
+from rackscope.report.configuration import Configuration, configuration_of
+from rackscope.report.distribution import DistributionRow, distribution_of
+from rackscope.report.figures import REPETITION_COLUMNS, MeasuredPhase, measured_phases
+from rackscope.report.intensity import IntensityTable, intensity_of
+from rackscope.report.logs import LogTail, read_log_tails
+from rackscope.report.notices import Notice, findings_of, notices_of
+from rackscope.report.panels import PanelSource, bucket_widths, build_panels
+from rackscope.report.timeline import split_sources
+from rackscope.report.window import PhaseGroup, Window, groups_of, origin_ns, windows_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rackscope.analysis.findings import Finding
+    from rackscope.runs.directory import RunDirectory
+    from rackscope.runs.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that the templates show."""
+
+    title: str
+    started: str
+    manifest: Manifest
+    #: Why the run did not finish; empty when it did.
+    unfinished: tuple[str, ...]
+    notices: tuple[Notice, ...]
+    notes: tuple[Notice, ...]
+    findings: tuple[Finding, ...]
+    measured: tuple[MeasuredPhase, ...]
+    repetition_columns: tuple[str, ...]
+    intensity: IntensityTable | None
+    panels: tuple[Panel, ...]
+    groups: tuple[PhaseGroup, ...]
+    distribution: Distribution
+    distribution_rows: tuple[DistributionRow, ...]
+    configuration: Configuration
+    logs: tuple[LogTail, ...]
+    footnotes: tuple[str, ...]
+    data: str
+
+
+def page_of(run: RunDirectory) -> Page:
+    """Read the run directory and work out what to say. Raises RunDirectoryError when a table is damaged."""
+    from rackscope.runs.facts import characterise_run
+
+    manifest, samples, results = run.manifest, run.samples(), run.results()
+    first = None if samples.is_empty() else int(samples["timestamp_ns"][0])
+    origin = origin_ns(manifest, first)
+    host, load = split_sources(samples, origin)
+    ends = [float(timeline.seconds[-1]) for timeline in (host, load) if not timeline.is_empty]
+    windows = windows_of(manifest, origin, max(ends, default=None))
+    groups = groups_of(windows)
+    source = PanelSource(
+        host=host,
+        load=load,
+        groups=groups,
+        missing_probes=_missing_probes(manifest),
+        ceilings=manifest.ceilings.values,
+        offered_operations_per_second=manifest.client.rate_per_second,
+        loop=manifest.client.loop,
+        system=manifest.system.name,
+    )
+    panels = build_panels(source)
+    characterisation = characterise_run(run)
+    distribution, rows = distribution_of(run.latency(), [group.name for group in groups if group.kind == "measure"], _discarded(results))
+    notices = notices_of(manifest, characterisation)
+    return Page(
+        title=f"{manifest.system.name} under {manifest.workload.name}",
+        started=_readable_time(manifest.started_at),
+        manifest=manifest,
+        unfinished=run.remarks,
+        notices=tuple(notice for notice in notices if notice.severity != "note"),
+        notes=tuple(notice for notice in notices if notice.severity == "note"),
+        findings=findings_of(characterisation),
+        measured=measured_phases(
+            results,
+            sequential=manifest.repetition.maximum is None,
+            memory_total_bytes=manifest.host.get("memory_total_bytes"),
+            host_busy=_host_busy(panels),
+        ),
+        repetition_columns=REPETITION_COLUMNS,
+        intensity=intensity_of(characterisation),
+        panels=panels,
+        groups=groups,
+        distribution=distribution,
+        distribution_rows=rows,
+        configuration=configuration_of(manifest),
+        logs=read_log_tails(run.path / "logs"),
+        footnotes=_footnotes(source),
+        data=embed_json(_data(panels, distribution, windows, source)),
+    )
+
+
+def _readable_time(text: str) -> str:
+    """``2025-11-21 18:22 UTC+00:00`` of an ISO time; the text itself where it is none."""
+    from datetime import datetime
+
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
+
+
+def _missing_probes(manifest: Manifest) -> Mapping[str, Missing]:
+    return {
+        probe.name: Missing(probe.reason or f"The {probe.name} probe does not read here.", probe.needs)
+        for probe in manifest.probes
+        if probe.status != "ok"
+    }
+
+
+def _discarded(results: pl.DataFrame) -> set[tuple[str, int | None]]:
+    if "discarded" not in results.columns:
+        return set()
+    return {(row["phase"], row["repetition"]) for row in results.to_dicts() if row["discarded"]}
+
+
+def _host_busy(panels: tuple[Panel, ...]) -> dict[str, float]:
+    """Percent of all cores that was not idle, by phase."""
+    panel = next((panel for panel in panels if panel.identifier == "cpu"), None)
+    if panel is None or panel.missing is not None:
+        return {}
+    busy: dict[str, float] = {}
+    for position, phase in enumerate(panel.phases):
+        means = [
+            series.summaries[position].mean
+            for series in panel.series
+            if series.style == "area" and series.label != "wait"
+        ]
+        known = [mean for mean in means if mean is not None]
+        if known:
+            busy[phase] = sum(known)
+    return busy
+
+
+def _footnotes(source: PanelSource) -> tuple[str, ...]:
+    notes = []
+    widths = [width for width in bucket_widths(source) if width is not None]
+    if widths:
+        notes.append(
+            f"Long runs are drawn in buckets of {max(widths):.2g} s: means, with the lowest and highest throughput as "
+            "a band and the worst value of p99 and beyond, so that no stall is lost. samples.parquet has every sample."
+        )
+    notes.append("Time counts from the start of the first phase, as in the evidence of the findings.")
+    return tuple(notes)
+
+
+def _data(
+    panels: tuple[Panel, ...], distribution: Distribution, windows: tuple[Window, ...], source: PanelSource
+) -> dict[str, Any]:
+    from rackscope.report.timeline import Buckets
+
+    clocks = {
+        name: [significant(round(float(value), 3), 9) for value in Buckets.of(timeline.seconds).seconds]
+        for name, timeline in (("host", source.host), ("load", source.load))
+    }
+    ends = [values[edge] for values in clocks.values() if values for edge in (0, -1)]
+    ends += [edge for window in windows for edge in (window.start_seconds, window.end_seconds)]
+    known = [end for end in ends if end is not None]
+    return {
+        "clocks": clocks,
+        "span": [min(known, default=0), max(known, default=1)],
+        "phases": [
+            {
+                "name": window.name,
+                "label": window.label,
+                "kind": window.kind,
+                "repetition": window.repetition,
+                "start": round(window.start_seconds, 3),
+                "end": round(window.end_seconds, 3),
+            }
+            for window in windows
+        ],
+        "panels": [panel_data(panel) for panel in panels if panel.missing is None],
+        "distribution": distribution_data(distribution) if distribution.curves else None,
+    }

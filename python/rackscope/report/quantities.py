@@ -1,0 +1,79 @@
+"""Numbers with their units, as the report prints them; report.js prints axes in the same way."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from rackscope.units import format_bytes, format_count, format_duration
+
+Unit = Literal[
+    "percent",
+    "bytes",
+    "bytes_per_second",
+    "operations_per_second",
+    "seconds",
+    "cores",
+    "per_second",
+    "ratio",
+    "count",
+]
+UNKNOWN = "–"
+
+
+def format_quantity(value: float | None, unit: Unit | str) -> str:
+    """``71.2 %``, ``1.11 GiB``, ``168 MB/s``, ``101,240 /s``, ``1.08 ms``; a dash where there is no number."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if unit == "percent":
+        return f"{_digits(value)} %"
+    if unit == "bytes":
+        return format_bytes(value)
+    if unit == "bytes_per_second":
+        return f"{format_bytes(value)}/s"
+    if unit in ("operations_per_second", "per_second"):
+        return f"{format_rate(value)}/s"
+    if unit == "seconds":
+        return format_duration(value)
+    if unit == "cores":
+        return f"{value:.2f} cores"
+    if unit == "ratio":
+        return f"{value:.3g}" if value < 10 else f"{value:.1f}"
+    if unit == "count":
+        return format_count(value)
+    return f"{value:,.4g} {unit}".strip()
+
+
+def format_rate(value: float) -> str:
+    """Whole numbers with thousands separated up to ten million, then three digits and a prefix."""
+    if abs(value) >= 1e7:
+        return f"{format_count(value)} "
+    return f"{value:,.0f} " if abs(value) >= 100 else f"{value:.3g} "
+
+
+def format_half_width(estimate: float, low: float | None, high: float | None) -> str:
+    """``± 0.9 %`` of the estimate, or the reason why it is not known."""
+    if low is None or high is None or not estimate:
+        return "interval not known"
+    return f"± {_digits(50 * (high - low) / abs(estimate))} %"
+
+
+def format_clock(seconds: float) -> str:
+    """``35 s``, ``2:05`` or ``1:02:05``: where on the run's own clock."""
+    if abs(seconds) < 120:
+        return f"{seconds:.1f} s"
+    sign = "-" if seconds < 0 else ""
+    whole = round(abs(seconds))
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    if hours:
+        return f"{sign}{hours}:{minutes:02d}:{whole % 60:02d}"
+    return f"{sign}{minutes}:{whole % 60:02d}"
+
+
+def _digits(value: float) -> str:
+    magnitude = abs(value)
+    if magnitude == 0:
+        return "0"
+    if magnitude >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if magnitude >= 1 else f"{value:.2g}"
