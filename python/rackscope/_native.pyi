@@ -90,11 +90,32 @@ class NullResponder:
         """JSON of the endpoint it listens on (port 0 becomes the one it got)."""
     def stop(self) -> None: ...
 
-def measure_instruction_rate(seconds: float, cores: list[int]) -> dict[str, float]:
-    """``instructions_per_second`` of a kernel with a known number of instructions, all ``cores`` at once."""
+# Every measurement by rounds also returns ``seconds`` (inside the rounds), ``start_ns`` and ``end_ns`` (since the
+# epoch) and ``rates_per_second`` (one a round). Unprefixed rates are the best round's; ``median_`` is the median's.
 
-def measure_dram_bandwidth(kind: str, threads: int, bytes_per_thread: int, seconds: float) -> dict[str, float]:
-    """``kind`` is read, write or copy: ``bytes_per_second``, ``bytes_moved``, ``seconds``."""
+def measure_instruction_rate(seconds: float, cores: list[int]) -> dict[str, Any]:
+    """``instructions_per_second`` of a kernel with a known number of instructions, all ``cores`` at once.
 
-def measure_dram_latency(working_set_bytes: int, seconds: float) -> dict[str, float]:
-    """A dependent chain over ``working_set_bytes``: ``seconds_per_load``, ``loads``."""
+    Also ``median_instructions_per_second``, ``instructions``, ``exact`` (False: the number is only estimated).
+    """
+
+def measure_core_clock(seconds: float, core: int) -> dict[str, Any] | None:
+    """``hertz`` and ``median_hertz`` of a core from dependent additions; None where there is no such kernel."""
+
+def measure_dram_bandwidth(
+    kind: str, threads: int, bytes_per_thread: int, seconds: float, cores: list[int] | None = None
+) -> dict[str, Any]:
+    """``kind`` is read, write or copy: ``bytes_per_second``, ``median_bytes_per_second``, ``bytes_moved``.
+
+    Also ``buffer_bytes``, ``huge_page_bytes`` (None: unknown), ``instruction_set``, ``stores`` (``non-temporal``,
+    ``ordinary``, or None for read). ``cores`` are where the threads are pinned; by default the first usable ones.
+    """
+
+def measure_dram_latency(working_set_bytes: int, seconds: float, core: int | None = None) -> dict[str, Any]:
+    """A dependent chain over ``working_set_bytes``: ``seconds_per_load``, ``median_seconds_per_load``, ``loads``.
+
+    Also ``working_set_bytes`` (whole nodes) and ``huge_page_bytes`` (None: unknown).
+    """
+
+def measure_loopback_bandwidth(seconds: float, sender_core: int, receiver_core: int) -> dict[str, float]:
+    """One TCP connection over 127.0.0.1: ``bytes_per_second``, ``bytes_moved``, ``seconds``."""

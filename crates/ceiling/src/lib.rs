@@ -1,1 +1,27 @@
-//! Kernels that move a known amount.
+//! Kernels that move or execute a known amount: what this host gives when no software is in the way.
+//!
+//! Every measurement works the same way ([`team`]): one thread a core, pinned, prepares its own memory, all start
+//! each round together, and each round's amount is known exactly beforehand. The time of a round runs from the first
+//! start to the last end, so a thread that was held up makes the round slower rather than go unseen.
+//!
+//! | measurement | amount per round | after |
+//! |---|---|---|
+//! | [`instructions`] | instructions of an assembly loop | |
+//! | [`bandwidth`] | bytes read, written or copied | McCalpin's STREAM |
+//! | [`latency`] | dependent loads over a random cycle | lmbench `lat_mem_rd`, multichase |
+//! | [`loopback`] | bytes through one TCP connection | netperf `TCP_STREAM` |
+#![deny(missing_docs)]
+
+pub mod bandwidth;
+pub mod instructions;
+pub mod latency;
+pub mod loopback;
+pub mod memory;
+pub mod team;
+
+mod error;
+
+pub use error::Error;
+
+/// The result of a measurement in this crate.
+pub type Result<T> = std::result::Result<T, Error>;

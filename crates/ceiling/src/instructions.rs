@@ -1,0 +1,244 @@
+//! Instructions per second: a loop whose instructions are counted by hand, on all cores at once.
+//!
+//! The mix suits wide cores: independent register additions, and one load from the first-level cache to every two
+//! additions, so that neither the adders nor the load ports alone are the limit. Nothing waits for a result of the
+//! same iteration, no instruction misses the first-level cache, and the one branch of a block is always taken.
+
+use std::time::Duration;
+
+use crate::Result;
+use crate::team::{Rounds, run_together};
+
+/// Blocks in one round of the throughput kernel: about 20 ms on a current core.
+const BLOCKS_PER_ROUND: u64 = 2_000_000;
+/// Blocks in one round of the clock kernel.
+const CHAINS_PER_ROUND: u64 = 400_000;
+
+/// What the instruction kernel measured.
+#[derive(Debug)]
+pub struct InstructionRate {
+    /// Instructions of each round and its time, all cores together.
+    pub rounds: Rounds<()>,
+    /// Whether the instructions were counted (an assembly loop) or only estimated (a loop left to the compiler).
+    pub exact: bool,
+}
+
+/// Runs the throughput kernel on all `cores` at once for `budget`. The amount is instructions.
+///
+/// # Errors
+/// As [`run_together`].
+pub fn measure_instruction_rate(cores: &[usize], budget: Duration) -> Result<InstructionRate> {
+    let rounds = run_together(
+        cores,
+        budget,
+        |_| Ok(()),
+        |()| kernel::execute_mix(BLOCKS_PER_ROUND),
+    )?;
+    Ok(InstructionRate {
+        rounds,
+        exact: kernel::EXACT,
+    })
+}
+
+/// Runs a chain of dependent additions on one core. The amount is additions, and every core that this runs on
+/// completes one dependent register addition a cycle, so the rate is the core's clock in hertz.
+///
+/// `None` where the kernel is left to the compiler, which may shorten the chain.
+///
+/// # Errors
+/// As [`run_together`].
+pub fn measure_core_clock(core: usize, budget: Duration) -> Result<Option<Rounds<()>>> {
+    if !kernel::EXACT {
+        return Ok(None);
+    }
+    run_together(
+        &[core],
+        budget,
+        |_| Ok(()),
+        |()| kernel::execute_chain(CHAINS_PER_ROUND),
+    )
+    .map(Some)
+}
+
+#[cfg(target_arch = "x86_64")]
+mod kernel {
+    use std::arch::asm;
+
+    pub(super) const EXACT: bool = true;
+
+    /// 16 times (4 additions + 2 loads), then the count down and the branch.
+    const MIX_INSTRUCTIONS: u64 = 16 * 6 + 2;
+    const CHAIN_ADDITIONS: u64 = 128;
+
+    pub(super) fn execute_mix(blocks: u64) -> u64 {
+        let cell: u64 = 1;
+        // SAFETY: the loop touches only the named registers and reads `cell`; `blocks.max(1)` makes it end.
+        unsafe {
+            asm!(
+                ".p2align 6",
+                "2:",
+                ".rept 16",
+                "add {a}, 1",
+                "add {b}, 1",
+                "mov {e}, qword ptr [{cell}]",
+                "add {c}, 1",
+                "add {d}, 1",
+                "mov {f}, qword ptr [{cell}]",
+                ".endr",
+                "sub {count}, 1",
+                "jnz 2b",
+                count = inout(reg) blocks.max(1) => _,
+                cell = in(reg) &raw const cell,
+                a = inout(reg) 0_u64 => _,
+                b = inout(reg) 0_u64 => _,
+                c = inout(reg) 0_u64 => _,
+                d = inout(reg) 0_u64 => _,
+                e = out(reg) _,
+                f = out(reg) _,
+                options(nostack, readonly),
+            );
+        }
+        blocks.max(1) * MIX_INSTRUCTIONS
+    }
+
+    pub(super) fn execute_chain(blocks: u64) -> u64 {
+        // Adding a register: some cores fold additions of constants away before they execute.
+        // SAFETY: the loop touches only the named registers; `blocks.max(1)` makes it end.
+        unsafe {
+            asm!(
+                ".p2align 6",
+                "2:",
+                ".rept 128",
+                "add {sum}, {step}",
+                ".endr",
+                "sub {count}, 1",
+                "jnz 2b",
+                count = inout(reg) blocks.max(1) => _,
+                sum = inout(reg) 0_u64 => _,
+                step = in(reg) 3_u64,
+                options(nostack, nomem),
+            );
+        }
+        blocks.max(1) * CHAIN_ADDITIONS
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod kernel {
+    use std::arch::asm;
+
+    pub(super) const EXACT: bool = true;
+
+    /// 16 times (4 additions + 2 loads), then the count down and the branch.
+    const MIX_INSTRUCTIONS: u64 = 16 * 6 + 2;
+    const CHAIN_ADDITIONS: u64 = 128;
+
+    pub(super) fn execute_mix(blocks: u64) -> u64 {
+        let cell: u64 = 1;
+        // SAFETY: the loop touches only the named registers and reads `cell`; `blocks.max(1)` makes it end.
+        unsafe {
+            asm!(
+                ".p2align 6",
+                "2:",
+                ".rept 16",
+                "add {a}, {a}, #1",
+                "add {b}, {b}, #1",
+                "ldr {e}, [{cell}]",
+                "add {c}, {c}, #1",
+                "add {d}, {d}, #1",
+                "ldr {f}, [{cell}]",
+                ".endr",
+                "subs {count}, {count}, #1",
+                "b.ne 2b",
+                count = inout(reg) blocks.max(1) => _,
+                cell = in(reg) &raw const cell,
+                a = inout(reg) 0_u64 => _,
+                b = inout(reg) 0_u64 => _,
+                c = inout(reg) 0_u64 => _,
+                d = inout(reg) 0_u64 => _,
+                e = out(reg) _,
+                f = out(reg) _,
+                options(nostack, readonly),
+            );
+        }
+        blocks.max(1) * MIX_INSTRUCTIONS
+    }
+
+    pub(super) fn execute_chain(blocks: u64) -> u64 {
+        // SAFETY: the loop touches only the named registers; `blocks.max(1)` makes it end.
+        unsafe {
+            asm!(
+                ".p2align 6",
+                "2:",
+                ".rept 128",
+                "add {sum}, {sum}, {step}",
+                ".endr",
+                "subs {count}, {count}, #1",
+                "b.ne 2b",
+                count = inout(reg) blocks.max(1) => _,
+                sum = inout(reg) 0_u64 => _,
+                step = in(reg) 3_u64,
+                options(nostack, nomem),
+            );
+        }
+        blocks.max(1) * CHAIN_ADDITIONS
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod kernel {
+    use std::hint::black_box;
+
+    pub(super) const EXACT: bool = false;
+
+    /// An estimate: four multiply-add pairs, the count down and the branch.
+    const MIX_INSTRUCTIONS: u64 = 4 * 2 + 2;
+
+    pub(super) fn execute_mix(blocks: u64) -> u64 {
+        let mut sums = black_box([1_u64, 2, 3, 4]);
+        for _ in 0..blocks {
+            for sum in &mut sums {
+                *sum = sum.wrapping_mul(3).wrapping_add(1);
+            }
+        }
+        black_box(sums);
+        blocks * MIX_INSTRUCTIONS
+    }
+
+    pub(super) fn execute_chain(_blocks: u64) -> u64 {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team::usable_cores;
+
+    #[test]
+    fn amount_is_a_known_multiple_of_the_blocks() {
+        assert_eq!(kernel::execute_mix(20), 2 * kernel::execute_mix(10));
+        assert_eq!(kernel::execute_chain(20), 2 * kernel::execute_chain(10));
+    }
+
+    #[test]
+    fn every_core_counts_its_instructions() {
+        let cores = usable_cores().unwrap();
+        let result = measure_instruction_rate(&cores, Duration::ZERO).unwrap();
+        let each = kernel::execute_mix(1) * BLOCKS_PER_ROUND * cores.len() as u64;
+        assert!(
+            result
+                .rounds
+                .rounds
+                .iter()
+                .all(|round| round.amount == each)
+        );
+    }
+
+    #[test]
+    fn the_clock_needs_a_counted_chain() {
+        let core = usable_cores().unwrap()[0];
+        let clock = measure_core_clock(core, Duration::ZERO).unwrap();
+        assert_eq!(clock.is_some(), kernel::EXACT);
+    }
+}
