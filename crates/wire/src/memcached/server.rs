@@ -1,1 +1,0 @@
-//! The server side: parse requests, encode responses.

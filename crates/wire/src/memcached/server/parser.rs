@@ -1,0 +1,373 @@
+use super::command::{Command, Meta, Request, StoreMode, tokens};
+use super::{KEY_BYTES_MAX, KEYS_LINE_BYTES_MAX, LINE_BYTES_MAX, classic, meta};
+use memchr::memchr;
+
+/// What a server keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most that key and value together may have, in bytes. Longer values are skipped as they arrive.
+    pub item_bytes_max: usize,
+}
+
+/// Turns the bytes of one connection into commands.
+///
+/// The caller keeps the bytes: it hands over all that it has from the first byte not yet consumed on, and forgets
+/// what was consumed once it is done with the command. However the stream is cut into pieces, the commands are the
+/// same. Nothing is allocated, and no byte of a value is looked at before all of it is there.
+#[derive(Debug)]
+pub struct Parser {
+    limits: Limits,
+    state: State,
+    /// Binary keys, decoded.
+    key: [u8; KEY_BYTES_MAX],
+}
+
+/// What [`Parser::next`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// A command.
+    Request(Request<'a>),
+    /// Nothing whole yet: come back once there are at least this many bytes, counted from the first not consumed.
+    Incomplete(usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// At the start of a line, `scanned` bytes of which are known not to end it.
+    Line { scanned: usize },
+    /// Within a line of keys.
+    Keys(Keys),
+    /// Within a value that nobody wants, this many bytes before its end.
+    Skip(u64),
+}
+
+/// What is left of a line of keys to read.
+#[derive(Debug, Clone, Copy)]
+struct Keys {
+    with_cas: bool,
+    exptime: Option<i32>,
+    /// Bytes of keys.
+    left: usize,
+    /// Bytes behind them, up to the next line.
+    end: usize,
+}
+
+/// What a command line says.
+pub(super) enum Line<'a> {
+    /// All there is.
+    Whole(Request<'a>),
+    /// Keys to read follow.
+    Keys {
+        with_cas: bool,
+        exptime: Option<i32>,
+        /// The rest of the line.
+        keys: &'a [u8],
+    },
+    /// A value of this many bytes follows.
+    Value {
+        store: Store<'a>,
+        quiet: bool,
+        bytes: usize,
+    },
+    /// An error that is told at once, although a value of this many bytes follows.
+    Refused { error: &'static str, bytes: usize },
+}
+
+pub(super) enum Store<'a> {
+    Classic {
+        mode: StoreMode,
+        key: &'a [u8],
+        flags: u32,
+        exptime: i32,
+        cas: u64,
+    },
+    Meta(Meta<'a>),
+}
+
+const NEW_LINE: State = State::Line { scanned: 0 };
+const BAD_LINE: &str = "CLIENT_ERROR bad command line format";
+
+impl Parser {
+    /// A parser at the start of a connection.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            state: NEW_LINE,
+            key: [0; KEY_BYTES_MAX],
+        }
+    }
+
+    /// The next command of `input`, and how many bytes of `input` were consumed. Bytes may be consumed without
+    /// there being a command.
+    #[inline]
+    pub fn next<'a>(&'a mut self, input: &'a [u8]) -> (usize, Step<'a>) {
+        match self.state {
+            State::Line { scanned } => self.line(input, scanned),
+            State::Keys(keys) => next_key(&mut self.state, input, keys),
+            State::Skip(bytes) => {
+                let skipped = bytes.min(input.len() as u64);
+                if skipped < bytes {
+                    self.state = State::Skip(bytes - skipped);
+                    return (input.len(), Step::Incomplete(1));
+                }
+                self.state = NEW_LINE;
+                let (consumed, step) = self.line(&input[skipped as usize..], 0);
+                (skipped as usize + consumed, step)
+            }
+        }
+    }
+
+    /// `input` starts with a line.
+    #[inline]
+    fn line<'a>(&'a mut self, input: &'a [u8], scanned: usize) -> (usize, Step<'a>) {
+        let newline = memchr(b'\n', input.get(scanned..).unwrap_or_default());
+        let length = newline.map_or(input.len(), |at| scanned + at);
+        if is_endless(input, length) {
+            return (0, HOPELESS);
+        }
+        if newline.is_none() {
+            self.state = State::Line { scanned: length };
+            return (0, Step::Incomplete(length + 1));
+        }
+        self.state = NEW_LINE;
+        let line_end = length + 1;
+        let line = content(&input[..length]);
+        match parse_line(line, &mut self.key) {
+            Line::Whole(request) => (line_end, Step::Request(request)),
+            Line::Keys {
+                with_cas,
+                exptime,
+                keys,
+            } => {
+                // Said before any item is, as memcached does.
+                if keys.len() > KEY_BYTES_MAX && tokens(keys).any(|key| key.len() > KEY_BYTES_MAX) {
+                    return (line_end, reject(BAD_LINE, false));
+                }
+                let start = line.len() - keys.len();
+                let keys = Keys {
+                    with_cas,
+                    exptime,
+                    left: keys.len(),
+                    end: line_end - line.len(),
+                };
+                let (consumed, step) = next_key(&mut self.state, &input[start..], keys);
+                (start + consumed, step)
+            }
+            Line::Value {
+                store,
+                quiet,
+                bytes,
+            } => {
+                let limit = self.limits.item_bytes_max;
+                value(
+                    &mut self.state,
+                    limit,
+                    (input, line_end),
+                    store,
+                    quiet,
+                    bytes,
+                )
+            }
+            Line::Refused { error, bytes } => {
+                self.state = State::Skip(bytes as u64 + 2);
+                (line_end, reject(error, false))
+            }
+        }
+    }
+}
+
+/// The next of `keys`, with which `input` starts.
+#[inline]
+fn next_key<'a>(state: &mut State, input: &'a [u8], keys: Keys) -> (usize, Step<'a>) {
+    let Some(text) = input.get(..keys.left) else {
+        return (0, Step::Incomplete(keys.left));
+    };
+    let start = skip_spaces(text, 0);
+    let length = memchr(b' ', &text[start..]).unwrap_or(keys.left - start);
+    let next = skip_spaces(text, start + length);
+    let last = next == keys.left;
+    *state = if last {
+        NEW_LINE
+    } else {
+        State::Keys(Keys {
+            left: keys.left - next,
+            ..keys
+        })
+    };
+    let key = &text[start..start + length];
+    let with_cas = keys.with_cas;
+    let command = match keys.exptime {
+        None => Command::Get {
+            key,
+            with_cas,
+            last,
+        },
+        Some(_) if key.is_empty() => Command::GetNothing,
+        Some(exptime) => Command::GetAndTouch {
+            key,
+            exptime,
+            with_cas,
+            last,
+        },
+    };
+    let consumed = next + if last { keys.end } else { 0 };
+    (
+        consumed,
+        Step::Request(Request {
+            command,
+            quiet: false,
+        }),
+    )
+}
+
+const HOPELESS: Step<'static> = Step::Request(Request {
+    command: Command::Hopeless("CLIENT_ERROR line too long"),
+    quiet: false,
+});
+
+/// Whether a line that has `length` bytes so far is longer than its kind may be.
+#[inline]
+fn is_endless(line: &[u8], length: usize) -> bool {
+    // The end of a line is a carriage return too.
+    length > LINE_BYTES_MAX + 1
+        && (length > KEYS_LINE_BYTES_MAX + 1 || !classic::is_keys_line(line))
+}
+
+/// A line without its carriage return, and without what a zero byte hides: memcached handles lines as C strings.
+#[inline]
+fn content(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    &line[..memchr(0, line).unwrap_or(line.len())]
+}
+
+#[inline]
+fn skip_spaces(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at) == Some(&b' ') {
+        at += 1;
+    }
+    at
+}
+
+#[inline]
+fn parse_line<'a>(line: &'a [u8], key: &'a mut [u8; KEY_BYTES_MAX]) -> Line<'a> {
+    if let Some(keys) = classic::keys_line(line) {
+        return keys;
+    }
+    let words = Words::of(line);
+    match words.get(0) {
+        [b'm', kind] => meta::parse(*kind, &words, key),
+        _ => classic::parse(&words),
+    }
+}
+
+pub(super) fn whole(command: Command<'_>, quiet: bool) -> Line<'_> {
+    Line::Whole(Request { command, quiet })
+}
+
+fn reject(error: &'static str, quiet: bool) -> Step<'static> {
+    Step::Request(Request {
+        command: Command::Reject(error),
+        quiet,
+    })
+}
+
+/// The value behind a line that `input` starts with and that ends at `line_end`.
+#[inline]
+fn value<'a>(
+    state: &mut State,
+    item_bytes_max: usize,
+    (input, line_end): (&'a [u8], usize),
+    store: Store<'a>,
+    quiet: bool,
+    bytes: usize,
+) -> (usize, Step<'a>) {
+    let key = match &store {
+        Store::Classic { key, .. } => key,
+        Store::Meta(meta) => meta.key,
+    };
+    if key.len() + bytes > item_bytes_max {
+        *state = State::Skip(bytes as u64 + 2);
+        let (remove, quiet) = match store {
+            Store::Classic { mode, .. } => (mode == StoreMode::Set, quiet),
+            Store::Meta(_) => (true, false),
+        };
+        let command = Command::TooLarge { key, remove };
+        return (line_end, Step::Request(Request { command, quiet }));
+    }
+    let value_end = line_end + bytes;
+    if input.len() < value_end + 2 {
+        return (0, Step::Incomplete(value_end + 2));
+    }
+    if &input[value_end..value_end + 2] != b"\r\n" {
+        let quiet = quiet && matches!(store, Store::Classic { .. });
+        return (value_end + 2, reject("CLIENT_ERROR bad data chunk", quiet));
+    }
+    let value = &input[line_end..value_end];
+    let command = match store {
+        Store::Classic {
+            mode,
+            key,
+            flags,
+            exptime,
+            cas,
+        } => Command::Store {
+            mode,
+            key,
+            flags,
+            exptime,
+            cas,
+            value,
+        },
+        Store::Meta(meta) => Command::MetaSet(meta, value),
+    };
+    (value_end + 2, Step::Request(Request { command, quiet }))
+}
+
+/// memcached looks at as many words of a line; what follows them counts as not being there.
+const WORDS_MAX: usize = 23;
+
+/// The first words of a line: as many as any command has.
+pub(super) struct Words<'a> {
+    words: [&'a [u8]; WORDS_MAX],
+    count: usize,
+    line: &'a [u8],
+}
+
+impl<'a> Words<'a> {
+    #[inline]
+    fn of(line: &'a [u8]) -> Self {
+        let mut words = [&[][..]; WORDS_MAX];
+        let mut count = 0;
+        for (slot, word) in words.iter_mut().zip(tokens(line)) {
+            *slot = word;
+            count += 1;
+        }
+        Self { words, count, line }
+    }
+
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Empty where there is no such word.
+    #[inline]
+    pub fn get(&self, index: usize) -> &'a [u8] {
+        self.words.get(index).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    pub fn last(&self) -> &'a [u8] {
+        self.get(self.count.saturating_sub(1))
+    }
+
+    /// The words from `index` on, as they came.
+    #[inline]
+    pub fn rest(&self, index: usize) -> &'a [u8] {
+        if index >= self.count {
+            return &[];
+        }
+        let start = self.get(index).as_ptr().addr() - self.line.as_ptr().addr();
+        &self.line[start..]
+    }
+}

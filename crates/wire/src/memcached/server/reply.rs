@@ -1,0 +1,113 @@
+//! Answers, appended to a buffer. Nothing else is allocated.
+
+use super::base64;
+
+/// A line, with its end.
+#[inline]
+pub fn line(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// One item of a retrieval: `VALUE key flags bytes [cas]`, the value, and the ends of both lines.
+#[inline]
+pub fn value(out: &mut Vec<u8>, key: &[u8], flags: u32, value: &[u8], cas: Option<u64>) {
+    out.reserve(key.len() + value.len() + 64);
+    out.extend_from_slice(b"VALUE ");
+    out.extend_from_slice(key);
+    out.push(b' ');
+    decimal(out, flags.into());
+    out.push(b' ');
+    decimal(out, value.len() as u64);
+    if let Some(cas) = cas {
+        out.push(b' ');
+        decimal(out, cas);
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `STAT name value`.
+pub fn statistic(out: &mut Vec<u8>, name: &str, value: impl std::fmt::Display) {
+    use std::io::Write;
+    // Writing to a vector cannot fail.
+    _ = write!(out, "STAT {name} {value}\r\n");
+}
+
+/// A space and a flag of a meta answer with a number.
+#[inline]
+pub fn meta_number(out: &mut Vec<u8>, flag: u8, number: u64) {
+    meta_flag(out, flag);
+    decimal(out, number);
+}
+
+/// A space and a flag of a meta answer.
+#[inline]
+pub fn meta_flag(out: &mut Vec<u8>, flag: u8) {
+    out.extend_from_slice(&[b' ', flag]);
+}
+
+/// A space and the key of a meta answer, as base64 (and marked so) where it is binary.
+pub fn meta_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
+    meta_flag(out, b'k');
+    if binary {
+        base64::encode(key, out);
+        meta_flag(out, b'b');
+    } else {
+        out.extend_from_slice(key);
+    }
+}
+
+/// A number in decimal.
+#[inline]
+pub fn decimal(out: &mut Vec<u8>, number: u64) {
+    let mut digits = [0; DECIMAL_BYTES_MAX];
+    let start = write_decimal(&mut digits, number);
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// Digits of the largest number.
+pub const DECIMAL_BYTES_MAX: usize = 20;
+
+/// Write a number in decimal to the end of `digits`, and return where it starts.
+#[inline]
+pub fn write_decimal(digits: &mut [u8; DECIMAL_BYTES_MAX], mut number: u64) -> usize {
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return start;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_item_is_two_lines() {
+        let mut out = Vec::new();
+        value(&mut out, b"key", 7, b"a\r\nb", None);
+        value(&mut out, b"k", u32::MAX, b"", Some(u64::MAX));
+        assert_eq!(
+            out.escape_ascii().to_string(),
+            b"VALUE key 7 4\r\na\r\nb\r\nVALUE k 4294967295 0 18446744073709551615\r\n\r\n"
+                .escape_ascii()
+                .to_string()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn decimals_are_those_of_the_standard_library(number in any::<u64>(), shift in 0..64_u32) {
+            let mut out = Vec::new();
+            decimal(&mut out, number >> shift);
+            prop_assert_eq!(out, (number >> shift).to_string().into_bytes());
+        }
+    }
+}
