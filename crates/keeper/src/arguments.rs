@@ -20,7 +20,9 @@ Usage: rackscope-keeper --parent PID [OPTIONS] -- PROGRAM [ARGUMENT...]
   --folder DIR            run PROGRAM in this folder
   --limit-nofile N        let PROGRAM open N files
   --grace-seconds S       time between SIGTERM and SIGKILL (5)
-  --status-descriptor FD  write 'started PID' or 'failed REASON' to this inherited descriptor
+  --scratch DIR           remove this folder in the end; may be given again for another
+  --status-descriptor FD  write 'started PID' or 'failed REASON' to this inherited descriptor, and close it
+                          when nothing is left
   --help, --version
 
 Exit status: PROGRAM's own, or 128 + the signal that ended it; 127 when PROGRAM was not found, 126 when it could not
@@ -49,6 +51,7 @@ pub(crate) struct Arguments {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) open_files: Option<u64>,
     pub(crate) grace: Duration,
+    pub(crate) scratch: Vec<PathBuf>,
     pub(crate) status_descriptor: Option<i32>,
     pub(crate) program: OsString,
     pub(crate) program_arguments: Vec<OsString>,
@@ -63,6 +66,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
     let mut folder = None;
     let mut open_files = None;
     let mut grace = GRACE;
+    let mut scratch = Vec::new();
     let mut status_descriptor = None;
     loop {
         let Some(option) = rest.next() else {
@@ -86,9 +90,16 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
         let value = rest
             .next()
             .ok_or_else(|| usage(format!("{option} needs a value")))?;
-        if option == "--folder" {
-            folder = Some(PathBuf::from(value));
-            continue;
+        match option.as_str() {
+            "--folder" => {
+                folder = Some(PathBuf::from(value));
+                continue;
+            }
+            "--scratch" => {
+                scratch.push(PathBuf::from(value));
+                continue;
+            }
+            _ => {}
         }
         let text = value
             .into_string()
@@ -120,6 +131,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
         folder,
         open_files,
         grace,
+        scratch,
         status_descriptor,
         program: rest
             .next()
@@ -129,13 +141,14 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
 }
 
 /// Options that take a value.
-const OPTIONS: [&str; 7] = [
+const OPTIONS: [&str; 8] = [
     "--parent",
     "--cores",
     "--user",
     "--folder",
     "--limit-nofile",
     "--grace-seconds",
+    "--scratch",
     "--status-descriptor",
 ];
 
@@ -196,13 +209,17 @@ mod tests {
     #[test]
     fn reads_every_option_and_leaves_the_rest_to_the_program() {
         let arguments = read(
-            "--parent 7 --cores 0-2,5 --user 1:2 --folder /x --limit-nofile 99 --grace-seconds 0.5 \
+            "--parent 7 --cores 0-2,5 --user 1:2 --scratch /a --scratch /b --folder /x --limit-nofile 99 --grace-seconds 0.5 \
              --status-descriptor 3 -- prog --parent -- x",
         )
         .unwrap();
         assert_eq!(arguments.parent.as_raw_nonzero().get(), 7);
         assert_eq!(arguments.cores, [0, 1, 2, 5]);
         assert_eq!(arguments.folder, Some(PathBuf::from("/x")));
+        assert_eq!(
+            arguments.scratch,
+            [PathBuf::from("/a"), PathBuf::from("/b")]
+        );
         assert_eq!(arguments.open_files, Some(99));
         assert_eq!(arguments.grace, Duration::from_millis(500));
         assert_eq!(arguments.status_descriptor, Some(3));

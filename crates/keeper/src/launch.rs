@@ -28,6 +28,9 @@ use crate::user::User;
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// Tells rackscope, over an inherited descriptor, whether the program runs and as which process.
+///
+/// Both keepers hold it for as long as they live, and the program never does: its end of file tells that nothing is
+/// left of the tree.
 pub(crate) struct Report(Option<File>);
 
 impl Report {
@@ -45,17 +48,17 @@ impl Report {
     }
 
     /// `started PID`.
-    pub(crate) fn started(self, program: Pid) {
+    pub(crate) fn started(&self, program: Pid) {
         self.say(&format!("started {}\n", program.as_raw_nonzero()));
     }
 
     /// `failed REASON`.
-    pub(crate) fn failed(self, error: &Error) {
+    pub(crate) fn failed(&self, error: &Error) {
         self.say(&format!("failed {error}\n"));
     }
 
-    fn say(self, line: &str) {
-        if let Some(mut file) = self.0 {
+    fn say(&self, line: &str) {
+        if let Some(mut file) = self.0.as_ref() {
             // Whoever asked for the line may be gone by now; the keeper's work does not depend on it.
             let _ = file.write_all(line.as_bytes());
         }

@@ -25,6 +25,7 @@ mod tree;
 mod user;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Request};
@@ -32,6 +33,7 @@ use error::Error;
 use keep::{Keeper, Reach};
 use launch::Report;
 use parent::Parent;
+use rustix::process::Pid;
 use signals::SignalQueue;
 
 /// Exit status when the keeper itself could not do its work, as in `env(1)` and `timeout(1)`.
@@ -58,32 +60,44 @@ fn complain(error: &Error) -> u8 {
 /// The outer keeper's life.
 fn run(arguments: &Arguments) -> Result<u8, Error> {
     let report = Report::adopt(arguments.status_descriptor)?;
+    let status = run_outer(arguments, &report);
+    remove(&arguments.scratch);
+    status
+}
+
+fn run_outer(arguments: &Arguments, report: &Report) -> Result<u8, Error> {
     keep::settle()?;
     let parent = Parent::watch(arguments.parent)?;
     let signals = SignalQueue::open()?;
     let outer = rustix::process::getpid();
     let inner = launch::fork("the inner keeper", || {
-        run_inner(arguments, outer, report).unwrap_or_else(|error| complain(&error))
+        let status = run_inner(arguments, outer, report).unwrap_or_else(|error| complain(&error));
+        remove(&arguments.scratch);
+        status
     })?;
     Keeper::new(parent, signals, inner, Reach::Keeper, arguments.grace).keep()
 }
 
 /// The inner keeper's life: `outer` is its parent, the program its child.
-fn run_inner(
-    arguments: &Arguments,
-    outer: rustix::process::Pid,
-    report: Report,
-) -> Result<u8, Error> {
+fn run_inner(arguments: &Arguments, outer: Pid, report: &Report) -> Result<u8, Error> {
     keep::settle()?;
     let parent = Parent::watch(outer)?;
     let signals = SignalQueue::open()?;
-    let program = match launch::start(arguments) {
-        Ok(program) => program,
-        Err(error) => {
-            report.failed(&error);
-            return Err(error);
-        }
-    };
+    let program = launch::start(arguments).inspect_err(|error| report.failed(error))?;
     report.started(program);
     Keeper::new(parent, signals, program, Reach::Tree, arguments.grace).keep()
+}
+
+/// Removes the folders that were lent to the program. Each keeper does so, for the other may have been killed.
+fn remove(folders: &[PathBuf]) {
+    for folder in folders {
+        match std::fs::remove_dir_all(folder) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => eprintln!(
+                "rackscope-keeper: cannot remove {}: {error}",
+                folder.display()
+            ),
+        }
+    }
 }

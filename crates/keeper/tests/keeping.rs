@@ -307,6 +307,36 @@ fn the_outer_keeper_ends_the_family_when_the_inner_one_is_killed() {
 }
 
 #[test]
+fn removes_the_scratch_folder_however_it_ends() {
+    use std::os::unix::fs::symlink;
+    for kill_outer in [false, true] {
+        let tree = Tree::new();
+        let name = format!("keeper-scratch-{}-{kill_outer}", std::process::id());
+        let (folder, precious) = (
+            std::env::temp_dir().join(&name),
+            std::env::temp_dir().join(format!("{name}-precious")),
+        );
+        fs::create_dir_all(folder.join("below")).unwrap();
+        fs::write(&precious, "kept").unwrap();
+        symlink(&precious, folder.join("below/link")).unwrap();
+        let scratch = folder.to_str().unwrap();
+        let mut child = tree.keep(&["--scratch", scratch], "sleep 1007 & wait");
+        tree.wait_for("sleep 1007", 1);
+        if kill_outer {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        } else {
+            send(id(&child), Signal::TERM);
+            finish(child);
+        }
+        tree.wait_until_empty();
+        assert!(!folder.exists());
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
+        fs::remove_file(&precious).unwrap();
+    }
+}
+
+#[test]
 fn starts_nothing_when_the_parent_is_not_its_parent() {
     let output = Tree::new()
         .command(KEEPER)
