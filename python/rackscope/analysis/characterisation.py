@@ -4,20 +4,65 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rackscope.analysis.findings import Characterisation
+from rackscope.analysis.findings import Characterisation, Finding, PhaseCharacterisation
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from rackscope.analysis.context import Phase
     from rackscope.analysis.facts import RunFacts
+    from rackscope.analysis.findings import Verdict
+    from rackscope.analysis.thresholds import Thresholds
 
 
 def characterise(
-    facts: RunFacts, samples: pl.DataFrame, results: pl.DataFrame, latency: pl.DataFrame
+    facts: RunFacts,
+    samples: pl.DataFrame,
+    results: pl.DataFrame,
+    latency: pl.DataFrame,
+    *,
+    thresholds: Thresholds | None = None,
 ) -> Characterisation:
     """What held each phase back, with evidence; what makes the run less believable; what else is worth knowing.
 
     The frames are those of ARCHITECTURE.md; any of them may be empty or lack columns: what is then not known is said.
     """
-    del facts, samples, results, latency
-    return Characterisation(findings=(), warnings=(), phases=())
+    from rackscope.analysis.context import Run
+    from rackscope.analysis.insights import find_insights, measure_figures
+    from rackscope.analysis.resources import judge_resources
+    from rackscope.analysis.thresholds import packaged_thresholds
+    from rackscope.analysis.trust import find_warnings
+    from rackscope.analysis.verdicts import judge_phase
+
+    run = Run.of(facts, samples, results, latency, thresholds or packaged_thresholds())
+    phases: list[PhaseCharacterisation] = []
+    findings: list[Finding] = []
+    judged: list[tuple[Phase, Verdict]] = []
+    for phase in run.phases():
+        resources = judge_resources(phase)
+        verdict = judge_phase(phase, resources)
+        figures = measure_figures(phase)
+        phases.append(
+            PhaseCharacterisation(
+                phase=phase.name,
+                kind=phase.kind,
+                repetitions=len(phase.windows),
+                seconds=phase.windows,
+                resources=tuple(one.assessment() for one in resources),
+                verdict=verdict,
+                figures=figures,
+            )
+        )
+        judged.append((phase, verdict))
+        findings.append(_verdict_finding(phase, verdict))
+        if phase.kind == "measure":
+            findings += find_insights(phase, figures, resources)
+    findings.sort(key=lambda finding: -finding.importance)
+    return Characterisation(tuple(findings), tuple(find_warnings(run, judged)), tuple(phases))
+
+
+def _verdict_finding(phase: Phase, verdict: Verdict) -> Finding:
+    weight = {"generator": 95, "limited": 90, "no_verdict": 85, "none_near": 80}[verdict.kind]
+    # What is loaded or warmed up is seldom what a reader asks about.
+    importance = weight if phase.kind == "measure" else weight // 4
+    return Finding("verdict", importance, phase.name, verdict.sentence, verdict.evidence, verdict.advice)

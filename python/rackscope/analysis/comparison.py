@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from rackscope.analysis import wording
+from rackscope.analysis.intervals import Interval, difference_of_means, mean_interval, ratio_of_means
+from rackscope.analysis.thresholds import packaged_thresholds
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rackscope.analysis.intervals import Interval
-
 Difference = Literal["higher", "lower", "no difference seen", "too few repetitions to say"]
 Better = Literal["higher", "lower", "neither"]
+
+#: Settings that say what is compared; when others differ, the comparison may mislead.
+_SUBJECTS = ("system", "system version", "knob ")
+_ALWAYS = (
+    "The runs were made one after the other: the intervals show how repetitions within a run differ, not how the host "
+    "differs from one time to another."
+)
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,60 @@ class Comparison:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, dicts, strings and numbers."""
-        return asdict(self)
+        """Plain lists, dicts, strings and numbers; what is not finite becomes null."""
+        from rackscope.analysis.findings import plain
+
+        shown: dict[str, Any] = plain(asdict(self))
+        return shown
+
+
+@dataclass(frozen=True)
+class _Metric:
+    name: str
+    label: str
+    unit: str
+    better: Better
+    of: Callable[[Mapping[str, Any]], float | None]
+
+
+def _column(name: str) -> Callable[[Mapping[str, Any]], float | None]:
+    def read(row: Mapping[str, Any]) -> float | None:
+        value = row.get(name)
+        return None if value is None else float(value)
+
+    return read
+
+
+def _quotient(above: Sequence[str], below: Sequence[str]) -> Callable[[Mapping[str, Any]], float | None]:
+    def read(row: Mapping[str, Any]) -> float | None:
+        parts = [row.get(name) for name in (*above, *below)]
+        if any(part is None for part in parts):
+            return None
+        whole = sum(float(row[name]) for name in below)
+        return sum(float(row[name]) for name in above) / whole if whole else None
+
+    return read
+
+
+_METRICS = (
+    _Metric("throughput_operations_per_second", "throughput", "operations/s", "higher",
+            _column("throughput_operations_per_second")),
+    _Metric("response_p50_seconds", "response, median", "seconds", "lower", _column("response_p50_seconds")),
+    _Metric("response_p90_seconds", "response, 90 %", "seconds", "lower", _column("response_p90_seconds")),
+    _Metric("response_p99_seconds", "response, 99 %", "seconds", "lower", _column("response_p99_seconds")),
+    _Metric("response_p999_seconds", "response, 99.9 %", "seconds", "lower", _column("response_p999_seconds")),
+    _Metric("response_mean_seconds", "response, mean", "seconds", "lower", _column("response_mean_seconds")),
+    _Metric("service_p50_seconds", "service, median", "seconds", "lower", _column("service_p50_seconds")),
+    _Metric("service_p99_seconds", "service, 99 %", "seconds", "lower", _column("service_p99_seconds")),
+    _Metric("cpu_seconds_per_operation", "CPU time of an operation", "seconds", "lower",
+            _quotient(("system_cpu_seconds",), ("operations",))),
+    _Metric("system_resident_bytes", "resident memory", "bytes", "lower", _column("system_resident_bytes")),
+    _Metric("hit_ratio", "hit ratio", "ratio", "higher", _quotient(("hits",), ("hits", "misses"))),
+    _Metric("error_ratio", "failed operations", "ratio", "lower", _quotient(("errors",), ("operations",))),
+    _Metric("bytes_per_operation", "bytes of an operation", "bytes", "neither",
+            _quotient(("bytes_sent", "bytes_received"), ("operations",))),
+    _Metric("generator_idle_ratio", "generator idle", "ratio", "neither", _column("generator_idle_ratio")),
+)  # fmt: skip
 
 
 def compare(
@@ -53,10 +114,143 @@ def compare(
     *,
     settings_a: Mapping[str, Any] | None = None,
     settings_b: Mapping[str, Any] | None = None,
+    sequential: bool = True,
 ) -> Comparison:
     """Compare the measured phases of two results frames.
 
     ``settings_*`` are flat plain mappings from the two manifests (host, system, version, workload, client settings,
-    knobs): what differs between them becomes a warning where it makes the comparison mislead.
+    knobs): what differs between them becomes a warning where it makes the comparison mislead. ``sequential`` when the
+    repetitions of some run were decided by their results, which widens the intervals as honesty asks.
     """
-    raise NotImplementedError
+    of_a, of_b = _measured(results_a), _measured(results_b)
+    warnings = [] if settings_a is None or settings_b is None else _setting_warnings(settings_a, settings_b)
+    pairs = [(name, name) for name in of_a if name in of_b]
+    if not pairs and len(of_a) == len(of_b) == 1:
+        pairs = [(next(iter(of_a)), next(iter(of_b)))]
+        warnings.append(f"The measured phases have different names: '{pairs[0][0]}' is set beside '{pairs[0][1]}'.")
+    elif not pairs:
+        names = " and ".join(wording.listing([f"'{name}'" for name in of]) or "none" for of in (of_a, of_b))
+        warnings.append(f"The runs have no measured phase in common: {names}.")
+    else:
+        alone = [name for name in (*of_a, *of_b) if name not in of_a or name not in of_b]
+        if alone:
+            warnings.append(f"Measured in one run only: {wording.listing([f'{name!r}' for name in alone])}.")
+    rows = [
+        row
+        for name_a, name_b in pairs
+        for metric in _METRICS
+        if (row := _row(name_a, metric, of_a[name_a], of_b[name_b], sequential)) is not None
+    ]
+    if rows:
+        warnings.append(_ALWAYS)
+    return Comparison(tuple(rows), tuple(warnings))
+
+
+def _measured(results: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Rows of measured phases that were not discarded, by phase in the order of the frame."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in results.to_dicts():
+        if row.get("kind") == "measure" and not row.get("discarded"):
+            found.setdefault(str(row.get("phase")), []).append(row)
+    return found
+
+
+def _row(
+    phase: str,
+    metric: _Metric,
+    rows_a: Sequence[Mapping[str, Any]],
+    rows_b: Sequence[Mapping[str, Any]],
+    sequential: bool,
+) -> ComparisonRow | None:
+    values_a = [value for row in rows_a if (value := metric.of(row)) is not None]
+    values_b = [value for row in rows_b if (value := metric.of(row)) is not None]
+    if not values_a or not values_b:
+        return None
+    if metric.unit == "ratio" and not any((*values_a, *values_b)):
+        # No errors on either side is nothing to compare.
+        return None
+    ratio = ratio_of_means(values_b, values_a, sequential=sequential)
+    difference = difference_of_means(values_b, values_a, sequential=sequential)
+    verdict = _verdict(ratio, difference)
+    good = {"higher": verdict == "higher", "lower": verdict == "lower"}.get(metric.better)
+    seen = verdict in ("higher", "lower")
+    return ComparisonRow(
+        phase=phase,
+        metric=metric.name,
+        label=metric.label,
+        unit=metric.unit,
+        a=mean_interval(values_a, sequential=sequential),
+        b=mean_interval(values_b, sequential=sequential),
+        ratio=ratio if ratio.estimate == ratio.estimate else None,
+        difference=difference,
+        verdict=verdict,
+        better=metric.better,
+        b_is_better=good if seen else None,
+        sentence=_sentence(metric, verdict, ratio, difference),
+    )
+
+
+def _verdict(ratio: Interval, difference: Interval) -> Difference:
+    if ratio.low is not None and ratio.high is not None:
+        smallest = packaged_thresholds().limit("comparison.smallest_ratio")
+        if abs(ratio.estimate - 1) < smallest:
+            return "no difference seen"
+        return "higher" if ratio.low > 1 else "lower" if ratio.high < 1 else "no difference seen"
+    if difference.low is not None and difference.high is not None:
+        return "higher" if difference.low > 0 else "lower" if difference.high < 0 else "no difference seen"
+    return "too few repetitions to say"
+
+
+def _sentence(metric: _Metric, verdict: Difference, ratio: Interval, difference: Interval) -> str:
+    name = metric.label[:1].upper() + metric.label[1:]
+    if verdict == "too few repetitions to say":
+        observed = "" if ratio.estimate != ratio.estimate else f" (B is {_times(ratio.estimate)} of A)"
+        return f"{name}: too few repetitions to say{observed}."
+    if ratio.low is None or ratio.high is None:
+        low, high = difference.low or 0.0, difference.high or 0.0
+        bounds = f"{wording.quantity(low, metric.unit)} to {wording.quantity(high, metric.unit)}"
+        return f"{name}: {verdict}, by {bounds}."
+    bounds = f"95 % interval {_change(ratio.low)} to {_change(ratio.high)}"
+    if verdict == "no difference seen":
+        small = not ratio.contains(1.0)
+        why = ", less than two runs of the same thing may differ by" if small else ""
+        return f"{name}: no difference seen ({_change(ratio.estimate)}, {bounds}{why})."
+    judged = {"higher": "better", "lower": "worse"}
+    word = "" if metric.better == "neither" else f", {judged['higher' if verdict == metric.better else 'lower']}"
+    return f"{name}: B is {_change(ratio.estimate)}{word} ({bounds})."
+
+
+def _change(ratio: float) -> str:
+    """``+12.3 %``, ``-4.0 %``; factors from three on, where percent stop helping."""
+    if ratio >= 3:
+        return _times(ratio)
+    return f"{(ratio - 1) * 100:+.1f} %"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f} times" if ratio < 10 else f"{ratio:.1f} times"
+
+
+def _setting_warnings(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    differing = [name for name in dict.fromkeys((*a, *b)) if a.get(name) != b.get(name)]
+    subjects = [name for name in differing if name in _SUBJECTS or name.startswith(_SUBJECTS[-1])]
+    warnings = [
+        f"Not the same {name}: {_shown(a.get(name))} and {_shown(b.get(name))}."
+        for name in differing
+        if name not in subjects and not (name == "protocol" and "system" in subjects)
+    ]
+    if warnings:
+        warnings.append(
+            "What differs between the runs may come from any of these, and not from what was to be compared."
+        )
+    if "system" not in subjects and len(subjects) > 1:
+        warnings.append(f"Several things differ at once: {wording.listing(subjects)}.")
+    return warnings
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(item) for item in value) or "none"
+    return str(value)

@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from rackscope.analysis.columns import describe_columns
+
 #: ``limits``: near its ceiling or queueing so much that it holds the work back. ``near``: little is left.
 #: ``spare``: much is left. ``unknown``: a sensor or a ceiling is missing.
 ResourceStatus = Literal["limits", "near", "spare", "unknown"]
@@ -36,8 +38,8 @@ class Evidence:
     threshold_value: float | None = None
 
     def describe(self) -> str:
-        """``cpu_core_seconds_total{...}, 12.0-27.0 s``: what a sentence shows in brackets."""
-        names = ", ".join(dict.fromkeys(column.split("{")[0] for column in self.columns))
+        """``cpu_core_seconds_total core 0, 12.0-27.0 s``: what a sentence shows in brackets."""
+        names = describe_columns(self.columns)
         return f"{names}, {describe_seconds(self.seconds)}" if self.seconds else names
 
 
@@ -127,8 +129,8 @@ class Characterisation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, strings and numbers; what is not finite becomes null."""
-        plain: dict[str, Any] = _finite(asdict(self))
-        return plain
+        shown: dict[str, Any] = plain(asdict(self))
+        return shown
 
 
 def describe_seconds(seconds: tuple[tuple[float, float], ...]) -> str:
@@ -139,11 +141,12 @@ def describe_seconds(seconds: tuple[tuple[float, float], ...]) -> str:
     return text if len(seconds) == 1 else f"{text} in {len(seconds)} parts"
 
 
-def _finite(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """``value`` as JSON knows it: tuples become lists, numbers that are not finite become null."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -77,7 +77,7 @@ _CPU = (
         (Term("cpu_seconds_total"),), (Term("cpu_seconds_total"),), by=("state",), denominator_by=(),
     ),
     Quantity(
-        "cpu_busy_ratio", "ratio", "cpu", "Share of the time of all cores (without steal) in which they worked", "ratio",
+        "cpu_busy_ratio", "ratio", "cpu", "Share of the time of all cores, without steal, that they worked", "ratio",
         (Term("cpu_seconds_total", _states(*BUSY)),), (Term("cpu_seconds_total", _states(*USABLE)),),
     ),
     Quantity(
@@ -118,6 +118,7 @@ _MEMORY = (
     _memory("slab", ("slab",), "The kernel's own objects"),
     _memory("inactive", ("inactive",), "Memory not used lately (also counted in the other parts)"),
     _memory("available", ("available",), "What could be allocated without swapping"),
+    _memory("total", ("total",), "Installed memory that the kernel uses"),
     _memory("free", ("free",), "Memory in no use at all"),
     Quantity(
         "memory_used_ratio", "ratio", "memory", "Share of memory that could not be allocated without swapping", "share",
@@ -132,7 +133,7 @@ _MEMORY = (
     _rate("swap_out_bytes_per_second", "bytes/s", "memory", "swap_out_bytes_total", "Memory swapped out"),
     _rate("page_faults_major_per_second", "1/s", "memory", "page_faults_major_total", "Faults that read a disk"),
     _rate("refaults_per_second", "1/s", "memory", "refaults_total", "Pages read again soon after eviction", ("kind",)),
-    _rate("out_of_memory_kills_per_second", "1/s", "memory", "out_of_memory_kills_total", "Processes killed for memory"),
+    _rate("out_of_memory_kills_per_second", "1/s", "memory", "out_of_memory_kills_total", "Kills for lack of memory"),
 )  # fmt: skip
 
 _DEVICE = ("device",)
@@ -164,7 +165,9 @@ _NETWORK = (
     _rate(
         "network_receive_bytes_per_second", "bytes/s", "network", "network_receive_bytes_total", "Received", _INTERFACE
     ),
-    _rate("network_transmit_bytes_per_second", "bytes/s", "network", "network_transmit_bytes_total", "Sent", _INTERFACE),
+    _rate(
+        "network_transmit_bytes_per_second", "bytes/s", "network", "network_transmit_bytes_total", "Sent", _INTERFACE
+    ),
     _rate(
         "network_receive_packets_per_second", "1/s", "network", "network_receive_packets_total", "Packets received",
         _INTERFACE,
@@ -307,10 +310,10 @@ def core_set_quantities(name: str, cores: tuple[int, ...]) -> tuple[Quantity, ..
     usable, every = of(*USABLE), of(*USABLE, "steal")
     return (
         ratio("cpu_set_ratio", every, every, f"Share of the time of {which} in each state", by_state=True),
-        ratio("cpu_set_busy_ratio", of(*BUSY), usable, f"Share of the time of {which}, without steal, that they worked"),
+        ratio("cpu_set_busy_ratio", of(*BUSY), usable, f"Share of the time of {which} (no steal) that they worked"),
         ratio("cpu_set_kernel_share_ratio", of(*KERNEL), of(*BUSY), f"Share of the work of {which} done by the kernel"),
         ratio("cpu_set_steal_ratio", of("steal"), every, f"Share of the time of {which} that the hypervisor took"),
-        ratio("cpu_set_iowait_ratio", of("iowait"), every, f"Share of the time of {which} idle with disk requests open"),
+        ratio("cpu_set_iowait_ratio", of("iowait"), every, f"Share of the time of {which} idle with disk I/O open"),
         Quantity(
             "cpu_set_busy_cores", "cores", "cpu", f"Cores' worth of work on {which}", "rate", of(*BUSY),
             labels={"set": name},

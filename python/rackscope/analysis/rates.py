@@ -7,7 +7,6 @@ could not be read stays missing. A step counts for a window with the share of it
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rackscope.analysis.columns import join_column, split_column
 from rackscope.analysis.quantities import QUANTITIES, Quantity, Term, core_set_quantities
 
 if TYPE_CHECKING:
@@ -28,21 +28,6 @@ Windows = tuple[tuple[float, float], ...]
 
 #: A step this many times longer than usual is a gap: plots show no line across it.
 GAP_STEPS = 3.5
-_COLUMN = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)(?:\{(.*)\})?$", re.DOTALL)
-_LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
-
-
-def split_column(column: str) -> tuple[str, dict[str, str]]:
-    """``disk_reads_total{device="vda"}`` as its metric and its labels."""
-    match = _COLUMN.match(column)
-    return (match[1], dict(_LABEL.findall(match[2] or ""))) if match else (column, {})
-
-
-def join_column(metric: str, labels: Mapping[str, str]) -> str:
-    """The inverse of ``split_column``, labels sorted by name."""
-    if not labels:
-        return metric
-    return metric + "{" + ",".join(f'{key}="{labels[key]}"' for key in sorted(labels)) + "}"
 
 
 @dataclass(frozen=True)
@@ -75,11 +60,11 @@ class _Steps:
     @cached_property
     def cumulative(self) -> tuple[Array, Array, Array]:
         """Numerator, denominator and readable seconds since the first row, at each row."""
-        seconds = np.diff(self.times)
-        return tuple(  # type: ignore[return-value]  # three arrays, as written
-            np.concatenate(([0.0], np.cumsum(np.where(self.valid, part, 0.0))))
-            for part in (self.numerator, self.denominator, seconds)
-        )
+
+        def running(part: Array) -> Array:
+            return np.concatenate(([0.0], np.cumsum(np.where(self.valid, part, 0.0))))
+
+        return running(self.numerator), running(self.denominator), running(np.diff(self.times))
 
     def between(self, starts: Array, ends: Array) -> tuple[Array, Array, Array]:
         """Numerator, denominator and readable seconds of each window, steps cut at its edges."""

@@ -1,0 +1,186 @@
+"""A run and its phases as the rules see them: windows in seconds, results that count, readings with their evidence."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rackscope.analysis.columns import split_column
+from rackscope.analysis.findings import Evidence
+from rackscope.analysis.rates import Samples, Windows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rackscope.analysis.facts import RunFacts
+    from rackscope.analysis.rates import Reading, Series
+    from rackscope.analysis.thresholds import Thresholds
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything about one run."""
+
+    facts: RunFacts
+    samples: Samples
+    results: tuple[dict[str, Any], ...]
+    latency: pl.DataFrame
+    thresholds: Thresholds
+
+    @classmethod
+    def of(
+        cls,
+        facts: RunFacts,
+        samples: pl.DataFrame,
+        results: pl.DataFrame,
+        latency: pl.DataFrame,
+        thresholds: Thresholds,
+    ) -> Run:
+        """Frames and facts, made ready."""
+        sets = {"system": facts.system_cores}
+        if facts.client_cores:
+            sets["client"] = facts.client_cores
+        table = Samples(
+            samples,
+            origin_ns=facts.start_ns,
+            core_sets=sets,
+            minimum_coverage=thresholds.limit("coverage.minimum"),
+        )
+        return cls(facts, table, tuple(results.to_dicts()), latency, thresholds)
+
+    @property
+    def system_core_count(self) -> int:
+        """Cores that the system may use."""
+        return len(self.facts.system_cores) or self.facts.host_cores
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether client and system could run on the same core."""
+        system, client = set(self.facts.system_cores), set(self.facts.client_cores)
+        return not system or not client or bool(system & client)
+
+    def phases(self) -> list[Phase]:
+        """Phases in the order in which they began, each with all its repetitions that were not discarded."""
+        grouped: dict[tuple[str, str], list[tuple[int | None, float, float]]] = {}
+        for window in sorted(self.facts.phases, key=lambda window: window.start_ns):
+            start = (window.start_ns - self.facts.start_ns) / 1e9
+            end = (window.end_ns - self.facts.start_ns) / 1e9
+            if end > start:
+                grouped.setdefault((window.name, window.kind), []).append((window.repetition, start, end))
+        phases = []
+        for (name, kind), stretches in grouped.items():
+            rows = [row for row in self.results if row.get("phase") == name and row.get("kind", kind) == kind]
+            kept = [row for row in rows if not row.get("discarded")]
+            discarded = {row.get("repetition") for row in rows} - {row.get("repetition") for row in kept}
+            windows = tuple((start, end) for repetition, start, end in stretches if repetition not in discarded)
+            if not windows:
+                # All were discarded: what happened in them is still worth describing.
+                windows = tuple((start, end) for _, start, end in stretches)
+            phases.append(Phase(self, name, kind, windows, tuple(kept)))
+        return phases
+
+    def missing(self, *metrics: str) -> tuple[str, str]:
+        """Why none of the metrics was sampled, and what to do about it."""
+        for probe in self.facts.probes:
+            if probe.status == "missing" and any(split_column(name)[0] in metrics for name in probe.columns):
+                advice = f"It needs {probe.needs.rstrip('.')}." if probe.needs else ""
+                return f"probe '{probe.name}' could not be read: {probe.reason or 'no reason given'}", advice
+        return f"the samples have no {metrics[0]}", "Run 'rackscope doctor' to see which probes work on this host."
+
+    def distrust(self, *metrics: str) -> str:
+        """Why a probe that samples one of the metrics is not to be believed here; empty when it is."""
+        for probe in self.facts.probes:
+            if probe.status == "untrusted" and any(split_column(name)[0] in metrics for name in probe.columns):
+                return probe.reason or f"probe '{probe.name}' is marked untrusted"
+        return ""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase with all its repetitions."""
+
+    run: Run
+    name: str
+    kind: str
+    windows: Windows
+    #: Rows of results.parquet that were not discarded.
+    rows: tuple[dict[str, Any], ...]
+
+    @property
+    def seconds(self) -> float:
+        """Length of all repetitions together."""
+        return sum(end - start for start, end in self.windows)
+
+    def result_values(self, column: str) -> list[float]:
+        """A column of the results, one value a repetition that has it."""
+        return [float(row[column]) for row in self.rows if row.get(column) is not None]
+
+    def result(self, column: str) -> float | None:
+        """Median of a results column over the repetitions."""
+        values = self.result_values(column)
+        return statistics.median(values) if values else None
+
+    def total(self, column: str) -> float | None:
+        """Sum of a results column over the repetitions; ``None`` when some repetition lacks it."""
+        values = self.result_values(column)
+        return sum(values) if values and len(values) == len(self.rows) else None
+
+    def read(self, quantity: str, **labels: str) -> Reading | None:
+        """A derived quantity over the phase; ``None`` when its columns were not sampled."""
+        series = self.run.samples.find(quantity, **labels)
+        return series.over(self.windows) if series else None
+
+    def value(self, quantity: str, **labels: str) -> float | None:
+        """``read``'s value."""
+        reading = self.read(quantity, **labels)
+        return reading.value if reading else None
+
+    def evidence(
+        self,
+        series: Series,
+        value: float,
+        *,
+        threshold: str | None = None,
+        threshold_value: float | None = None,
+        seconds: Windows | None = None,
+    ) -> Evidence:
+        """A reading of the phase as evidence."""
+        return Evidence(
+            columns=series.columns,
+            seconds=self.windows if seconds is None else seconds,
+            quantity=series.name,
+            value=value,
+            unit=series.quantity.unit,
+            threshold=threshold,
+            threshold_value=threshold_value,
+        )
+
+    def result_evidence(
+        self, columns: Sequence[str], value: float, unit: str, threshold: str | None = None
+    ) -> Evidence:
+        """A figure from results.parquet as evidence; ``threshold`` names a single line."""
+        line = None if threshold is None else self.run.thresholds.limit(threshold)
+        return Evidence(
+            columns=tuple(columns),
+            seconds=self.windows,
+            quantity=columns[0],
+            value=value,
+            unit=unit,
+            threshold=None if threshold is None else f"limit.{threshold}",
+            threshold_value=line,
+        )
+
+    def stretches_above(self, series: Series, line: float) -> Windows:
+        """The parts of the phase in which the series was at or above ``line``, in bins of about a second."""
+        bin_seconds = self.run.thresholds.limit("stretch.seconds")
+        found: list[tuple[float, float]] = []
+        for start, end, value in series.bins(self.windows, bin_seconds):
+            if value < line:
+                continue
+            if found and abs(found[-1][1] - start) < bin_seconds / 100:
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((start, end))
+        return tuple(found)
