@@ -8,7 +8,7 @@ use std::time::Duration;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::memory::Buffer;
+use crate::memory::{Buffer, huge_page_bytes};
 use crate::team::{Rounds, run_together};
 use crate::{Error, Result};
 
@@ -48,11 +48,7 @@ pub fn measure_latency(core: usize, working_set_bytes: usize, budget: Duration) 
     let rounds = run_together(&[core], budget, |_| Chase::new(nodes), Chase::walk)?;
     Ok(Latency {
         working_set_bytes: (nodes * STRIDE_BYTES) as u64,
-        huge_page_bytes: rounds
-            .states
-            .iter()
-            .map(|chase| chase.buffer.huge_page_bytes())
-            .sum(),
+        huge_page_bytes: huge_page_bytes(rounds.states.iter().map(|chase| &chase.buffer)),
         rounds,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::fs;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::{self, NonNull};
 use std::slice;
 
@@ -64,13 +64,17 @@ impl Buffer {
             word_count,
         })
     }
+}
 
-    /// Bytes of this buffer that huge pages back at the moment; `None` where the kernel does not say.
-    #[must_use]
-    pub fn huge_page_bytes(&self) -> Option<u64> {
-        let maps = fs::read_to_string("/proc/self/smaps").ok()?;
-        huge_page_bytes_in(&maps, self.words.as_ptr() as u64)
-    }
+/// Bytes of the mappings that hold `buffers` that huge pages back at the moment; `None` where the kernel does not say.
+#[must_use]
+pub fn huge_page_bytes<'a>(buffers: impl IntoIterator<Item = &'a Buffer>) -> Option<u64> {
+    let maps = fs::read_to_string("/proc/self/smaps").ok()?;
+    let addresses: Vec<u64> = buffers
+        .into_iter()
+        .map(|buffer| buffer.words.as_ptr() as u64)
+        .collect();
+    huge_page_bytes_in(&maps, &addresses)
 }
 
 impl Deref for Buffer {
@@ -100,27 +104,28 @@ impl Drop for Buffer {
 // SAFETY: a Buffer owns its mapping alone, as a Vec<u64> owns its heap block.
 unsafe impl Send for Buffer {}
 
-/// `AnonHugePages` of the mapping that holds `address`, from the text of `/proc/PID/smaps` (proc(5)).
-fn huge_page_bytes_in(smaps: &str, address: u64) -> Option<u64> {
+/// `AnonHugePages` of the mappings that hold `addresses`, each mapping once (the kernel joins neighbours), from the
+/// text of `/proc/PID/smaps` (proc(5)).
+fn huge_page_bytes_in(smaps: &str, addresses: &[u64]) -> Option<u64> {
     let mut inside = false;
+    let mut total: Option<u64> = None;
     for line in smaps.lines() {
-        if let Some(kilobytes) = line.strip_prefix("AnonHugePages:") {
+        if let Some(size) = line.strip_prefix("AnonHugePages:") {
             if inside {
-                let count: u64 = kilobytes.trim().strip_suffix("kB")?.trim().parse().ok()?;
-                return count.checked_mul(1024);
+                let kilobytes: u64 = size.trim().strip_suffix("kB")?.trim().parse().ok()?;
+                total = Some(total.unwrap_or(0) + kilobytes.checked_mul(1024)?);
             }
-        } else if let Some((start, end)) = line
-            .split(' ')
-            .next()
-            .and_then(|range| range.split_once('-'))
-        {
-            let bounds = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16));
-            if let (Ok(start), Ok(end)) = bounds {
-                inside = (start..end).contains(&address);
-            }
+        } else if let Some(range) = address_range(line) {
+            inside = addresses.iter().any(|address| range.contains(address));
         }
     }
-    None
+    total
+}
+
+/// The range that a mapping's first line begins with: `7f0000000000-7f0000400000 rw-p ...`.
+fn address_range(line: &str) -> Option<Range<u64>> {
+    let (start, end) = line.split(' ').next()?.split_once('-')?;
+    Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
 }
 
 #[cfg(test)]
@@ -151,18 +156,20 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_found_in_the_mapping_that_holds_the_address() {
+    fn huge_pages_are_counted_once_for_each_mapping_that_holds_a_buffer() {
         let smaps = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nAnonHugePages:      2048 kB\n\
                      7f0000400000-7f0000800000 rw-p 00000000 00:00 0 \nVmFlags: rd wr\nAnonHugePages:      4096 kB\n";
+        let found = |addresses: &[u64]| huge_page_bytes_in(smaps, addresses);
+        assert_eq!(found(&[0x7f00_003f_ffff]), Some(2048 << 10));
         assert_eq!(
-            huge_page_bytes_in(smaps, 0x7f00_003f_ffff),
-            Some(2048 << 10)
-        );
-        assert_eq!(
-            huge_page_bytes_in(smaps, 0x7f00_0040_0000),
+            found(&[0x7f00_0050_0000, 0x7f00_0040_0000]),
             Some(4096 << 10)
         );
-        assert_eq!(huge_page_bytes_in(smaps, 0x1000), None);
-        assert_eq!(huge_page_bytes_in("damaged", 0x1000), None);
+        assert_eq!(
+            found(&[0x7f00_0000_0000, 0x7f00_0040_0000]),
+            Some(6144 << 10)
+        );
+        assert_eq!(found(&[0x1000]), None);
+        assert_eq!(huge_page_bytes_in("damaged", &[0x1000]), None);
     }
 }

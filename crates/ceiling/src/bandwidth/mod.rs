@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::memory::Buffer;
+use crate::memory::{Buffer, huge_page_bytes};
 use crate::team::{Rounds, run_together};
 use crate::{Error, Result};
 
@@ -80,11 +80,7 @@ pub fn measure_bandwidth(
         )));
     }
     let rounds = run_together(cores, budget, |_| Stream::new(kind, bytes), Stream::pass)?;
-    let huge_page_bytes = rounds
-        .states
-        .iter()
-        .map(|stream| stream.buffer.huge_page_bytes())
-        .sum();
+    let huge_page_bytes = huge_page_bytes(rounds.states.iter().map(|stream| &stream.buffer));
     Ok(Bandwidth {
         stores: (kind != Kind::Read).then(kernels::stores),
         instructions: kernels::instructions(),
