@@ -6,13 +6,15 @@ A system knows how to run itself; it does not know workloads, probes or reports.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 EndpointKind = Literal["tcp", "unix"]
-KnobKind = Literal["integer", "size", "choice", "flag", "text"]
+KnobKind = Literal["integer", "size", "memory", "choice", "flag", "text"]
+#: Told, in a few words, what is being done now.
+ProgressText = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,9 @@ class Knob:
 
     ``default`` and ``tuned`` are strings as a user would write them. ``tuned`` may be ``None``: nothing better known.
     ``source`` says where the values come from (for example "Awasthi 2015, Table 2").
+
+    Two kinds depend on the host: an ``integer`` may be ``cores`` (how many the system was given), and ``memory``, a
+    size of what the system may fill, may be a share of what is available, ``47%``. See ``systems/knobs.py``.
     """
 
     name: str
@@ -109,11 +114,19 @@ class System(ABC):
     endpoint_kinds: tuple[EndpointKind, ...] = ("tcp", "unix")
 
     @abstractmethod
-    def acquire(self, *, fetch: bool) -> Acquired:
+    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
         """Find the program on PATH or in the user's cache; with ``fetch``, unpack the distribution's package.
 
         Raises SystemUnderTestError (with ``rackscope get NAME`` as the advice) when it is not there.
         """
+
+    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
+        """How many client connections it serves with these (resolved) knobs; ``None`` when it sets no limit.
+
+        Asking for more is a mistake to be told before the start: memcached, for one, closes those beyond.
+        """
+        del knobs
+        return None
 
     @abstractmethod
     def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:

@@ -1,0 +1,90 @@
+"""Our own cache engine, after MICA: what the hardware can do when the software is not in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rackscope.errors import SystemUnderTestError
+from rackscope.systems.account import Account
+from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
+from rackscope.systems.process import find_companion
+from rackscope.systems.server import Server
+from rackscope.systems.text_socket import MemcachedDialect
+from rackscope.systems.tools import Tool
+
+_TABLE_2 = "as for memcached (Awasthi 2015, Table 2)"
+_MEBIBYTE = 1024 * 1024
+#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
+_OWN_CONNECTIONS = 8
+#: Descriptors beyond connections: listening sockets, epoll, pipes to the threads.
+_OWN_FILES = 256
+
+_PROGRAM = Tool(
+    name="cache",
+    program="rackscope-cached",
+    packages=(),
+    version_arguments=("--version",),
+    version_pattern=r"rackscope-cached (\S+)",
+    description="the embedded cache engine",
+)
+
+
+class Cache(System):
+    """The embedded cache engine; its knobs are named as memcached's, so that the two compare."""
+
+    name = "cache"
+    description = "the embedded cache engine, partitions owned by cores"
+    protocols = ("memcached_text",)
+    #: No scans: it keeps no order among keys, so YCSB-E cannot be asked of it.
+    operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    knobs = (
+        Knob(
+            "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a share of what is available",
+            _TABLE_2, minimum=8 * _MEBIBYTE,
+        ),
+        Knob(
+            "threads", "integer", "cores", None, "worker threads (-t); cores is as many as it was given",
+            "a partition is owned by a core", minimum=1, maximum=1024,
+        ),
+        Knob(
+            "connections", "integer", "4096", None, "client connections that it serves (-c)", _TABLE_2,
+            minimum=1, maximum=1_000_000,
+        ),
+        Knob("item_size_max", "size", "1MiB", None, "largest item (-I)", "as for memcached", minimum=1024),
+    )  # fmt: skip
+
+    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
+        del fetch, progress
+        program = find_companion(_PROGRAM.program)
+        try:
+            version = _PROGRAM.ask_version(program, {})
+        except ValueError as error:
+            raise SystemUnderTestError(f"the embedded cache engine does not run: {error}", "Build it again.") from error
+        return Acquired(self.name, program, version, "built in")
+
+    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
+        return int(knobs["connections"])
+
+    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
+        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
+            del account
+            return cache_arguments(launch, endpoint)
+
+        open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
+        return Server(self.name, arguments, MemcachedDialect(), open_files).start(acquired, launch)
+
+
+def cache_arguments(launch: Launch, endpoint: Endpoint) -> list[str]:
+    """The command line, without the program."""
+    knobs = launch.knobs
+    arguments = ["-l", endpoint.host, "-p", str(endpoint.port)] if endpoint.kind == "tcp" else ["-s", endpoint.path]
+    arguments += [
+        "-m", str(int(knobs["memory"]) // _MEBIBYTE),
+        "-t", knobs["threads"],
+        "-c", str(int(knobs["connections"]) + _OWN_CONNECTIONS),
+        "-I", knobs["item_size_max"],
+    ]  # fmt: skip
+    return [*arguments, "--cores", ",".join(map(str, launch.cores))] if launch.cores else arguments
+
+
+SYSTEM = Cache()

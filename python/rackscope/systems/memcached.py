@@ -1,0 +1,114 @@
+"""memcached: the cache that everyone compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rackscope.systems.account import Account
+from rackscope.systems.acquire import acquire_tool
+from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
+from rackscope.systems.server import Server, needs_root_flag
+from rackscope.systems.text_socket import MemcachedDialect
+
+_TABLE_2 = "Awasthi 2015, Table 2"
+_MANUAL = "memcached -h"
+_MEBIBYTE = 1024 * 1024
+#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
+_OWN_CONNECTIONS = 8
+#: Descriptors beyond connections: listening sockets, epoll, pipes to the threads.
+_OWN_FILES = 256
+
+
+class Memcached(System):
+    """memcached with Table 2's knobs, and those that papers about caches vary most."""
+
+    name = "memcached"
+    description = "in-memory cache, many threads over one shared table"
+    protocols = ("memcached_text", "memcached_meta")
+    #: No scans: it keeps no order among keys, so YCSB-E cannot be asked of it.
+    operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    knobs = (
+        Knob(
+            "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a share of what is available",
+            f"{_TABLE_2}: 4 GB -> 60 GB of 128. Its text says over 90 %, which would leave a client here nothing",
+            minimum=8 * _MEBIBYTE,
+        ),
+        Knob(
+            "threads", "integer", "4", "cores", "worker threads (-t); cores is as many as it was given",
+            f"{_TABLE_2}: 4 -> 32, the hardware threads of that server", minimum=1, maximum=1024,
+        ),
+        Knob(
+            "connections", "integer", "200", "4096", "client connections that it serves (-c)",
+            f"{_TABLE_2}: 200 -> 4096", minimum=1, maximum=1_000_000,
+        ),
+        Knob(
+            "item_size_max", "size", "1MiB", None, "largest item (-I); at most half of the memory", _MANUAL,
+            minimum=1024, maximum=1024 * _MEBIBYTE,
+        ),
+        Knob(
+            "hash_power", "integer", "16", None, "the hash table starts with 2^N buckets (-o hashpower)", _MANUAL,
+            minimum=12, maximum=32,
+        ),
+        Knob("cas", "flag", "yes", None, "keep a compare-and-swap number with every item, 8 bytes (no: -C)", _MANUAL),
+        Knob("evict", "flag", "yes", None, "evict old items when memory is full; no answers an error (-M)", _MANUAL),
+        Knob(
+            "lru", "choice", "segmented", None, "segmented with a maintenance thread, or the flat one of 1.4", _MANUAL,
+            choices=("segmented", "flat"),
+        ),
+        Knob(
+            "requests_per_event", "integer", "20", None,
+            "requests taken from a connection before the next one's turn (-R); matters with pipelining", _MANUAL,
+            minimum=1, maximum=1_000_000,
+        ),
+        Knob(
+            "slab_chunk_min", "size", "48", None, "smallest room for key, value and flags (-n)", _MANUAL,
+            minimum=1, maximum=10240,
+        ),
+        Knob(
+            "backlog", "integer", "1024", None, "connections that may wait to be accepted (-b)", _MANUAL,
+            minimum=1, maximum=65535,
+        ),
+        Knob("large_pages", "flag", "no", None, "ask for large memory pages (-L)", _MANUAL),
+    )  # fmt: skip
+
+    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
+        return acquire_tool(self.name, fetch=fetch, progress=progress)
+
+    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
+        return int(knobs["connections"])
+
+    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
+        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
+            return memcached_arguments(launch.knobs, endpoint, account)
+
+        open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
+        return Server(self.name, arguments, MemcachedDialect(), open_files).start(acquired, launch)
+
+
+def memcached_arguments(knobs: Mapping[str, str], endpoint: Endpoint, account: Account | None) -> list[str]:
+    """The command line, without the program."""
+    if endpoint.kind == "tcp":
+        arguments = ["-l", endpoint.host, "-p", str(endpoint.port), "-U", "0"]
+    else:
+        arguments = ["-s", endpoint.path, "-a", "700"]
+    arguments += [
+        "-m", str(int(knobs["memory"]) // _MEBIBYTE),
+        "-t", knobs["threads"],
+        "-c", str(int(knobs["connections"]) + _OWN_CONNECTIONS),
+        "-I", knobs["item_size_max"],
+        "-n", knobs["slab_chunk_min"],
+        "-R", knobs["requests_per_event"],
+        "-b", knobs["backlog"],
+    ]  # fmt: skip
+    extended = [f"hashpower={knobs['hash_power']}"]
+    if knobs["lru"] == "flat":
+        extended += ["no_lru_maintainer", "no_lru_crawler"]
+    arguments += ["-o", ",".join(extended)]
+    for knob, when, flag in (("cas", "no", "-C"), ("evict", "no", "-M"), ("large_pages", "yes", "-L")):
+        if knobs[knob] == when:
+            arguments.append(flag)
+    # It refuses to run as root without being told as whom.
+    return [*arguments, "-u", "root"] if needs_root_flag(account) else arguments
+
+
+SYSTEM = Memcached()

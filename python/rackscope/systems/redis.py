@@ -1,0 +1,160 @@
+"""Redis: data structures in memory, one thread for commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from rackscope.errors import UsageError
+from rackscope.systems.account import Account
+from rackscope.systems.acquire import acquire_tool
+from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
+from rackscope.systems.server import Server
+from rackscope.systems.text_socket import RedisDialect
+
+_PAPER = "Awasthi 2015, section 4.2"
+_MANUAL = "redis.conf of Redis 7"
+#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
+_OWN_CONNECTIONS = 8
+#: Files that Redis keeps for itself (CONFIG_MIN_RESERVED_FDS); it lowers maxclients when it has not that many more.
+_RESERVED_FILES = 32
+
+
+#: Redis counts these sizes downwards from -1.
+_LIST_NODE_SIZES = {"4KiB": "-1", "8KiB": "-2", "16KiB": "-3", "32KiB": "-4", "64KiB": "-5"}
+_SAVE_POINTS = re.compile(r"(?:\d+ \d+(?: \d+ \d+)*)?")
+
+
+class Redis(System):
+    """Redis with its own defaults, save that nothing is written to disk unless asked for.
+
+    The paper needed four instances to saturate its server: one process runs commands on one thread. Several
+    instances at once are not offered here; ``io_threads`` spreads the sockets' work alone.
+    """
+
+    name = "redis"
+    description = "in-memory data structures, one thread for commands"
+    protocols = ("resp",)
+    #: No scans in YCSB's meaning: keys have no order, and SCAN walks them in none.
+    operations = frozenset(
+        {"read", "update", "insert", "read_modify_write", "lpush", "lpop", "zadd", "zrange", "sadd"}
+    )  # fmt: skip
+    knobs = (
+        Knob(
+            "open_files", "integer", "10040", "15000", "files and sockets that it may open (ulimit -n)",
+            f"{_PAPER}: default configuration, open sockets raised to 15000", minimum=64, maximum=1_000_000,
+        ),
+        Knob(
+            "connections", "integer", "10000", None, "client connections that it serves (maxclients)", _MANUAL,
+            minimum=1, maximum=900_000,
+        ),
+        Knob(
+            "memory", "memory", "0", None, "memory for data (maxmemory); 0 is no limit; a size or a share", _MANUAL,
+        ),
+        Knob(
+            "eviction", "choice", "noeviction", None, "what gives way when memory is full (maxmemory-policy)", _MANUAL,
+            choices=(
+                "noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu",
+                "volatile-random", "volatile-ttl",
+            ),
+        ),
+        Knob(
+            "io_threads", "integer", "1", None, "threads that write to sockets (io-threads); commands stay on one",
+            _MANUAL, minimum=1, maximum=128,
+        ),
+        Knob("io_threads_read", "flag", "no", None, "io_threads read and parse too (io-threads-do-reads)", _MANUAL),
+        Knob("append_only", "flag", "no", None, "log every write to a file (appendonly)", _MANUAL),
+        Knob(
+            "append_sync", "choice", "everysec", None, "when that log reaches the disk (appendfsync)", _MANUAL,
+            choices=("always", "everysec", "no"),
+        ),
+        Knob(
+            "save", "text", "", None,
+            "when to write a snapshot, as pairs of seconds and changes: '3600 1 300 100'; empty is never",
+            "redis.conf saves by default; a cache under measurement does not",
+        ),
+        Knob(
+            "list_node_size", "choice", "8KiB", None, "largest node of a list (list-max-ziplist-size)", _MANUAL,
+            choices=tuple(_LIST_NODE_SIZES),
+        ),
+        Knob(
+            "sorted_set_compact_entries", "integer", "128", None,
+            "sorted sets up to this many entries are kept compact (zset-max-ziplist-entries)", _MANUAL,
+            maximum=1_000_000,
+        ),
+        Knob(
+            "hash_compact_entries", "integer", "512", None,
+            "hashes up to this many entries are kept compact (hash-max-ziplist-entries)", _MANUAL,
+            maximum=1_000_000,
+        ),
+        Knob(
+            "set_integer_entries", "integer", "512", None,
+            "sets of integers up to this many are kept compact (set-max-intset-entries)", _MANUAL, maximum=1_000_000,
+        ),
+        Knob("rehash_actively", "flag", "yes", None, "spend 1 ms in 100 on growing tables (activerehashing)", _MANUAL),
+        Knob(
+            "ticks_per_second", "integer", "10", None, "how often background work runs (hz)", _MANUAL,
+            minimum=1, maximum=500,
+        ),
+        Knob(
+            "backlog", "integer", "511", None, "connections that may wait to be accepted (tcp-backlog)", _MANUAL,
+            minimum=1, maximum=65535,
+        ),
+    )  # fmt: skip
+
+    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
+        return acquire_tool(self.name, fetch=fetch, progress=progress)
+
+    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
+        return min(int(knobs["connections"]), int(knobs["open_files"]) - _RESERVED_FILES - _OWN_CONNECTIONS)
+
+    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
+        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
+            del account
+            return redis_arguments(launch.knobs, endpoint)
+
+        writes = launch.knobs["append_only"] == "yes" or launch.knobs["save"].strip() != ""
+        server = Server(
+            self.name,
+            arguments,
+            RedisDialect(),
+            open_files=int(launch.knobs["open_files"]),
+            data_folder="redis-data" if writes else None,
+        )
+        return server.start(acquired, launch)
+
+
+#: Options that take a knob's value as it is. The names with "ziplist" serve Redis 6 and, as aliases, later ones.
+_PLAIN = {
+    "maxmemory": "memory",
+    "maxmemory-policy": "eviction",
+    "io-threads": "io_threads",
+    "io-threads-do-reads": "io_threads_read",
+    "appendonly": "append_only",
+    "appendfsync": "append_sync",
+    "zset-max-ziplist-entries": "sorted_set_compact_entries",
+    "hash-max-ziplist-entries": "hash_compact_entries",
+    "set-max-intset-entries": "set_integer_entries",
+    "activerehashing": "rehash_actively",
+    "hz": "ticks_per_second",
+    "tcp-backlog": "backlog",
+}
+
+
+def redis_arguments(knobs: Mapping[str, str], endpoint: Endpoint) -> list[str]:
+    """The command line, without the program."""
+    if endpoint.kind == "tcp":
+        arguments = ["--bind", endpoint.host, "--port", str(endpoint.port), "--protected-mode", "yes"]
+    else:
+        arguments = ["--port", "0", "--unixsocket", endpoint.path, "--unixsocketperm", "700"]
+    if not _SAVE_POINTS.fullmatch(knobs["save"]):
+        raise UsageError(f"redis cannot save at '{knobs['save']}'", "Write pairs of seconds and changes: '3600 1'.")
+    arguments += ["--daemonize", "no", "--dir", ".", "--save", knobs["save"]]
+    arguments += ["--maxclients", str(int(knobs["connections"]) + _OWN_CONNECTIONS)]
+    arguments += ["--list-max-ziplist-size", _LIST_NODE_SIZES[knobs["list_node_size"]]]
+    for option, knob in _PLAIN.items():
+        arguments += [f"--{option}", knobs[knob]]
+    return arguments
+
+
+SYSTEM = Redis()

@@ -1,0 +1,198 @@
+"""A server that speaks a protocol over a socket: found a place to listen, started, polled until it answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rackscope.errors import SystemUnderTestError, UsageError
+from rackscope.systems.account import Account, account_for_systems
+from rackscope.systems.base import Acquired, Endpoint, Launch, RunningSystem
+from rackscope.systems.ports import choose_port, give_to, is_free, make_socket_folder, require_free
+from rackscope.systems.process import Command, KeptProcess
+from rackscope.systems.text_socket import Dialect, connect
+
+#: Seconds until a server that was started must listen.
+_LISTEN_SECONDS = 20.0
+#: How often another port is tried when the one that was free has been taken.
+_PORT_ATTEMPTS = 5
+_SHORTEST_PAUSE_SECONDS = 0.001
+_LONGEST_PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Server:
+    """One kind of server: how it is told what to do, and how it is talked to.
+
+    ``arguments`` builds the command line for an endpoint and the account it will run as. ``data_folder`` names a
+    folder to make and start it in, for one that writes files; they are removed with it.
+    """
+
+    name: str
+    arguments: Callable[[Endpoint, Account | None], Sequence[str]]
+    dialect: Dialect
+    open_files: int | None = None
+    data_folder: str | None = None
+
+    def start(self, acquired: Acquired, launch: Launch) -> RunningServer:
+        """Start it and wait until it listens. Raises SystemUnderTestError or UsageError."""
+        account = account_for_systems()
+        if launch.endpoint_kind == "unix":
+            if launch.port is not None:
+                raise UsageError(f"{self.name} on a unix socket has no port", "Leave the port out.")
+            socket_folder = make_socket_folder(f"{self.name}.sock", account)
+            endpoint = Endpoint("unix", path=str(socket_folder / f"{self.name}.sock"))
+            return self._start_at(endpoint, acquired, launch, account, [socket_folder])
+        if launch.port is not None:
+            require_free(launch.port, self.name)
+            return self._start_at(Endpoint("tcp", port=launch.port), acquired, launch, account, [])
+        for _ in range(_PORT_ATTEMPTS - 1):
+            endpoint = Endpoint("tcp", port=choose_port())
+            try:
+                return self._start_at(endpoint, acquired, launch, account, [])
+            except SystemUnderTestError:
+                if is_free(endpoint.port):
+                    raise
+        return self._start_at(Endpoint("tcp", port=choose_port()), acquired, launch, account, [])
+
+    def _start_at(
+        self,
+        endpoint: Endpoint,
+        acquired: Acquired,
+        launch: Launch,
+        account: Account | None,
+        scratch: list[Path],
+    ) -> RunningServer:
+        started = time.monotonic()
+        try:
+            folder = self._working_folder(launch, account, scratch)
+            arguments = tuple(self.arguments(endpoint, account))
+            process = KeptProcess(
+                Command(
+                    name=self.name,
+                    program=acquired.program,
+                    arguments=arguments,
+                    folder=folder,
+                    log=launch.folder / f"{self.name}.log",
+                    cores=launch.cores,
+                    account=account,
+                    environment=acquired.environment,
+                    open_files=self.open_files,
+                    scratch=scratch,
+                )
+            )
+        except BaseException:
+            for path in scratch:
+                shutil.rmtree(path, ignore_errors=True)
+            raise
+        server = RunningServer(self, process, endpoint, (str(acquired.program), *arguments), started)
+        try:
+            server.wait_listening(_LISTEN_SECONDS)
+        except BaseException:
+            server.stop()
+            raise
+        return server
+
+    def _working_folder(self, launch: Launch, account: Account | None, scratch: list[Path]) -> Path:
+        if self.data_folder is None:
+            return launch.folder
+        folder = launch.folder / self.data_folder
+        try:
+            folder.mkdir(parents=True)
+            scratch.append(folder)
+            give_to(folder, account)
+        except OSError as error:
+            raise SystemUnderTestError(
+                f"{self.name} cannot have {folder} for its data: {error.strerror}", "Choose another folder."
+            ) from error
+        return folder
+
+
+class RunningServer(RunningSystem):
+    """A server under the keeper."""
+
+    def __init__(
+        self, server: Server, process: KeptProcess, endpoint: Endpoint, command: tuple[str, ...], started: float
+    ) -> None:
+        self.name = server.name
+        self.pid = process.pid
+        self.endpoint = endpoint
+        self.command = command
+        self.log = process.log
+        self._dialect = server.dialect
+        self._process = process
+        self._started = started
+        self._ready_seconds: float | None = None
+
+    def wait_listening(self, timeout_seconds: float) -> None:
+        """Poll until a connection is accepted. Raises SystemUnderTestError."""
+        self._poll(self._accepts, timeout_seconds, "accept connections")
+
+    def wait_ready(self, timeout_seconds: float = 30.0) -> float:
+        if self._ready_seconds is None:
+            self._poll(self._answers, timeout_seconds, "answer")
+            self._ready_seconds = time.monotonic() - self._started
+        self.check_alive()
+        return self._ready_seconds
+
+    def check_alive(self) -> None:
+        if self._process.exit_reason() is not None:
+            raise self._process.death("while it was needed")
+
+    def statistics(self) -> Mapping[str, str]:
+        try:
+            return self._dialect.statistics(self.endpoint)
+        except OSError:
+            return {}
+
+    def stop(self) -> None:
+        self._process.stop()
+
+    def _poll(self, holds: Callable[[], bool], timeout_seconds: float, what: str) -> None:
+        deadline = time.monotonic() + timeout_seconds
+        pause = _SHORTEST_PAUSE_SECONDS
+        while True:
+            if self._process.exit_reason() is not None:
+                raise self._process.death("while starting")
+            if holds():
+                return
+            if time.monotonic() >= deadline:
+                tail = self._process.log_tail()
+                raise SystemUnderTestError(
+                    f"{self.name} did not {what} on {self.endpoint.describe()} within {timeout_seconds:g} s"
+                    + (f"; it said: {tail}" if tail else ""),
+                    f"Its log is {self.log}.",
+                )
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE_SECONDS)
+
+    def _accepts(self) -> bool:
+        try:
+            connect(self.endpoint).close()
+        except OSError:
+            return False
+        return True
+
+    def _answers(self) -> bool:
+        """Whether it serves, and it is this process that does: another could have taken the port."""
+        try:
+            if not self._dialect.is_ready(self.endpoint):
+                return False
+            told = self._dialect.statistics(self.endpoint).get(self._dialect.process_id_counter)
+        except OSError:
+            return False
+        if told is not None and told != str(self.pid):
+            raise SystemUnderTestError(
+                f"{self.endpoint.describe()} is answered by process {told}, not by the {self.name} just started",
+                "Choose another port, or leave it out.",
+            )
+        return True
+
+
+def needs_root_flag(account: Account | None) -> bool:
+    """Whether the server will see itself as root although it is not: in a user namespace that maps no one else."""
+    return account is None and os.geteuid() == 0

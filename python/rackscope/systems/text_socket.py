@@ -1,0 +1,99 @@
+"""Short conversations with a server over its own protocol: is it there, who is it, what are its counters."""
+
+from __future__ import annotations
+
+import re
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rackscope.systems.base import Endpoint
+
+#: Seconds for one answer. A loaded server is slow, a dead one is found out otherwise.
+ANSWER_SECONDS = 2.0
+#: No statistics are this long; a server that goes on and on is cut off.
+_LONGEST_ANSWER_BYTES = 4 * 1024 * 1024
+
+
+class Dialect(ABC):
+    """What to say to servers of one kind. Every method raises OSError when the server does not answer in time."""
+
+    #: The counter in which the server tells its process id.
+    process_id_counter: str
+
+    @abstractmethod
+    def is_ready(self, endpoint: Endpoint) -> bool:
+        """Whether it serves requests now."""
+
+    @abstractmethod
+    def statistics(self, endpoint: Endpoint) -> Mapping[str, str]:
+        """Its counters."""
+
+
+class MemcachedDialect(Dialect):
+    """The memcached text protocol (doc/protocol.txt): ``version`` and ``stats``."""
+
+    process_id_counter = "pid"
+
+    def is_ready(self, endpoint: Endpoint) -> bool:
+        return converse(endpoint, b"version\r\n", re.compile(rb"\r\n")).startswith(b"VERSION ")
+
+    def statistics(self, endpoint: Endpoint) -> Mapping[str, str]:
+        answer = converse(endpoint, b"stats\r\n", re.compile(rb"(?:^|\r\n)(?:END|ERROR)\r\n"))
+        lines = answer.decode("utf-8", errors="replace").split("\r\n")
+        words = (line.split(" ", 2) for line in lines)
+        return {word[1]: word[2] for word in words if len(word) == 3 and word[0] == "STAT"}
+
+
+class RedisDialect(Dialect):
+    """The Redis protocol, inline commands (RESP): ``PING`` and ``INFO``."""
+
+    process_id_counter = "process_id"
+
+    def is_ready(self, endpoint: Endpoint) -> bool:
+        # While it loads a data set from disk it answers -LOADING.
+        return converse(endpoint, b"PING\r\n", re.compile(rb"\r\n")).startswith(b"+PONG")
+
+    def statistics(self, endpoint: Endpoint) -> Mapping[str, str]:
+        # A bulk string: $LENGTH, that many bytes, end of line; or -ERROR.
+        answer = converse(endpoint, b"INFO\r\n", re.compile(rb"^-.*\r\n|^\$(\d+)\r\n", re.DOTALL), bulk=True)
+        lines = answer.decode("utf-8", errors="replace").split("\r\n")
+        pairs = (line.split(":", 1) for line in lines if not line.startswith(("#", "$", "-")))
+        return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
+def connect(endpoint: Endpoint, timeout_seconds: float = ANSWER_SECONDS) -> socket.socket:
+    """A connection to a server. Raises OSError."""
+    if endpoint.kind == "tcp":
+        return socket.create_connection((endpoint.host, endpoint.port), timeout_seconds)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(timeout_seconds)
+        connection.connect(endpoint.path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def converse(endpoint: Endpoint, request: bytes, end: re.Pattern[bytes], *, bulk: bool = False) -> bytes:
+    """Send ``request`` on a connection of its own and return the answer, which is complete once ``end`` is found.
+
+    With ``bulk`` the first group of ``end``, where it matched, is how many bytes follow the match and an end of line.
+    Raises OSError when the server closes early, is too slow or says too much.
+    """
+    with connect(endpoint) as connection:
+        connection.sendall(request)
+        answer = bytearray()
+        while True:
+            match = end.search(answer)
+            if match and (not bulk or match[1] is None or len(answer) >= match.end() + int(match[1]) + 2):
+                return bytes(answer)
+            block = connection.recv(65536)
+            if not block:
+                raise ConnectionError(f"{endpoint.describe()} closed the connection before it had answered")
+            answer += block
+            if len(answer) > _LONGEST_ANSWER_BYTES:
+                raise ConnectionError(f"{endpoint.describe()} answered with more than {_LONGEST_ANSWER_BYTES} bytes")
