@@ -39,6 +39,15 @@ class Example:
     log_text: str = "memcached 1.6.18 ready\n<0> slab class 1: chunk size 96 perslab 10922\n"
     warnings: list[dict[str, Any]] = field(default_factory=list)
     seed: int = 7
+    stages: tuple[str, ...] = ("measure",)
+    host: dict[str, Any] = field(
+        default_factory=lambda: {
+            "cpu_model": "AMD EPYC 7763 64-Core Processor",
+            "online_cores": CORES,
+            "memory_total_bytes": 15.6 * GIB,
+            "kernel": "6.1.0-29-amd64",
+        }
+    )
 
     @property
     def phases(self) -> list[dict[str, Any]]:
@@ -46,7 +55,11 @@ class Example:
         at = 1.0
         kept = self.repetitions if self.finished_repetitions is None else self.finished_repetitions
         plan = [("load", "load", None, self.load_seconds), ("warm-up", "warm-up", None, self.warm_up_seconds)]
-        plan += [("measure", "measure", number, self.repetition_seconds) for number in range(1, kept + 1)]
+        plan += [
+            (stage, "measure", number, self.repetition_seconds)
+            for number in range(1, kept + 1)
+            for stage in self.stages
+        ]
         for name, kind, repetition, seconds in plan:
             rows.append(
                 {
@@ -94,9 +107,7 @@ def _samples(example: Example, phases: list[dict[str, Any]]) -> pl.DataFrame:
     activity = np.zeros(size)
     loading = np.zeros(size)
     for phase in phases:
-        inside = (seconds >= (phase["start_ns"] - START_NS) / 1e9) & (
-            seconds < (phase["end_ns"] - START_NS) / 1e9
-        )
+        inside = (seconds >= (phase["start_ns"] - START_NS) / 1e9) & (seconds < (phase["end_ns"] - START_NS) / 1e9)
         activity[inside] = {"load": 0.72, "warm-up": 0.96, "measure": 1.0}[phase["kind"]]
         if phase["kind"] == "load":
             loading[inside] = 1.0
@@ -350,7 +361,7 @@ def manifest(example: Example) -> Manifest:
                 "loop": "closed",
                 "seed": 42,
             },
-            "host": {},
+            "host": example.host,
             "ceilings": {
                 "measured_at": "2025-11-21T17:00:00+00:00",
                 "values": {"dram_read_bytes_per_second": 21.4e9, "instructions_per_second": 2.8e10},

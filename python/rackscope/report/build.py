@@ -36,7 +36,7 @@ def render(run: RunDirectory) -> str:
 
 
 def write_report(run: RunDirectory, out: Path | None = None) -> Path:
-    """Write the report to ``out``, or as ``report.html`` into the run directory; the old one stays until it is whole."""
+    """Write the report to ``out``, or as ``report.html`` into the run directory; an old one stays until then."""
     target = out if out is not None else run.path / REPORT_NAME
     content = render(run).encode("utf-8", errors="replace")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -59,6 +59,7 @@ def _asset(name: str) -> str:
 def _environment() -> jinja2.Environment:
     import jinja2
 
+    from rackscope.report.configuration import list_metric_names
     from rackscope.report.quantities import format_clock, format_quantity
 
     environment = jinja2.Environment(
@@ -71,4 +72,5 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["quantity"] = format_quantity
     environment.filters["clock"] = format_clock
+    environment.filters["metric_names"] = list_metric_names
     return environment

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rackscope.report.clock import Array
 from rackscope.report.quantities import Unit, format_quantity
-from rackscope.report.timeline import Array
 
 #: Colour roles; report.css gives each a light and a dark colour that people with any colour vision tell apart.
 Colour = Literal["blue", "teal", "yellow", "red", "magenta", "orange", "grey", "ink"]
@@ -37,6 +37,8 @@ class Series:
     band: tuple[Array, Array] | None = None
     #: One a phase of ``Panel.phases``, in that order.
     summaries: tuple[PhaseSummary, ...] = ()
+    #: Over all measured phases, or over the whole run where none was measured.
+    overall: PhaseSummary = PhaseSummary(None, None, None)
     help: str = ""
 
 
@@ -72,6 +74,8 @@ class Panel:
     maximum: float | None = None
     references: tuple[Reference, ...] = ()
     phases: tuple[str, ...] = ()
+    #: What ``Series.overall`` is over.
+    overall_name: str = "whole run"
     footnote: str = ""
 
     @property
@@ -79,13 +83,13 @@ class Panel:
         """What the chart shows, for those who do not see it."""
         if self.missing is not None:
             return f"{self.title}: not available. {self.missing.reason}"
-        last = self.phases[-1] if self.phases else "the run"
         parts = [
-            f"{series.label} {format_quantity(series.summaries[-1].mean, self.unit)}"
+            f"{series.label} {format_quantity(series.overall.mean, self.unit)}"
             for series in self.series
-            if series.summaries and series.summaries[-1].mean is not None
+            if series.overall.mean is not None
         ]
-        return f"{self.title} over time. Mean during {last}: {', '.join(parts) or 'nothing was sampled'}."
+        means = ", ".join(parts) or "nothing was sampled"
+        return f"{self.title} over time, {self.caption}. Mean, {self.overall_name}: {means}."
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,11 @@ def configuration_of(manifest: Manifest) -> Configuration:
     )
 
 
+def list_metric_names(columns: Iterable[str]) -> str:
+    """Metrics without their labels, each once."""
+    return ", ".join(dict.fromkeys(column.partition("{")[0] for column in columns))
+
+
 def host_summary(host: Mapping[str, Any]) -> str:
     """One line about the machine, of whatever the inventory holds."""
     parts = []
@@ -128,7 +133,7 @@ def _workload(manifest: Manifest) -> tuple[Row, ...]:
 
 def _client(client: ClientPart) -> tuple[Row, ...]:
     if client.loop == "open":
-        rate = format_quantity(client.rate_per_second, "operations_per_second")
+        rate = format_quantity(client.rate_per_second, "operations/s")
         loop = f"open, {client.arrivals or 'poisson'} arrivals at {rate}; latency counts from the intended start"
     else:
         loop = "closed: each connection waits for its answers, so latency hides what a stall would cost an open client"
@@ -182,23 +187,28 @@ def _seconds(value: float | None, rest: str) -> str | None:
     return None if value is None else f"{format_quantity(value, 'seconds')}{rest}"
 
 
+_CEILING_UNITS = (
+    ("_bytes_per_second", "bytes/s"),
+    ("_operations_per_second", "operations/s"),
+    ("_requests_per_second", "operations/s"),
+    ("_seconds", "seconds"),
+    ("_per_second", "operations/s"),
+)
+
+
 def _ceilings(manifest: Manifest) -> tuple[Row, ...]:
+    from rackscope.analysis.columns import split_column
+
     rows = []
-    for name, value in sorted(manifest.ceilings.values.items()):
-        unit = "count"
-        for suffix, known in (
-            ("bytes_per_second", "bytes_per_second"),
-            ("operations_per_second", "operations_per_second"),
-            ("requests_per_second", "operations_per_second"),
-            ("per_second", "per_second"),
-            ("seconds", "seconds"),
-        ):
-            if suffix in name.partition("{")[0]:
-                unit = known
-                break
-        untrusted = manifest.ceilings.untrusted.get(name)
+    for column, value in sorted(manifest.ceilings.values.items()):
+        name, labels = split_column(column)
+        suffix, unit = next((pair for pair in _CEILING_UNITS if name.endswith(pair[0])), ("", "count"))
+        kept = suffix if suffix in ("_operations_per_second", "_requests_per_second") else ""
+        term = (name.removesuffix(suffix) + kept.removesuffix("_per_second")).replace("_", " ")
+        term = " ".join([term.replace("dram", "DRAM"), *labels.values()])
+        untrusted = manifest.ceilings.untrusted.get(column)
         text = format_quantity(value, unit)
-        rows.append(Row(name, f"{text} (not trusted: {untrusted})" if untrusted else text))
+        rows.append(Row(term, f"{text} (not trusted: {untrusted})" if untrusted else text))
     return tuple(rows)
 
 
@@ -211,7 +221,11 @@ def _tree(value: Mapping[str, Any], depth: int = 0) -> Iterable[Row]:
         elif isinstance(item, list) and item and all(isinstance(entry, Mapping) for entry in item):
             yield Row(term, "", depth)
             for entry in item:
-                yield Row("", ", ".join(f"{key.replace('_', ' ')} {_leaf(key, part)}" for key, part in entry.items()), depth + 1)
+                yield Row(
+                    "",
+                    ", ".join(f"{key.replace('_', ' ')} {_leaf(key, part)}" for key, part in entry.items()),
+                    depth + 1,
+                )
         else:
             text = _leaf(str(name), item)
             if text:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rackscope.report.quantities import UNKNOWN, format_half_width, format_quantity, format_rate
 
@@ -138,6 +138,8 @@ def _latency_figure(label: str, rows: Sequence[dict[str, Any]], column: str) -> 
     if len(values) == 1:
         return KeyFigure(label, value, unit, "response time")
     low, high = format_quantity(min(values), "seconds"), format_quantity(max(values), "seconds")
+    if low == high:
+        return KeyFigure(label, value, unit, "in every repetition")
     if low.partition(" ")[2] == high.partition(" ")[2]:
         low = low.partition(" ")[0]
     return KeyFigure(label, value, unit, f"{low} to {high}")
@@ -182,7 +184,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     cpu, duration = row.get("system_cpu_seconds"), row.get("duration_seconds")
     idle = row.get("generator_idle_ratio")
     return (
-        format_quantity(row.get("throughput_operations_per_second"), "operations_per_second"),
+        format_quantity(row.get("throughput_operations_per_second"), "operations/s"),
         seconds("response_p50_seconds"),
         seconds("response_p99_seconds"),
         seconds("response_p999_seconds"),
@@ -216,8 +218,8 @@ def _strip(rows: Sequence[dict[str, Any]], interval: Interval) -> tuple[Strip | 
         f"{format_quantity(interval.estimate, 'operations_per_second')}."
     )
     strip = Strip(
-        format_quantity(low, "operations_per_second"),
-        format_quantity(high, "operations_per_second"),
+        format_quantity(low, "operations/s"),
+        format_quantity(high, "operations/s"),
         place(interval.estimate),
         span,
         description,
@@ -229,6 +231,5 @@ def _numbers(rows: Sequence[dict[str, Any]], column: str) -> list[float]:
     return [float(row[column]) for row in rows if _is_number(row.get(column))]
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and math.isfinite(value)
-

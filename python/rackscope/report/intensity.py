@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rackscope.report.quantities import UNKNOWN, format_quantity
+from rackscope.report.quantities import format_quantity
 
 if TYPE_CHECKING:
     from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
@@ -80,7 +80,7 @@ def _bar(resource: ResourceAssessment) -> Bar:
         width=0.0 if percent is None else round(min(100.0, max(0.0, percent)), 2),
         status=resource.status,
         status_words=STATUS_WORDS.get(resource.status, resource.status),
-        use=_amount(resource.use, resource.unit),
+        use=format_quantity(resource.use, resource.unit),
         ceiling=_ceiling(resource),
         reason=resource.intensity_reason,
         saturation=saturation,
@@ -91,18 +91,7 @@ def _bar(resource: ResourceAssessment) -> Bar:
 def _ceiling(resource: ResourceAssessment) -> str:
     if resource.ceiling is None:
         return ""
-    amount = _amount(resource.ceiling, resource.unit)
+    amount = format_quantity(resource.ceiling, resource.unit)
     if not resource.ceiling_source or amount == resource.ceiling_source:
         return amount
     return f"{amount} ({resource.ceiling_source})"
-
-
-def _amount(value: float | None, unit: str) -> str:
-    if value is None:
-        return UNKNOWN
-    named = {
-        "bytes/s": "bytes_per_second",
-        "bytes per second": "bytes_per_second",
-        "operations per second": "operations_per_second",
-    }
-    return format_quantity(value, named.get(unit, unit))

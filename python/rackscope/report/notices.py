@@ -31,17 +31,21 @@ class Notice:
 
 def notices_of(manifest: Manifest, characterisation: Characterisation) -> tuple[Notice, ...]:
     """Warnings of the run itself and of the analysis, the gravest first, each once."""
-    found = [
-        Notice(_SEVERITIES.get(warning.severity, "doubt"), warning.text) for warning in manifest.warnings if warning.text
-    ]
+    own = [warning for warning in manifest.warnings if warning.text]
+    found = [Notice(_SEVERITIES.get(warning.severity, "doubt"), warning.text) for warning in own]
     for judged in characterisation.warnings:
         seconds = judged.evidence[0].seconds if judged.evidence else ()
         found.append(Notice(_SEVERITIES.get(judged.severity, "doubt"), judged.sentence, judged.advice, seconds))
-    unique = {notice.sentence: notice for notice in reversed(found)}
-    return tuple(sorted(reversed(unique.values()), key=lambda notice: _ORDER.index(notice.severity)))
+    ranked = sorted(found, key=lambda notice: _ORDER.index(notice.severity))
+    unique: dict[str, Notice] = {}
+    for notice in ranked:
+        unique.setdefault(notice.sentence, notice)
+    return tuple(unique.values())
 
 
 def findings_of(characterisation: Characterisation) -> tuple[Finding, ...]:
     """Findings, the most important first, each sentence once."""
-    unique = {finding.sentence: finding for finding in reversed(characterisation.findings)}
-    return tuple(sorted(reversed(unique.values()), key=lambda finding: -finding.importance))
+    unique: dict[str, Finding] = {}
+    for finding in sorted(characterisation.findings, key=lambda finding: -finding.importance):
+        unique.setdefault(finding.sentence, finding)
+    return tuple(unique.values())

@@ -13,8 +13,8 @@ from rackscope.report.figures import REPETITION_COLUMNS, MeasuredPhase, measured
 from rackscope.report.intensity import IntensityTable, intensity_of
 from rackscope.report.logs import LogTail, read_log_tails
 from rackscope.report.notices import Notice, findings_of, notices_of
-from rackscope.report.panels import PanelSource, bucket_widths, build_panels
-from rackscope.report.timeline import split_sources
+from rackscope.report.panels import PanelSource, build_panels
+from rackscope.report.quantities import format_quantity
 from rackscope.report.window import PhaseGroup, Window, groups_of, origin_ns, windows_of
 
 if TYPE_CHECKING:
@@ -52,28 +52,29 @@ class Page:
 
 def page_of(run: RunDirectory) -> Page:
     """Read the run directory and work out what to say. Raises RunDirectoryError when a table is damaged."""
+    from rackscope.analysis.rates import Samples
     from rackscope.runs.facts import characterise_run
 
-    manifest, samples, results = run.manifest, run.samples(), run.results()
-    first = None if samples.is_empty() else int(samples["timestamp_ns"][0])
-    origin = origin_ns(manifest, first)
-    host, load = split_sources(samples, origin)
-    ends = [float(timeline.seconds[-1]) for timeline in (host, load) if not timeline.is_empty]
-    windows = windows_of(manifest, origin, max(ends, default=None))
+    manifest, results = run.manifest, run.results()
+    frame = run.samples()
+    origin = origin_ns(manifest, None if frame.is_empty() else int(frame["timestamp_ns"][0]))
+    pinned = {"system": tuple(manifest.system.cores)} if manifest.system.cores else {}
+    samples = Samples(frame, origin_ns=origin, core_sets=pinned)
+    windows = windows_of(manifest, origin, float(samples.seconds[-1]) if len(samples.seconds) else None)
     groups = groups_of(windows)
     source = PanelSource(
-        host=host,
-        load=load,
-        groups=groups,
+        samples,
+        groups,
         missing_probes=_missing_probes(manifest),
         ceilings=manifest.ceilings.values,
         offered_operations_per_second=manifest.client.rate_per_second,
-        loop=manifest.client.loop,
+        is_open_loop=manifest.client.loop == "open",
         system=manifest.system.name,
     )
     panels = build_panels(source)
     characterisation = characterise_run(run)
-    distribution, rows = distribution_of(run.latency(), [group.name for group in groups if group.kind == "measure"], _discarded(results))
+    measured = [group.name for group in groups if group.kind == "measure"]
+    distribution, rows = distribution_of(run.latency(), measured, _discarded(results))
     notices = notices_of(manifest, characterisation)
     return Page(
         title=f"{manifest.system.name} under {manifest.workload.name}",
@@ -87,7 +88,7 @@ def page_of(run: RunDirectory) -> Page:
             results,
             sequential=manifest.repetition.maximum is None,
             memory_total_bytes=manifest.host.get("memory_total_bytes"),
-            host_busy=_host_busy(panels),
+            host_busy=_host_busy(source),
         ),
         repetition_columns=REPETITION_COLUMNS,
         intensity=intensity_of(characterisation),
@@ -127,31 +128,23 @@ def _discarded(results: pl.DataFrame) -> set[tuple[str, int | None]]:
     return {(row["phase"], row["repetition"]) for row in results.to_dicts() if row["discarded"]}
 
 
-def _host_busy(panels: tuple[Panel, ...]) -> dict[str, float]:
-    """Percent of all cores that was not idle, by phase."""
-    panel = next((panel for panel in panels if panel.identifier == "cpu"), None)
-    if panel is None or panel.missing is not None:
+def _host_busy(source: PanelSource) -> dict[str, float]:
+    """Percent of all cores that worked, by phase."""
+    busy = source.samples.find("cpu_busy_ratio")
+    if busy is None:
         return {}
-    busy: dict[str, float] = {}
-    for position, phase in enumerate(panel.phases):
-        means = [
-            series.summaries[position].mean
-            for series in panel.series
-            if series.style == "area" and series.label != "wait"
-        ]
-        known = [mean for mean in means if mean is not None]
-        if known:
-            busy[phase] = sum(known)
-    return busy
+    readings = {group.name: busy.over(group.spans).value for group in source.groups}
+    return {name: 100 * value for name, value in readings.items() if value is not None}
 
 
 def _footnotes(source: PanelSource) -> tuple[str, ...]:
     notes = []
-    widths = [width for width in bucket_widths(source) if width is not None]
+    widths = [width for drawing in (source.host, source.load) if (width := drawing.buckets.width_seconds) is not None]
     if widths:
         notes.append(
-            f"Long runs are drawn in buckets of {max(widths):.2g} s: means, with the lowest and highest throughput as "
-            "a band and the worst value of p99 and beyond, so that no stall is lost. samples.parquet has every sample."
+            f"Long runs are drawn in steps of {format_quantity(max(widths), 'seconds')}: means, with the lowest and "
+            "highest throughput as a band, and the worst p99, p99.9 and maximum, so that no stall is lost. "
+            "samples.parquet has every sample."
         )
     notes.append("Time counts from the start of the first phase, as in the evidence of the findings.")
     return tuple(notes)
@@ -160,11 +153,9 @@ def _footnotes(source: PanelSource) -> tuple[str, ...]:
 def _data(
     panels: tuple[Panel, ...], distribution: Distribution, windows: tuple[Window, ...], source: PanelSource
 ) -> dict[str, Any]:
-    from rackscope.report.timeline import Buckets
-
     clocks = {
-        name: [significant(round(float(value), 3), 9) for value in Buckets.of(timeline.seconds).seconds]
-        for name, timeline in (("host", source.host), ("load", source.load))
+        name: [significant(round(float(value), 3), 9) for value in drawing.buckets.seconds]
+        for name, drawing in (("host", source.host), ("load", source.load))
     }
     ends = [values[edge] for values in clocks.values() if values for edge in (0, -1)]
     ends += [edge for window in windows for edge in (window.start_seconds, window.end_seconds)]

@@ -7,48 +7,45 @@ from typing import Literal
 
 from rackscope.units import format_bytes, format_count, format_duration
 
-Unit = Literal[
-    "percent",
-    "bytes",
-    "bytes_per_second",
-    "operations_per_second",
-    "seconds",
-    "cores",
-    "per_second",
-    "ratio",
-    "count",
-]
+#: Units of charts; the findings' other units are printed too.
+Unit = Literal["percent", "bytes", "bytes/s", "operations/s", "seconds", "cores", "cycles"]
 UNKNOWN = "–"
 
 
-def format_quantity(value: float | None, unit: Unit | str) -> str:
-    """``71.2 %``, ``1.11 GiB``, ``168 MB/s``, ``101,240 /s``, ``1.08 ms``; a dash where there is no number."""
+def format_quantity(value: float | None, unit: str) -> str:
+    """``71.2 %``, ``1.11 GiB``, ``160 MiB/s``, ``101,240/s``, ``1.08 ms``; a dash where there is no number."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     if unit == "percent":
         return f"{_digits(value)} %"
+    if unit == "ratio":
+        return f"{_digits(100 * value)} %"
     if unit == "bytes":
         return format_bytes(value)
-    if unit == "bytes_per_second":
+    if unit == "bytes/s":
         return f"{format_bytes(value)}/s"
-    if unit in ("operations_per_second", "per_second"):
+    if unit == "operations/s":
         return f"{format_rate(value)}/s"
+    if unit == "1/s":
+        return f"{format_count(value)}/s"
+    if unit == "hertz":
+        return f"{format_count(value)}Hz"
     if unit == "seconds":
         return format_duration(value)
     if unit == "cores":
         return f"{value:.2f} cores"
-    if unit == "ratio":
+    if unit == "cycles":
         return f"{value:.3g}" if value < 10 else f"{value:.1f}"
     if unit == "count":
         return format_count(value)
-    return f"{value:,.4g} {unit}".strip()
+    return f"{value:,.4g}" if unit in ("", "1") else f"{value:,.4g} {unit}"
 
 
 def format_rate(value: float) -> str:
     """Whole numbers with thousands separated up to ten million, then three digits and a prefix."""
     if abs(value) >= 1e7:
-        return f"{format_count(value)} "
-    return f"{value:,.0f} " if abs(value) >= 100 else f"{value:.3g} "
+        return format_count(value)
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def format_half_width(estimate: float, low: float | None, high: float | None) -> str:

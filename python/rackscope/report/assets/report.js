@@ -5,6 +5,7 @@
   const root = document.documentElement;
   const darkScheme = matchMedia("(prefers-color-scheme: dark)");
   const charts = [];
+  const legends = new Map();
   let distribution = null;
   let zoomed = null;
   let printing = false;
@@ -24,12 +25,11 @@
   const formatters = {
     percent: (value) => digits(value).replace(/(\.\d)\d$/, "$1") + " %",
     bytes: (value) => scaled(value, KIBI, [1, "B"]),
-    bytes_per_second: (value) => scaled(value, KIBI, [1, "B"]) + "/s",
-    operations_per_second: (value) => (Math.abs(value) >= 1e7 ? scaled(value, THOUSANDS, [1, ""]) : Math.round(value).toLocaleString("en-US") + " ") + "/s",
-    per_second: (value) => scaled(value, THOUSANDS, [1, ""]) + "/s",
+    "bytes/s": (value) => scaled(value, KIBI, [1, "B"]) + "/s",
+    "operations/s": (value) => (Math.abs(value) >= 1e7 ? scaled(value, THOUSANDS, [1, ""]) : Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(3)))) + "/s",
     seconds: (value) => scaled(value, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]], [1e-9, "ns"]),
     cores: (value) => value.toFixed(2) + " cores",
-    ratio: (value) => String(Number(value.toPrecision(3))),
+    cycles: (value) => String(Number(value.toPrecision(3))),
     count: (value) => scaled(value, THOUSANDS, [1, ""]).trim(),
   };
   const print = (value, unit) => (value == null || !isFinite(value) ? "–" : formatters[unit](value));
@@ -39,12 +39,12 @@
   const axisLabels = (unit, values) => {
     const largest = Math.max(...values.filter((value) => value != null).map(Math.abs), 0);
     const pick = (steps, last) => steps.find(([factor]) => largest >= factor) || last;
-    if (unit === "bytes" || unit === "bytes_per_second") {
+    if (unit === "bytes" || unit === "bytes/s") {
       const [factor, name] = pick(KIBI, [1, "B"]);
       const rate = unit === "bytes" ? "" : "/s";
       return values.map((value) => (value === 0 ? "0" : plain(value / factor) + " " + name + rate));
     }
-    if (unit === "operations_per_second" || unit === "per_second") {
+    if (unit === "operations/s") {
       const [factor, name] = pick(THOUSANDS, [1, ""]);
       return values.map((value) => (value === 0 ? "0" : plain(value / factor) + (name && " " + name)));
     }
@@ -76,14 +76,40 @@
 
   const colour = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
   const FONT = "11px -apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
-  const faded = (value, share) => {
-    const number = parseInt(value.slice(1), 16);
-    return `rgba(${number >> 16}, ${(number >> 8) & 255}, ${number & 255}, ${share})`;
+  const channels = (value) => [16, 8, 0].map((shift) => (parseInt(value.slice(1), 16) >> shift) & 255);
+  const faded = (value, share) => `rgba(${channels(value).join(", ")}, ${share})`;
+  // Calmer than the line around it, and opaque: what is stacked below must not shine through.
+  const onPaper = (value, share) => {
+    const paper = channels(colour("paper"));
+    return `rgb(${channels(value).map((channel, index) => Math.round(channel * share + paper[index] * (1 - share))).join(", ")})`;
   };
   const dash = { dashed: [6, 4], dotted: [1.5, 3] };
   const axisWidth = () => (innerWidth < 760 && !printing ? 58 : 66);
+  // On paper there is no layout to ask before it is too late: the sizes that report.css gives charts there.
+  const sizeOf = (element) => (printing
+    ? { width: 494, height: element.classList.contains("chart-tall") ? 240 : 120 }
+    : { width: element.clientWidth, height: element.clientHeight });
 
   const phaseAt = (seconds) => data.phases.find((phase) => seconds >= phase.start && seconds <= phase.end);
+
+  // As much of the phases' names as there is room for: each repetition's, or its number, or one for neighbours.
+  function phaseLabels(shown, widthOf) {
+    const fits = (label) => widthOf(label.text) < label.right - label.left;
+    const isMeasured = ({ phase }) => phase.kind === "measure";
+    const each = (items, textOf) => items.map(({ phase, left, right }) => ({ text: textOf(phase), left, right }));
+    const labels = each(shown.filter((item) => !isMeasured(item)), (phase) => phase.label).filter(fits);
+    const measured = shown.filter(isMeasured);
+    if (!measured.length) return labels;
+    const first = measured[0], last = measured[measured.length - 1];
+    const around = (items, text) => ({ text, left: items[0].left, right: items[items.length - 1].right });
+    const repetitions = Object.entries(Object.groupBy ? Object.groupBy(measured, ({ phase }) => phase.repetition ?? "") : {});
+    const choices = measured.every(({ phase }) => phase.name === first.phase.name)
+      ? [each(measured, (phase) => phase.label), each(measured, (phase) => String(phase.repetition ?? phase.name)),
+        [around(measured, `${first.phase.name} ${first.phase.repetition} to ${last.phase.repetition}`)]]
+      : [each(measured, (phase) => phase.label), each(measured, (phase) => phase.name),
+        ...(repetitions.length > 1 ? [repetitions.map(([number, items]) => around(items, "repetition " + number)), repetitions.map(([number, items]) => around(items, number))] : [])];
+    return [...labels, ...(choices.find((choice) => choice.every(fits)) || [around(measured, "measured")].filter(fits))];
+  }
 
   // Phases behind the data, their names above it.
   function drawPhases(chart) {
@@ -93,18 +119,19 @@
     ctx.font = FONT.replace("11px", 10.5 * ratio + "px");
     ctx.textAlign = "center";
     ctx.textBaseline = "alphabetic";
-    for (const phase of data.phases) {
-      const left = Math.max(bbox.left, chart.valToPos(phase.start, "x", true));
-      const right = Math.min(bbox.left + bbox.width, chart.valToPos(phase.end, "x", true));
-      if (right <= left) continue;
-      const odd = phase.repetition != null && phase.repetition % 2 === 0;
-      ctx.fillStyle = colour(phase.kind === "measure" ? (odd ? "phase-measure-other" : "phase-measure") : "phase-other");
+    const shown = data.phases.map((phase, index) => ({
+      phase,
+      left: Math.max(bbox.left, chart.valToPos(phase.start, "x", true)),
+      right: Math.min(bbox.left + bbox.width, chart.valToPos(phase.end, "x", true)),
+      tone: phase.kind === "measure" ? (index % 2 ? "phase-measure" : "phase-measure-other") : "phase-other",
+    })).filter(({ left, right }) => right > left);
+    for (const { left, right, tone } of shown) {
+      ctx.fillStyle = colour(tone);
       ctx.fillRect(left, bbox.top, right - left, bbox.height);
-      ctx.fillStyle = colour("faint");
-      const first = phase.repetition == null || !data.phases.some((other) => other.name === phase.name && other.repetition < phase.repetition);
-      const texts = first ? [phase.label, phase.repetition == null ? "" : String(phase.repetition)] : [phase.label, String(phase.repetition)];
-      const text = texts.find((candidate) => ctx.measureText(candidate).width + 8 * ratio < right - left);
-      if (text) ctx.fillText(text, (left + right) / 2, bbox.top - 4 * ratio);
+    }
+    ctx.fillStyle = colour("faint");
+    for (const { text, left, right } of phaseLabels(shown, (text) => ctx.measureText(text).width + 8 * ratio)) {
+      ctx.fillText(text, (left + right) / 2, bbox.top - 4 * ratio);
     }
     ctx.restore();
   }
@@ -141,7 +168,7 @@
       const tone = colour(areas[position].colour);
       const single = areas.length === 1;
       columns.push(sums[position]);
-      series.push({ stroke: tone, width: single ? 1.5 : 0.75, fill: single ? faded(tone, 0.16) : tone, points: { show: false } });
+      series.push({ stroke: tone, width: single ? 1.5 : 1, fill: single ? faded(tone, 0.18) : onPaper(tone, 0.62), points: { show: false } });
     }
     for (const item of panel.series) {
       const tone = colour(item.colour);
@@ -202,20 +229,22 @@
       { stroke: text, font: FONT, grid: { show: false }, ticks: { stroke: colour("rule"), size: 4 }, size: 24, gap: 3, space: 70,
         values: (chart, splits, axis, space, step) => splits.map((value) => clock(value, step)),
         incrs: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800] },
-      { stroke: text, font: FONT, grid, ticks: { show: false }, size: axisWidth(), gap: 6, space: 34,
+      { stroke: text, font: FONT, grid: logarithmic ? { ...grid, filter: powersOnly } : grid, ticks: { show: false }, size: axisWidth(), gap: 6, space: 34,
         ...(panel.unit.startsWith("bytes") ? { incrs: BINARY_STEPS } : {}),
-        ...(logarithmic ? { filter: (chart, splits) => splits.map((value) => (isPower(value) ? value : null)) } : {}),
+        ...(logarithmic ? { filter: powersOnly } : {}),
         values: (chart, splits) => axisLabels(panel.unit, splits) },
     ];
   }
+  const powersOnly = (chart, splits) => splits.map((value) => (isPower(value) ? value : null));
   const isPower = (value) => value > 0 && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9;
 
   function drawPanel(element, panel) {
     const { columns, series, bands } = prepare(panel);
-    const legend = element.rackscopeLegend || (element.rackscopeLegend = legendOf(element));
+    const legend = legends.get(element) || legendOf(element);
+    legends.set(element, legend);
     legend.reset();
     const chart = new uPlot({
-      width: element.clientWidth, height: element.clientHeight, series, bands, padding: [16, 8, 0, 0],
+      ...sizeOf(element), series, bands, padding: [16, 8, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, sync: { key: "time", scales: ["x", null], filters: { pub: (type) => type !== "mousedown" && type !== "mouseup" } } },
       scales: {
@@ -247,7 +276,8 @@
 
   function drawDistribution(element) {
     const spec = data.distribution;
-    const legend = element.rackscopeLegend || (element.rackscopeLegend = legendOf(element));
+    const legend = legends.get(element) || legendOf(element);
+    legends.set(element, legend);
     const at99 = spec.nines.findIndex((value) => value >= 99.99);
     const rest = () => legend.show("at p99", spec.series.map((item) => [item.label, at99 < 0 ? null : item.values[at99]]), "seconds");
     rest();
@@ -258,7 +288,7 @@
     const panel = { unit: "seconds", scale: "logarithmic", references: [], maximum: null };
     const [, y] = axes(panel);
     const chart = new uPlot({
-      width: element.clientWidth, height: element.clientHeight, padding: [12, 16, 0, 0],
+      ...sizeOf(element), padding: [12, 16, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 7 } },
       scales: { x: { time: false, distr: 3, log: 10, range: () => [1, spec.nines[spec.nines.length - 1]] }, y: { distr: 3, log: 10, range: yRange(panel) } },
@@ -266,7 +296,7 @@
         { stroke: colour("soft"), font: FONT, grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("rule"), size: 4 }, size: 26,
           splits: () => [1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6].filter((value) => value <= spec.nines[spec.nines.length - 1] * 1.001),
           filter: (self, splits) => splits,
-          values: (self, splits) => splits.map((value) => (value === 1 ? "fastest" : "p" + plain(100 * (1 - 1 / value)))) },
+          values: (self, splits) => splits.map((value) => (value === 1 ? "" : "p" + plain(100 * (1 - 1 / value)))) },
         y,
       ],
       series: [{}, ...spec.series.map((item) => ({ stroke: colour(item.colour), width: 1.8, dash: dash[item.style], points: { show: false } }))],
@@ -300,6 +330,7 @@
   }
 
   function fit() {
+    if (printing) return;
     for (const { chart, element } of [...charts, ...(distribution ? [distribution] : [])]) {
       if (element.clientWidth && (element.clientWidth !== chart.width || element.clientHeight !== chart.height)) chart.setSize({ width: element.clientWidth, height: element.clientHeight });
     }
