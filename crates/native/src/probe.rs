@@ -43,14 +43,12 @@ impl Sampler {
         host.processes = sorted(processes);
         host.cgroups = sorted(cgroups);
         host.perf = perf;
-        let interval = Duration::try_from_secs_f64(interval_seconds).map_err(|_| {
+        host.interval = Duration::try_from_secs_f64(interval_seconds).map_err(|_| {
             PyValueError::new_err(format!(
                 "an interval of {interval_seconds} s is not a time to wait"
             ))
         })?;
-        let sampler = py
-            .detach(|| ::probe::Sampler::new(host, interval))
-            .map_err(raise)?;
+        let sampler = py.detach(|| ::probe::Sampler::new(&host)).map_err(raise)?;
         Ok(Self(Mutex::new(sampler)))
     }
 

@@ -69,6 +69,37 @@ impl Ticks {
     }
 }
 
+/// Keeps something costly to a small share of the time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Throttle {
+    next: u64,
+    gap: u64,
+    share: u64,
+}
+
+impl Throttle {
+    /// At most once in `gap` nanoseconds, and for one part in `share` of the time. The first time is due at once.
+    pub(crate) fn new(gap: u64, share: u64) -> Self {
+        Self {
+            next: 0,
+            gap,
+            share,
+        }
+    }
+
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        now >= self.next
+    }
+
+    /// It was done, from `start` to `end`.
+    pub(crate) fn done(&mut self, start: u64, end: u64) {
+        self.next = start
+            + self
+                .gap
+                .max(end.saturating_sub(start).saturating_mul(self.share));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +126,16 @@ mod tests {
             (ticks.missed, ticks.worst_lateness, ticks.deadline()),
             (4, 355, 1600)
         );
+    }
+
+    #[test]
+    fn what_takes_long_is_done_less_often() {
+        let mut throttle = Throttle::new(1000, 100);
+        assert!(throttle.is_due(0));
+        throttle.done(0, 5);
+        assert!(!throttle.is_due(999) && throttle.is_due(1000));
+        throttle.done(1000, 1050);
+        assert!(!throttle.is_due(5999) && throttle.is_due(6000));
     }
 
     proptest! {

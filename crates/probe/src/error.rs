@@ -59,6 +59,19 @@ pub enum ProbeError {
     ThreadDied,
 }
 
+impl ProbeError {
+    /// Whether the file, or the process that it tells of, is not there (any more).
+    pub(crate) fn is_gone(&self) -> bool {
+        match self {
+            Self::Open { source, .. } | Self::Read { source, .. } => {
+                source.kind() == io::ErrorKind::NotFound
+                    || source.raw_os_error() == Some(libc::ESRCH)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What is wrong with an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {

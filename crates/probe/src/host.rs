@@ -1,6 +1,7 @@
 //! What is to be read: the host, or a recorded tree of one.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The host under measurement and what is to be followed on it.
 #[derive(Debug, Clone)]
@@ -12,6 +13,8 @@ pub struct Host {
     /// Label and path of each cgroup to follow: a path below the hierarchy (`/system.slice/a.service`) or a folder
     /// (`/sys/fs/cgroup/system.slice/a.service`).
     pub cgroups: Vec<(String, String)>,
+    /// How often a row is read; what costs much is spread over rows by it.
+    pub interval: Duration,
     /// Whether to open perf events.
     pub perf: bool,
     /// Bytes in a page of memory, the unit of several counters.
@@ -32,6 +35,7 @@ impl Host {
             root: root.into(),
             processes: Vec::new(),
             cgroups: Vec::new(),
+            interval: Duration::from_millis(100),
             perf: true,
             page_bytes: rustix::param::page_size() as u64,
             clock_ticks_per_second: rustix::param::clock_ticks_per_second(),

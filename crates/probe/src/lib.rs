@@ -10,7 +10,8 @@
 //! use probe::{Host, Sampler};
 //! use std::time::Duration;
 //!
-//! let mut sampler = Sampler::new(Host::live(), Duration::from_millis(100))?;
+//! let host = Host { interval: Duration::from_millis(20), ..Host::live() };
+//! let mut sampler = Sampler::new(&host)?;
 //! sampler.start()?;
 //! std::thread::sleep(Duration::from_secs(1));
 //! let summary = sampler.stop()?;

@@ -61,17 +61,18 @@ pub struct Summary {
 }
 
 impl Sampler {
-    /// Sets up the readers of `host`, to be read every `interval` (10 ms to 1 s). What cannot be read is no error:
-    /// [`Sampler::probes`] says it.
+    /// Sets up the readers of `host`, to be read every [`Host::interval`] (10 ms to 1 s). What cannot be read is no
+    /// error: [`Sampler::probes`] says it.
     ///
     /// # Errors
     /// [`ProbeError::Interval`] if the interval is outside of the supported range.
-    pub fn new(host: Host, interval: Duration) -> Result<Self, ProbeError> {
+    pub fn new(host: &Host) -> Result<Self, ProbeError> {
+        let interval = host.interval;
         let seconds = interval.as_secs_f64();
         if !(0.01..=1.0).contains(&seconds) {
             return Err(ProbeError::Interval { seconds });
         }
-        let set = ReaderSet::new(&host);
+        let set = ReaderSet::new(host);
         let columns = set.columns().to_vec();
         let ring = Arc::new(Ring::new(columns.len(), (KEPT_SECONDS / seconds) as usize));
         Ok(Self {

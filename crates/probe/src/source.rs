@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -58,6 +58,16 @@ impl Source {
         }
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All of the file, for a file that may vanish without that being a failure.
+    pub(crate) fn contents(&mut self) -> Result<&[u8], Errno> {
+        let length = self.fill()?;
+        Ok(&self.buffer[..length])
+    }
+
     /// Reads all of the file and hands it to `parse`. True when both went well; else the failure is kept for
     /// [`Source::complaint`], and what `parse` had stored before it stopped is right.
     pub(crate) fn read(&mut self, parse: impl FnOnce(&[u8]) -> Result<(), Fault>) -> bool {
@@ -99,6 +109,19 @@ impl Source {
                 Err(errno) => return Err(errno),
             }
         }
+    }
+
+    /// The failure of a read that failed.
+    pub(crate) fn into_failure(self) -> ProbeError {
+        let Self {
+            path,
+            first_failure,
+            ..
+        } = self;
+        first_failure.unwrap_or(ProbeError::Read {
+            path,
+            source: io::ErrorKind::Other.into(),
+        })
     }
 
     /// What went wrong so far, in a sentence; empty when nothing did.

@@ -3,11 +3,14 @@
 use crate::host::Host;
 use crate::probes::Probe;
 
+mod cgroup;
 mod cpu;
 mod disk;
+mod frequency;
 mod memory;
 mod network;
 mod pressure;
+mod process;
 
 /// Reads one kind of source into its stretch of a row.
 pub trait Reader: Send {
@@ -35,6 +38,9 @@ pub const READERS: &[Registration] = &[
     disk::REGISTRATION,
     network::REGISTRATION,
     pressure::REGISTRATION,
+    process::REGISTRATION,
+    cgroup::REGISTRATION,
+    frequency::REGISTRATION,
 ];
 
 /// A reader of which everything is missing.

@@ -1,0 +1,165 @@
+//! The files of a control group, of both versions.
+
+use crate::error::{Fault, Problem};
+use crate::parse::{self, Lines};
+
+/// The numbers of lines `key number`, each stored where its key says; several keys may add up to one value.
+pub(super) fn keyed(
+    text: &[u8],
+    keys: &[(&[u8], usize, f64)],
+    row: &mut [f64],
+) -> Result<(), Fault> {
+    let mut lines = Lines::new(text);
+    while let Some(line) = lines.next()? {
+        let mut fields = line.fields();
+        let key = fields.next().unwrap_or_default();
+        for (_, position, factor) in keys.iter().filter(|(known, ..)| *known == key) {
+            let number = fields.clone().number("a counter of the group")? as f64 / factor;
+            let value = &mut row[*position];
+            *value = if value.is_nan() {
+                number
+            } else {
+                *value + number
+            };
+        }
+    }
+    Ok(())
+}
+
+/// A limit in bytes, or NaN where there is none: `max` in v2, and in v1 what does not fit in memory at all.
+pub(super) fn limit(text: &[u8]) -> Result<f64, Fault> {
+    // v1 writes the largest number of whole pages that a signed number of bytes can hold.
+    const UNLIMITED: u64 = i64::MAX as u64 - (1 << 20);
+    let line = Lines::new(text).expect("memory limit")?;
+    if line.text == b"max" {
+        return Ok(f64::NAN);
+    }
+    let number = line.fields().number("memory limit")?;
+    Ok(if number >= UNLIMITED {
+        f64::NAN
+    } else {
+        number as f64
+    })
+}
+
+/// Devices whose traffic is another's as well, by major number.
+pub(super) type Layers = Vec<u64>;
+
+/// The major numbers of devices that lie over others, from `/proc/devices`.
+pub(super) fn layers(devices: &str) -> Layers {
+    const NAMES: [&str; 6] = ["loop", "ramdisk", "zram", "device-mapper", "md", "mdp"];
+    let blocks = devices
+        .split_once("Block devices:")
+        .map_or("", |(_, blocks)| blocks);
+    let numbered = blocks
+        .lines()
+        .filter_map(|line| line.trim().split_once(' '));
+    numbered
+        .filter(|(_, name)| NAMES.contains(name))
+        .filter_map(|(major, _)| major.parse().ok())
+        .collect()
+}
+
+/// Bytes read and written of v2's `io.stat`: `8:0 rbytes=1 wbytes=2 ...`.
+pub(super) fn io_stat(text: &[u8], layers: &Layers) -> Result<[f64; 2], Fault> {
+    let mut sums = [0.0; 2];
+    let mut lines = Lines::new(text);
+    while let Some(line) = lines.next()? {
+        let mut fields = line.fields();
+        if is_layer(fields.next().unwrap_or_default(), layers) {
+            continue;
+        }
+        while let Some(field) = fields.next() {
+            for (sum, key) in sums.iter_mut().zip([&b"rbytes="[..], b"wbytes="]) {
+                if let Some(number) = field.strip_prefix(key) {
+                    *sum += parse::unsigned(number)
+                        .map_err(|problem| line.fault("rbytes or wbytes", problem))?
+                        as f64;
+                }
+            }
+        }
+    }
+    Ok(sums)
+}
+
+/// Bytes read and written of v1's `blkio.throttle.io_service_bytes`: `8:0 Read 1`, and last `Total 3`.
+pub(super) fn io_service_bytes(text: &[u8], layers: &Layers) -> Result<[f64; 2], Fault> {
+    let mut sums = [0.0; 2];
+    let mut lines = Lines::new(text);
+    while let Some(line) = lines.next()? {
+        let mut fields = line.fields();
+        let device = fields
+            .next()
+            .ok_or(line.fault("device", Problem::Missing))?;
+        if device == b"Total" || is_layer(device, layers) {
+            continue;
+        }
+        let sum = match fields.next() {
+            Some(b"Read") => &mut sums[0],
+            Some(b"Write") => &mut sums[1],
+            _ => continue,
+        };
+        *sum += fields.number("bytes of a device")? as f64;
+    }
+    Ok(sums)
+}
+
+fn is_layer(device: &[u8], layers: &Layers) -> bool {
+    let major = memchr::memchr(b':', device).map_or(device, |colon| &device[..colon]);
+    parse::unsigned(major).is_ok_and(|major| layers.contains(&major))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn limits() {
+        assert_eq!(limit(b"1073741824\n"), Ok(1073741824.0));
+        assert!(limit(b"max\n").unwrap().is_nan());
+        // 4 KiB and 64 KiB pages.
+        assert!(limit(b"9223372036854771712\n").unwrap().is_nan());
+        assert!(limit(b"9223372036854710272\n").unwrap().is_nan());
+        assert!(limit(b"lots\n").is_err());
+    }
+
+    #[test]
+    fn layers_are_not_counted_twice() {
+        let layers = layers(
+            "Character devices:\n  1 mem\n\nBlock devices:\n  7 loop\n  8 sd\n253 device-mapper\n",
+        );
+        assert_eq!(layers, [7, 253]);
+        let io = b"8:0 rbytes=10 wbytes=20 rios=1 wios=2 dbytes=0 dios=0\n253:0 rbytes=10 wbytes=20\n259:1 rbytes=1 wbytes=2\n";
+        assert_eq!(io_stat(io, &layers), Ok([11.0, 22.0]));
+        let service = b"8:0 Read 10\n8:0 Write 20\n8:0 Sync 5\n253:0 Read 10\nTotal 35\n";
+        assert_eq!(io_service_bytes(service, &layers), Ok([10.0, 20.0]));
+        assert_eq!(io_service_bytes(b"Total 0\n", &layers), Ok([0.0, 0.0]));
+    }
+
+    #[test]
+    fn keys_that_share_a_value_add_up() {
+        let mut row = [f64::NAN; 2];
+        keyed(
+            b"a 1\nb 2\nc 3\n",
+            &[(b"a", 0, 1.0), (b"c", 0, 1.0), (b"d", 1, 1.0)],
+            &mut row,
+        )
+        .unwrap();
+        assert_eq!(row[0], 4.0);
+        assert!(row[1].is_nan());
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_do_not_panic(bytes: Vec<u8>, text in "(8:0 ?(rbytes=|Read |)[0-9]{0,22} ?\n?){0,3}") {
+            for text in [&bytes[..], text.as_bytes()] {
+                let _ = keyed(text, &[(b"8:0", 0, 1.0)], &mut [0.0]);
+                let _ = limit(text);
+                let _ = io_stat(text, &vec![7]);
+                let _ = io_service_bytes(text, &vec![7]);
+                let _ = layers(&String::from_utf8_lossy(text));
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Context switches and run delay, which the kernel counts a thread: read in turns, so that a program of hundreds of
+//! threads costs no more per tick than a small one.
+
+use rustix::io::Errno;
+
+use super::files::{self, Opener};
+
+/// Run delay in nanoseconds, voluntary and involuntary context switches.
+pub(super) type Waits = [u64; 3];
+
+/// More threads than this are not followed.
+const MOST_THREADS: usize = 4096;
+
+struct Thread {
+    process: u32,
+    id: u32,
+    waits: Waits,
+    /// Whether the last scan met it.
+    met: bool,
+}
+
+/// The threads of a tree.
+pub(super) struct Threads {
+    threads: Vec<Thread>,
+    /// What threads that ended had waited when last read.
+    ended: Waits,
+    next: usize,
+    /// Whether the kernel gives each at all: run delay needs CONFIG_SCHED_INFO.
+    pub has_run_delay: bool,
+    pub has_switches: bool,
+    /// Threads beyond the limit, at the last scan.
+    pub left_out: usize,
+}
+
+impl Threads {
+    pub(super) fn new() -> Self {
+        Self {
+            threads: Vec::new(),
+            ended: [0; 3],
+            next: 0,
+            has_run_delay: true,
+            has_switches: true,
+            left_out: 0,
+        }
+    }
+
+    pub(super) fn begin_scan(&mut self) {
+        for thread in &mut self.threads {
+            thread.met = false;
+        }
+        self.left_out = 0;
+    }
+
+    /// A scan met a thread; a new one is read at once, so that the totals are whole from the start.
+    pub(super) fn meet(&mut self, opener: &mut Opener, process: u32, id: u32) {
+        if let Some(known) = self
+            .threads
+            .iter_mut()
+            .find(|thread| thread.id == id && thread.process == process)
+        {
+            known.met = true;
+        } else if self.threads.len() < MOST_THREADS {
+            self.threads.push(Thread {
+                process,
+                id,
+                waits: [0; 3],
+                met: true,
+            });
+            self.refresh(opener, self.threads.len() - 1);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Those that the scan did not meet have ended.
+    pub(super) fn end_scan(&mut self) {
+        let ended = &mut self.ended;
+        self.threads.retain(|thread| {
+            if !thread.met {
+                for (sum, value) in ended.iter_mut().zip(thread.waits) {
+                    *sum += value;
+                }
+            }
+            thread.met
+        });
+    }
+
+    /// Reads the next `count` threads and returns the sum over all, as last read.
+    pub(super) fn total(&mut self, opener: &mut Opener, count: usize) -> Waits {
+        for _ in 0..count.min(self.threads.len()) {
+            self.next = (self.next + 1) % self.threads.len();
+            self.refresh(opener, self.next);
+        }
+        let mut sum = self.ended;
+        for thread in &self.threads {
+            for (sum, value) in sum.iter_mut().zip(thread.waits) {
+                *sum = sum.saturating_add(value);
+            }
+        }
+        sum
+    }
+
+    fn refresh(&mut self, opener: &mut Opener, position: usize) {
+        let Thread {
+            process, id, waits, ..
+        } = &mut self.threads[position];
+        if self.has_run_delay {
+            match opener
+                .read_thread(*process, *id, "schedstat")
+                .map(files::run_delay)
+            {
+                Ok(Ok(delay)) => waits[0] = delay.max(waits[0]),
+                // The thread ended, or the kernel does not count this: it is one that lives that tells.
+                Ok(Err(_)) | Err(Errno::NOENT) if thread_lives(opener, *process, *id) => {
+                    self.has_run_delay = false
+                }
+                _ => {}
+            }
+        }
+        if self.has_switches {
+            match opener
+                .read_thread(*process, *id, "status")
+                .map(files::switches)
+            {
+                Ok(Ok([voluntary, involuntary])) => {
+                    waits[1] = voluntary.max(waits[1]);
+                    waits[2] = involuntary.max(waits[2]);
+                }
+                Ok(Err(_)) | Err(Errno::NOENT) if thread_lives(opener, *process, *id) => {
+                    self.has_switches = false
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn thread_lives(opener: &mut Opener, process: u32, id: u32) -> bool {
+    opener
+        .read_thread(process, id, "stat")
+        .is_ok_and(|text| files::stat(text).is_ok())
+}
