@@ -82,10 +82,14 @@ def _bar(resource: ResourceAssessment) -> Bar:
         status_words=STATUS_WORDS.get(resource.status, resource.status),
         use=format_quantity(resource.use, resource.unit),
         ceiling=_ceiling(resource),
-        reason=resource.intensity_reason,
+        reason=_sentence(resource.intensity_reason),
         saturation=saturation,
         advice=resource.advice,
     )
+
+
+def _sentence(reason: str) -> str:
+    return f"{reason[0].upper()}{reason[1:].rstrip('.')}." if reason else ""
 
 
 def _ceiling(resource: ResourceAssessment) -> str:

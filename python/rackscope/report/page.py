@@ -12,7 +12,7 @@ from rackscope.report.distribution import DistributionRow, distribution_of
 from rackscope.report.figures import REPETITION_COLUMNS, MeasuredPhase, measured_phases
 from rackscope.report.intensity import IntensityTable, intensity_of
 from rackscope.report.logs import LogTail, read_log_tails
-from rackscope.report.notices import Notice, findings_of, notices_of
+from rackscope.report.notices import Notice, ShownFinding, findings_of, notices_of
 from rackscope.report.panels import PanelSource, build_panels
 from rackscope.report.quantities import format_quantity
 from rackscope.report.window import PhaseGroup, Window, groups_of, origin_ns, windows_of
@@ -20,7 +20,6 @@ from rackscope.report.window import PhaseGroup, Window, groups_of, origin_ns, wi
 if TYPE_CHECKING:
     import polars as pl
 
-    from rackscope.analysis.findings import Finding
     from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import Manifest
 
@@ -36,7 +35,8 @@ class Page:
     unfinished: tuple[str, ...]
     notices: tuple[Notice, ...]
     notes: tuple[Notice, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[ShownFinding, ...]
+    preparation_findings: tuple[ShownFinding, ...]
     measured: tuple[MeasuredPhase, ...]
     repetition_columns: tuple[str, ...]
     intensity: IntensityTable | None
@@ -76,6 +76,7 @@ def page_of(run: RunDirectory) -> Page:
     measured = [group.name for group in groups if group.kind == "measure"]
     distribution, rows = distribution_of(run.latency(), measured, _discarded(results))
     notices = notices_of(manifest, characterisation)
+    findings, preparation_findings = findings_of(characterisation)
     return Page(
         title=f"{manifest.system.name} under {manifest.workload.name}",
         started=_readable_time(manifest.started_at),
@@ -83,7 +84,8 @@ def page_of(run: RunDirectory) -> Page:
         unfinished=run.remarks,
         notices=tuple(notice for notice in notices if notice.severity != "note"),
         notes=tuple(notice for notice in notices if notice.severity == "note"),
-        findings=findings_of(characterisation),
+        findings=findings,
+        preparation_findings=preparation_findings,
         measured=measured_phases(
             results,
             sequential=manifest.repetition.maximum is None,
