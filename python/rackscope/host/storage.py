@@ -1,0 +1,181 @@
+"""Disks, and which of them holds a folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from rackscope.host.tree import Tree
+
+#: What is no disk of its own: memory, files, optical and floppy drives. (The sampler leaves out the same.)
+_NOT_DISKS = ("loop", "ram", "zram", "sr", "fd")
+#: Layers over other disks: what they do is counted there.
+_LAYERS = ("dm-", "md")
+_SECTOR_BYTES = 512
+#: File systems that hold their files in memory.
+_IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
+_MOST_LAYERS = 16
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A disk as a whole. ``scheduler`` is the one in use."""
+
+    name: str
+    model: str | None
+    vendor: str | None
+    size_bytes: int | None
+    rotational: bool | None
+    scheduler: str | None
+    queue_requests: int | None
+    write_cache: str | None
+    logical_block_bytes: int | None
+
+
+@dataclass(frozen=True)
+class FolderStorage:
+    """What a folder is kept on. ``disks`` are the whole disks below it; empty with the ``reason`` when unknown."""
+
+    folder: str
+    file_system: str | None
+    source: str | None
+    mount_point: str | None
+    options: str | None
+    disks: tuple[str, ...]
+    reason: str | None
+    in_memory: bool
+
+
+def read_disks(tree: Tree) -> tuple[Disk, ...]:
+    """Whole disks of ``/sys/block``, without layers over them."""
+    return tuple(
+        _read_disk(tree, name) for name in tree.names("sys/block") if not name.startswith((*_NOT_DISKS, *_LAYERS))
+    )
+
+
+def _read_disk(tree: Tree, name: str) -> Disk:
+    folder = f"sys/block/{name}"
+    sectors = tree.integer(f"{folder}/size")
+    rotational = tree.integer(f"{folder}/queue/rotational")
+    chosen = re.search(r"\[([^]]+)]", tree.text(f"{folder}/queue/scheduler") or "")
+    return Disk(
+        name=name,
+        model=tree.text(f"{folder}/device/model"),
+        vendor=tree.text(f"{folder}/device/vendor"),
+        size_bytes=None if sectors is None else sectors * _SECTOR_BYTES,
+        rotational=None if rotational is None else rotational != 0,
+        scheduler=chosen[1] if chosen else None,
+        queue_requests=tree.integer(f"{folder}/queue/nr_requests"),
+        write_cache=tree.text(f"{folder}/queue/write_cache"),
+        logical_block_bytes=tree.integer(f"{folder}/queue/logical_block_size"),
+    )
+
+
+def read_folder_storage(tree: Tree, folder: Path, device: int | None = None) -> FolderStorage:
+    """Find the mount that holds ``folder`` and the disks below it.
+
+    ``device`` is the folder's ``st_dev``; by default it is looked up when the tree is this host's own root.
+    """
+    mount = find_mount(tree.text("proc/self/mountinfo") or "", folder)
+    if device is None and tree.root == Path("/"):
+        try:
+            device = folder.stat().st_dev
+        except OSError:
+            device = None
+    numbers = None if device is None else f"{os.major(device)}:{os.minor(device)}"
+    if mount is None:
+        return FolderStorage(str(folder), None, None, None, None, (), "its mount was not found", in_memory=False)
+    disks, reason = _disks_below(tree, mount, numbers)
+    return FolderStorage(
+        folder=str(folder),
+        file_system=mount.file_system,
+        source=mount.source,
+        mount_point=mount.mount_point,
+        options=mount.options,
+        disks=disks,
+        reason=reason,
+        in_memory=mount.file_system in _IN_MEMORY,
+    )
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One line of ``/proc/self/mountinfo`` (proc_pid_mountinfo(5))."""
+
+    device: str
+    mount_point: str
+    options: str
+    file_system: str
+    source: str
+    root: str = "/"
+    super_options: str = ""
+
+
+def read_mounts(mountinfo: str) -> tuple[Mount, ...]:
+    """Every well-formed line, in the order of the file."""
+    mounts = []
+    for line in mountinfo.splitlines():
+        before, separator, after = line.partition(" - ")
+        left, right = before.split(" "), after.split(" ")
+        if not separator or len(left) < 6 or len(right) < 2:
+            continue
+        mounts.append(
+            Mount(
+                device=left[2],
+                root=_unescape(left[3]),
+                mount_point=_unescape(left[4]),
+                options=left[5],
+                file_system=right[0],
+                source=_unescape(right[1]),
+                super_options=right[2] if len(right) > 2 else "",
+            )
+        )
+    return tuple(mounts)
+
+
+def find_mount(mountinfo: str, folder: Path) -> Mount | None:
+    """The mount that ``folder`` (absolute) is on: the longest mount point above it; of equals, the last mounted."""
+    best: Mount | None = None
+    for mount in read_mounts(mountinfo):
+        if folder.is_relative_to(mount.mount_point) and (
+            best is None or len(mount.mount_point) >= len(best.mount_point)
+        ):
+            best = mount
+    return best
+
+
+def _disks_below(tree: Tree, mount: Mount, numbers: str | None) -> tuple[tuple[str, ...], str | None]:
+    """Whole disks below a mount. Some file systems (btrfs, overlay) give a device number that is no block device."""
+    if mount.file_system in _IN_MEMORY:
+        return (), f"{mount.mount_point} is held in memory ({mount.file_system})"
+    candidates = [numbers, mount.device]
+    if mount.source.startswith("/dev/"):
+        candidates.append(tree.text(f"sys/class/block/{Path(mount.source).name}/dev"))
+    for candidate in candidates:
+        block = tree.resolve(f"sys/dev/block/{candidate}") if candidate else None
+        if block is not None:
+            return _whole_disks(block, 0), None
+    return (), f"{mount.mount_point} ({mount.file_system}) is on no block device that is seen from here"
+
+
+def _whole_disks(block: Path, depth: int) -> tuple[str, ...]:
+    """Follow a partition to its disk and a layer (dm, md) to what it lies on."""
+    if (block / "partition").exists():
+        block = block.parent
+    try:
+        below = sorted((block / "slaves").iterdir())
+    except OSError:
+        below = []
+    if not below or depth >= _MOST_LAYERS:
+        return (block.name,)
+    names: list[str] = []
+    for entry in below:
+        names.extend(_whole_disks(entry.resolve(), depth + 1))
+    return tuple(dict.fromkeys(names))
+
+
+def _unescape(text: str) -> str:
+    """Spaces and the like are written as octal: ``\\040``."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
