@@ -105,7 +105,7 @@ def _print_figures(console: Any, run: RunDirectory) -> None:
             return float(value) if isinstance(value, int | float) else math.nan
 
         width = None if throughput.high is None else (throughput.high - throughput.estimate) / throughput.estimate
-        operations, cpu = float(rows["operations"].sum()), rows["system_cpu_seconds"].sum()
+        operations, cpu = float(rows["operations"].sum()), float(rows["system_cpu_seconds"].sum())
         table.add_row(
             str(phase),
             format_count(throughput.estimate),

@@ -319,7 +319,7 @@ def latency_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows of ``latency.parquet`` with its fixed schema."""
     import polars as pl
 
-    schema = {
+    schema: dict[str, pl.DataType | type[pl.DataType]] = {
         "phase": pl.String,
         "repetition": pl.Int64,
         "operation": pl.String,

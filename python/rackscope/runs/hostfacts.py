@@ -13,7 +13,7 @@ def inventory_part() -> tuple[dict[str, Any], str]:
     """The inventory as plain values, and the host's identity."""
     inventory = read_inventory()
     identity = host_identity(inventory)
-    return {**inventory.to_dict(), "identity": identity}, identity
+    return inventory.to_dict(), identity
 
 
 def ceilings_part(identity: str) -> CeilingsPart:

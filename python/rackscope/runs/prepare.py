@@ -68,9 +68,15 @@ def prepare(options: RunOptions, progress: ProgressCallback) -> Prepared:
         tuned=options.tuned,
         cores=placement.system,
     )
+    limit = system.connection_limit(knobs.values)
+    if limit is not None and options.connections > limit:
+        raise UsageError(
+            f"{system.name} would serve {limit} connections, and the run asks for {options.connections}",
+            f"Ask for fewer --connections, or raise it with --set connections={options.connections}.",
+        )
     _raise_file_limit(options.connections + 256)
     progress(Progress(f"finding {system.name}"))
-    acquired = system.acquire(fetch=options.fetch)
+    acquired = system.acquire(fetch=options.fetch, progress=lambda text: progress(Progress(text)))
     return Prepared(options, system, acquired, knobs, settled, workload.description, workload.source, placement)
 
 
@@ -101,7 +107,7 @@ def first_manifest(prepared: Prepared) -> Manifest:
             description=prepared.workload_description,
             source=prepared.workload_source,
             parameters=dict(plan.parameters),
-            notes=list(plan.notes),
+            notes=[*plan.notes, *prepared.knobs.notes],
             keys=dict(plan.keys),
             values=dict(plan.values),
         ),

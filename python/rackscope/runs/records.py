@@ -48,16 +48,17 @@ def result_row(
     row["throughput_operations_per_second"] = result["operations"] / duration if duration > 0 else None
     response = _merged(result["histograms"], "response")
     if response is not None:
-        quantiles = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
-        for name, quantile in quantiles.items():
-            row[f"response_{name}_seconds"] = response.quantile(quantile) / 1e9
-        row["response_mean_seconds"] = response.mean() / 1e9
-        exact = [part["max_seconds"] for part in result["histograms"] if part["kind"] == "response"]
-        row["response_max_seconds"] = max(exact)
+        names = {"response_p50_seconds": 0.5, "response_p90_seconds": 0.9, "response_p99_seconds": 0.99}
+        for name, quantile in {**names, "response_p999_seconds": 0.999}.items():
+            row[name] = response.quantile_seconds(quantile)
+        row["response_mean_seconds"] = response.mean_seconds()
+        row["response_max_seconds"] = max(
+            part["max_seconds"] for part in result["histograms"] if part["kind"] == "response"
+        )
     service = _merged(result["histograms"], "service")
     if service is not None:
-        row["service_p50_seconds"] = service.quantile(0.5) / 1e9
-        row["service_p99_seconds"] = service.quantile(0.99) / 1e9
+        row["service_p50_seconds"] = service.quantile_seconds(0.5)
+        row["service_p99_seconds"] = service.quantile_seconds(0.99)
     return row
 
 
@@ -75,8 +76,6 @@ def _merged(histograms: Iterable[Mapping[str, Any]], kind: str) -> Histogram | N
     for part in histograms:
         if part["kind"] != kind or not part["count"]:
             continue
-        histogram = Histogram.from_buckets(
-            part["grouping_power"], part["max_value_power"], part["index"], part["count"]
-        )
+        histogram = Histogram.of(part["grouping_power"], part["max_value_power"], part["index"], part["count"])
         merged = histogram if merged is None else merged.merge(histogram)
     return merged
