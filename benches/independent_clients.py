@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from rackscope import _native
-from rackscope.analysis.intervals import ratio_interval
+from rackscope.analysis.intervals import ratio_of_means
 from rackscope.systems import find_system, resolve_knobs
 from rackscope.systems.acquire import acquire_by_name
 from rackscope.systems.base import Acquired, Launch, RunningSystem
@@ -115,7 +115,7 @@ def compare(
         for figures in (side.throughput, side.client_cpu_seconds_per_second, side.server_cpu_seconds_per_second):
             del figures[0]
     load, others = sides["load"], sides["other"]
-    ratio = ratio_interval(load.throughput, others.throughput)
+    ratio = ratio_of_means(load.throughput, others.throughput)
     return {
         "system": f"{name} {acquired.version}",
         "mix": mix,
