@@ -1,1 +1,21 @@
-//! The cache engine.
+//! The cache engine: memcached's text protocol over epoll, items in [`mica`] partitions.
+//!
+//! * [`arguments`]: the command line, as memcached's where it means the same.
+//! * [`server`]: control: listens, hands connections to workers, waits for the signal to end.
+//! * `worker` and `connection`: data: a thread with its own epoll instance, its connections, and two buffers that
+//!   all of them share, so that an idle connection holds no memory for bytes.
+//! * `execute`, `store`, `meta`: a command and the storage in, an answer out; no sockets.
+//! * `storage`: with one worker it owns the only partition, and no lock is taken anywhere on a request's path; with
+//!   more, partitions are shared behind a lock each.
+
+pub mod arguments;
+mod clock;
+mod connection;
+mod counters;
+mod execute;
+mod meta;
+mod report;
+pub mod server;
+mod storage;
+mod store;
+mod worker;

@@ -1,2 +1,50 @@
-//! The cache engine as a program.
-fn main() {}
+//! `rackscope-cached`: see [`cached`].
+
+use cached::arguments::{self, HELP, Options, Request};
+use cached::server::Server;
+use std::error::Error;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+/// A mistake in what was asked, as opposed to a failure.
+const MISTAKE: u8 = 2;
+
+fn main() -> ExitCode {
+    match arguments::parse(std::env::args_os().skip(1)) {
+        Ok(Request::Help) => print!("{HELP}"),
+        Ok(Request::Version) => println!("rackscope-cached {}", env!("CARGO_PKG_VERSION")),
+        Ok(Request::Serve(options)) => {
+            if let Err(error) = serve(&options) {
+                eprintln!("rackscope-cached: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+        Err(error) => {
+            eprintln!("rackscope-cached: {error}");
+            return ExitCode::from(MISTAKE);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
+    // Before anything is listened on, so that a signal never leaves a socket's file behind.
+    let (stop, signals) = UnixStream::pair()?;
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        signal_hook::low_level::pipe::register(signal, signals.try_clone()?)?;
+    }
+    let mut server = Server::start(options)?;
+    let endpoints: Vec<String> = server.endpoints().map(ToString::to_string).collect();
+    eprintln!(
+        "rackscope-cached: ready on {} ({} MiB, {} {})",
+        endpoints.join(", "),
+        options.memory_mebibytes,
+        options.threads,
+        if options.threads == 1 {
+            "thread"
+        } else {
+            "threads"
+        },
+    );
+    Ok(server.run(&stop)?)
+}

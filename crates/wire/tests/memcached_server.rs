@@ -261,8 +261,8 @@ fn meta_flags_are_checked_and_answered_in_order() {
         (&b"foo"[..], true, true, true, Some(30))
     );
     assert_eq!(
-        format!("{:?}", meta.answers().collect::<Vec<_>>()),
-        "[TimeToLive, Opaque([79, 97, 98, 99]), Key]"
+        format!("{:?}", meta.steps().collect::<Vec<_>>()),
+        "[TimeToLive, Opaque([79, 97, 98, 99]), Key, Exptime]"
     );
     let (_, step) = parser.next(b"ma n MD D5 N0 J7\r\n");
     let Step::Request(Request {

@@ -186,7 +186,7 @@ pub struct Meta<'a> {
     pub(super) flags: &'a [u8],
 }
 
-/// A flag that the answer repeats or fills in.
+/// A flag that the answer repeats or fills in, or whose place among those matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetaFlag<'a> {
     /// `c`: the CAS number.
@@ -195,12 +195,16 @@ pub enum MetaFlag<'a> {
     ClientFlags,
     /// `h`: whether the item was read before.
     Hit,
+    /// `T`: from here on the item has the new expiration time.
+    Exptime,
     /// `k`: the key.
     Key,
     /// `l`: seconds since the item was read.
     LastAccess,
     /// `O`: to be sent back as it came, the `O` included.
     Opaque(&'a [u8]),
+    /// `R`: whether the client should renew the item is decided here.
+    RenewBefore,
     /// `s`: the value's length.
     Size,
     /// `t`: seconds until it expires.
@@ -208,8 +212,8 @@ pub enum MetaFlag<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// The flags that ask for something in the answer, in the order they came.
-    pub fn answers(&self) -> impl Iterator<Item = MetaFlag<'a>> + use<'a> {
+    /// The flags that carrying out the command looks at one by one, in the order they came.
+    pub fn steps(&self) -> impl Iterator<Item = MetaFlag<'a>> + use<'a> {
         tokens(self.flags).filter_map(|token| {
             Some(match token[0] {
                 b'c' => MetaFlag::Cas,
@@ -220,6 +224,8 @@ impl<'a> Meta<'a> {
                 b'O' => MetaFlag::Opaque(token),
                 b's' => MetaFlag::Size,
                 b't' => MetaFlag::TimeToLive,
+                b'T' => MetaFlag::Exptime,
+                b'R' => MetaFlag::RenewBefore,
                 _ => return None,
             })
         })

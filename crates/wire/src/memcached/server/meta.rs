@@ -229,7 +229,7 @@ impl<'a> Flags<'a> {
                     check(mode.is_some(), "CLIENT_ERROR incorrect length for M token");
                 }
                 b'O' => opaque_too_long = word.len() > OPAQUE_BYTES_MAX,
-                // Answered from `Meta::answers`, or meant for proxies.
+                // Answered from `Meta::steps`, or meant for proxies.
                 b'c' | b'f' | b'h' | b'k' | b'l' | b's' | b't' | b'P' | b'L' => {}
                 _ => return Err("CLIENT_ERROR invalid flag"),
             }

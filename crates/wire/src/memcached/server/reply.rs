@@ -49,11 +49,18 @@ pub fn meta_flag(out: &mut Vec<u8>, flag: u8) {
 }
 
 /// A space and the key of a meta answer, as base64 (and marked so) where it is binary.
-pub fn meta_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
+pub fn meta_key(out: &mut Vec<u8>, bytes: &[u8], binary: bool) {
     meta_flag(out, b'k');
+    key(out, bytes, binary);
+    if binary {
+        meta_flag(out, b'b');
+    }
+}
+
+/// A key, as base64 where it is binary.
+pub fn key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
     if binary {
         base64::encode(key, out);
-        meta_flag(out, b'b');
     } else {
         out.extend_from_slice(key);
     }

@@ -1,0 +1,97 @@
+use rustix::time::{ClockId, clock_gettime};
+
+/// Expiration times up to this are relative to now (30 days, as `protocol.txt` says); larger ones are Unix time.
+const RELATIVE_SECONDS_MAX: i32 = 60 * 60 * 24 * 30;
+
+/// The time at the start: so late that an item can be past its time, and a moment before the start too.
+const START: u32 = 2;
+
+/// An item's deadline in the past.
+const PAST: u32 = 1;
+
+/// Seconds since shortly before the start. Steady: setting the host's clock does not move it.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    /// Of the steady clock.
+    zero: i64,
+    /// Of Unix time.
+    zero_unix: i64,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self {
+            zero: clock_gettime(ClockId::MonotonicCoarse).tv_sec - i64::from(START),
+            zero_unix: clock_gettime(ClockId::Realtime).tv_sec - i64::from(START),
+        }
+    }
+
+    /// The current second.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> u32 {
+        (clock_gettime(ClockId::MonotonicCoarse).tv_sec - self.zero) as u32
+    }
+
+    /// How long it has run at second `now`, in seconds.
+    #[must_use]
+    pub fn uptime_seconds(&self, now: u32) -> u32 {
+        now - START
+    }
+
+    /// Second `now` as Unix time.
+    #[must_use]
+    pub fn unix_seconds(&self, now: u32) -> i64 {
+        self.zero_unix + i64::from(now)
+    }
+
+    /// The second at which an item with the client's `exptime` expires; 0 means never, and what is over already is a
+    /// second in the past.
+    #[inline]
+    #[must_use]
+    pub fn deadline(&self, exptime: i32, now: u32) -> u32 {
+        match exptime {
+            0 => 0,
+            ..0 => PAST,
+            1..=RELATIVE_SECONDS_MAX => now.saturating_add(exptime.unsigned_abs()),
+            _ => u32::try_from(i64::from(exptime) - self.zero_unix)
+                .map_or(PAST, |seconds| seconds.max(PAST)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_follow_the_protocol() {
+        let clock = Clock {
+            zero: 0,
+            zero_unix: 1_700_000_000,
+        };
+        for (exptime, deadline) in [
+            (0, 0),
+            (-1, PAST),
+            (i32::MIN, PAST),
+            (1, 1001),
+            (2_592_000, 2_593_000),
+            // A second more than 30 days is a moment of 1970.
+            (2_592_001, PAST),
+            (1_699_999_999, PAST),
+            (1_700_000_000, PAST),
+            (1_700_005_000, 5000),
+            (i32::MAX, 447_483_647),
+        ] {
+            assert_eq!(clock.deadline(exptime, 1000), deadline, "{exptime}");
+        }
+    }
+
+    #[test]
+    fn it_runs_from_its_start() {
+        let clock = Clock::start();
+        assert!((0..10).contains(&clock.uptime_seconds(clock.now())));
+    }
+}

@@ -1,0 +1,246 @@
+use crate::counters::Count;
+use crate::execute::{After, Context, execute};
+use crate::storage::Storage;
+use net::{Interest, Stream};
+use std::io::ErrorKind;
+use wire::memcached::server::{Limits, Parser, Step};
+
+/// Bytes of the buffer that all connections of a worker read into.
+pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
+
+/// Answers are sent once there are this many bytes of them, and no more are made while the client does not read.
+/// So a connection holds at most this and one value of unsent answers.
+const SEND_BYTES: usize = 64 << 10;
+
+/// Up to this many bytes of an unfinished command are moved to the shared buffer to read the rest behind them.
+const MOVED_BYTES_MAX: usize = 4 << 10;
+
+/// Buffers of a connection that are larger go back to the system when they become empty.
+const KEPT_BYTES_MAX: usize = 4 << 10;
+
+/// Room that a growing value gets at least.
+const GROWTH_BYTES: usize = 16 << 10;
+
+/// One client. While it is idle, its buffers are empty.
+pub(crate) struct Connection {
+    stream: Stream,
+    parser: Parser,
+    /// Received and not yet consumed.
+    input: Vec<u8>,
+    /// There is no command before `input` has this many bytes.
+    wanted: usize,
+    /// Answers that the socket had no room for; the first `sent` bytes are sent.
+    output: Vec<u8>,
+    sent: usize,
+    /// End when `output` is sent.
+    closing: bool,
+    interest: Interest,
+}
+
+/// What a worker lends to the connection at work.
+pub(crate) struct Tools<'w, S> {
+    pub context: Context<'w, S>,
+    /// For what is received, [`SCRATCH_BYTES`].
+    pub scratch: &'w mut [u8],
+    /// For answers; empty between connections.
+    pub out: &'w mut Vec<u8>,
+}
+
+/// What a connection waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// The client's next bytes.
+    Reading,
+    /// The client to take answers.
+    Writing,
+    /// Nothing: it has ended.
+    Ended,
+}
+
+impl Connection {
+    pub fn new(stream: Stream, item_bytes_max: usize) -> Self {
+        Self {
+            stream,
+            parser: Parser::new(Limits {
+                item_bytes_max: item_bytes_max - mica::HEADER_BYTES,
+            }),
+            input: Vec::new(),
+            wanted: 0,
+            output: Vec::new(),
+            sent: 0,
+            closing: false,
+            interest: Interest::READ,
+        }
+    }
+
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// What the poller must watch for from now on, if that changed.
+    pub fn changed_interest(&mut self, status: Status) -> Option<Interest> {
+        let interest = match status {
+            Status::Reading => Interest::READ,
+            Status::Writing => Interest::WRITE,
+            Status::Ended => return None,
+        };
+        (interest != self.interest).then(|| {
+            self.interest = interest;
+            interest
+        })
+    }
+
+    /// The socket is ready for what was waited for: do a bounded piece of work.
+    pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        if self.output.is_empty() {
+            return self.receive(tools);
+        }
+        match self.send_held(tools) {
+            Status::Reading if self.closing => Status::Ended,
+            // Commands that waited for the answers before them.
+            Status::Reading => self.work_on_held(tools),
+            status => status,
+        }
+    }
+
+    fn receive<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        if self.input.len() > MOVED_BYTES_MAX || self.wanted > tools.scratch.len() {
+            return self.receive_in_place(tools);
+        }
+        // All of this connection's bytes in the shared buffer: those held, and what arrived.
+        let held = self.input.len();
+        tools.scratch[..held].copy_from_slice(&self.input);
+        let received = match self.read(held, tools) {
+            Ok(received) => received,
+            Err(status) => return status,
+        };
+        self.input.clear();
+        let scratch = std::mem::take(&mut tools.scratch);
+        let (consumed, status) = self.work(&scratch[..held + received], tools);
+        self.input
+            .extend_from_slice(&scratch[consumed..held + received]);
+        tools.scratch = scratch;
+        release(&mut self.input);
+        status
+    }
+
+    /// Receive behind what is there, in memory of the connection's own, which at most doubles at a time: a client
+    /// gets the room that it fills.
+    fn receive_in_place<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        let held = self.input.len();
+        let growth = self.wanted.saturating_sub(held).min(held).max(GROWTH_BYTES);
+        self.input.resize(held + growth, 0);
+        let read = self.stream.read(&mut self.input[held..]);
+        self.input.truncate(held + *read.as_ref().unwrap_or(&0));
+        match received(read, tools) {
+            Err(status) => status,
+            Ok(_) if self.input.len() < self.wanted => Status::Reading,
+            Ok(_) => self.work_on_held(tools),
+        }
+    }
+
+    fn work_on_held<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        let mut input = std::mem::take(&mut self.input);
+        let (consumed, status) = self.work(&input, tools);
+        input.drain(..consumed);
+        release(&mut input);
+        self.input = input;
+        status
+    }
+
+    fn read<S: Storage>(&self, held: usize, tools: &mut Tools<'_, S>) -> Result<usize, Status> {
+        let read = self.stream.read(&mut tools.scratch[held..]);
+        received(read, tools)
+    }
+
+    /// Carry out the commands in `bytes` and send the answers. Returns how many bytes are done with.
+    fn work<S: Storage>(&mut self, bytes: &[u8], tools: &mut Tools<'_, S>) -> (usize, Status) {
+        let mut at = 0;
+        loop {
+            let (consumed, step) = self.parser.next(&bytes[at..]);
+            at += consumed;
+            match step {
+                Step::Incomplete(wanted) => {
+                    self.wanted = wanted;
+                    break;
+                }
+                Step::Request(request) => {
+                    self.wanted = 0;
+                    if execute(&request, &mut tools.context, tools.out) == After::Close {
+                        self.closing = true;
+                        break;
+                    }
+                }
+            }
+            if tools.out.len() >= SEND_BYTES {
+                match self.send(tools) {
+                    Status::Reading => {}
+                    status => return (at, status),
+                }
+            }
+        }
+        match self.send(tools) {
+            Status::Reading if self.closing => (at, Status::Ended),
+            status => (at, status),
+        }
+    }
+
+    /// Send the answers in `tools.out`; what the socket has no room for is kept for later.
+    fn send<S>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        let (sent, status) = write_all(&self.stream, tools.out);
+        tools.context.counters.add(Count::BytesWritten, sent as u64);
+        if status == Status::Writing {
+            tools.context.counters.add(Count::Stalls, 1);
+            self.output.extend_from_slice(&tools.out[sent..]);
+        }
+        tools.out.clear();
+        status
+    }
+
+    fn send_held<S>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        let (sent, status) = write_all(&self.stream, &self.output[self.sent..]);
+        tools.context.counters.add(Count::BytesWritten, sent as u64);
+        self.sent += sent;
+        if status == Status::Reading {
+            self.sent = 0;
+            self.output.clear();
+            release(&mut self.output);
+        }
+        status
+    }
+}
+
+/// Write until all is written ([`Status::Reading`]) or the socket is full. Returns how much was.
+fn write_all(stream: &Stream, bytes: &[u8]) -> (usize, Status) {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match stream.write(&bytes[sent..]) {
+            Ok(written) => sent += written,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return (sent, Status::Writing),
+            Err(_) => return (sent, Status::Ended),
+        }
+    }
+    (sent, Status::Reading)
+}
+
+fn received<S>(read: std::io::Result<usize>, tools: &Tools<'_, S>) -> Result<usize, Status> {
+    match read {
+        Ok(0) => Err(Status::Ended),
+        Ok(bytes) => {
+            tools.context.counters.add(Count::BytesRead, bytes as u64);
+            Ok(bytes)
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            Err(Status::Reading)
+        }
+        Err(_) => Err(Status::Ended),
+    }
+}
+
+/// Give an empty buffer's memory back if it is more than a short command needs.
+fn release(buffer: &mut Vec<u8>) {
+    if buffer.is_empty() && buffer.capacity() > KEPT_BYTES_MAX {
+        *buffer = Vec::new();
+    }
+}

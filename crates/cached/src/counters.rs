@@ -1,0 +1,112 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $variant:ident,)*) => {
+        /// What a worker counts.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Count {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Count {
+            const ALL: usize = [$(Self::$variant),*].len();
+        }
+    };
+}
+
+counts! {
+    /// Keys read and found.
+    GetHits,
+    /// Keys read and not found.
+    GetMisses,
+    /// Values sent to be stored.
+    Sets,
+    /// `flush_all`.
+    Flushes,
+    /// Keys touched and found.
+    TouchHits,
+    /// Keys touched and not found.
+    TouchMisses,
+    /// `me`.
+    MetaDebugs,
+    /// Keys deleted.
+    DeleteHits,
+    /// Keys to delete and not found.
+    DeleteMisses,
+    /// Keys incremented.
+    IncrementHits,
+    /// Keys to increment and not found.
+    IncrementMisses,
+    /// Keys decremented.
+    DecrementHits,
+    /// Keys to decrement and not found.
+    DecrementMisses,
+    /// Values stored because the CAS number was right.
+    CasHits,
+    /// Keys for a CAS and not found.
+    CasMisses,
+    /// Values not stored because the CAS number was wrong.
+    CasMismatches,
+    /// Values refused because they were too large.
+    TooLarge,
+    /// Bytes received.
+    BytesRead,
+    /// Bytes sent.
+    BytesWritten,
+    /// Times a connection had to wait for the client to read.
+    Stalls,
+    /// Connections taken on.
+    Opened,
+    /// Connections ended.
+    Closed,
+}
+
+/// What one worker counted. It alone writes; anybody may read.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Counters([AtomicU64; Count::ALL]);
+
+impl Counters {
+    /// Count `more`. For the owning worker only: two writers would lose counts.
+    #[inline]
+    pub fn add(&self, count: Count, more: u64) {
+        let counter = &self.0[count as usize];
+        counter.store(
+            counter.load(Ordering::Relaxed).wrapping_add(more),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// Sums over workers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals([u64; Count::ALL]);
+
+impl Totals {
+    /// What all workers counted so far.
+    pub fn of<'c>(workers: impl IntoIterator<Item = &'c Counters>) -> Self {
+        let mut totals = Self::default();
+        for counters in workers {
+            for (total, counter) in totals.0.iter_mut().zip(&counters.0) {
+                *total += counter.load(Ordering::Relaxed);
+            }
+        }
+        totals
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, count: Count) -> u64 {
+        self.0[count as usize]
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut since = *self;
+        for (total, earlier) in since.0.iter_mut().zip(&earlier.0) {
+            *total -= earlier;
+        }
+        since
+    }
+}

@@ -1,0 +1,320 @@
+//! Commands carried out on the storage, answers written to a buffer.
+
+use crate::clock::Clock;
+use crate::counters::{Count, Counters};
+use crate::meta;
+use crate::report::Report;
+use crate::storage::Storage;
+use crate::store::{self, Change, Outcome};
+use mica::{Contents, Entry, Marks};
+use wire::memcached::server::{Command, Direction, Request, StoreMode, reply};
+
+/// What carrying out a command takes, beside the command.
+pub struct Context<'c, S> {
+    /// The items.
+    pub storage: &'c mut S,
+    /// This worker's counts.
+    pub counters: &'c Counters,
+    /// The server's clock.
+    pub clock: Clock,
+    /// The current second of `clock`.
+    pub now: u32,
+    /// What `stats` tells about the server as a whole.
+    pub report: &'c Report,
+}
+
+/// What becomes of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// It goes on.
+    Continue,
+    /// It ends once the answers are sent.
+    Close,
+}
+
+pub(crate) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache";
+pub(crate) const NOT_A_NUMBER: &[u8] =
+    b"CLIENT_ERROR cannot increment or decrement non-numeric value";
+
+/// Carry out `request` and append the answer to `out`.
+#[inline]
+pub fn execute<S: Storage>(
+    request: &Request<'_>,
+    context: &mut Context<'_, S>,
+    out: &mut Vec<u8>,
+) -> After {
+    let start = out.len();
+    let after = context.command(&request.command, out);
+    if request.quiet {
+        out.truncate(start);
+    }
+    after
+}
+
+impl<S: Storage> Context<'_, S> {
+    #[inline]
+    fn command(&mut self, command: &Command<'_>, out: &mut Vec<u8>) -> After {
+        match *command {
+            Command::Get {
+                key,
+                with_cas,
+                last,
+            } => self.get(key, with_cas, last, out),
+            Command::Store {
+                mode,
+                key,
+                flags,
+                exptime,
+                cas,
+                value,
+            } => {
+                let contents = Contents {
+                    value,
+                    flags,
+                    expires_at: self.clock.deadline(exptime, self.now),
+                    marks: Marks::default(),
+                };
+                let answer: &[u8] = match self.store(mode, key, contents, cas) {
+                    Outcome::Stored(_) => b"STORED",
+                    Outcome::NotStored => b"NOT_STORED",
+                    Outcome::Exists => b"EXISTS",
+                    Outcome::NotFound => b"NOT_FOUND",
+                    Outcome::TooLarge => TOO_LARGE,
+                };
+                reply::line(out, answer);
+            }
+            Command::GetAndTouch {
+                key,
+                exptime,
+                with_cas,
+                last,
+            } => self.get_and_touch(key, exptime, with_cas, last, out),
+            Command::GetNothing => reply::line(out, b"END"),
+            Command::TooLarge { key, remove } => self.too_large(key, remove, out),
+            Command::Delete { key } => self.delete(key, out),
+            Command::Arithmetic {
+                key,
+                direction,
+                delta,
+            } => self.arithmetic(key, direction, delta, out),
+            Command::Touch { key, exptime } => self.touch(key, exptime, out),
+            Command::Flush { delay } => self.flush(delay, out),
+            Command::Version => reply::line(
+                out,
+                concat!("VERSION ", env!("CARGO_PKG_VERSION")).as_bytes(),
+            ),
+            // Said for the sake of clients that ask; nothing is logged per command at any level.
+            Command::Verbosity { .. } => reply::line(out, b"OK"),
+            Command::Stats { section } => self.report.write(section, self.storage, self.now, out),
+            Command::Quit => return After::Close,
+            Command::MetaNoop => reply::line(out, b"MN"),
+            Command::MetaGet(ref meta) => meta::get(self, meta, out),
+            Command::MetaSet(ref meta, value) => meta::set(self, meta, value, out),
+            Command::MetaDelete(ref meta) => meta::delete(self, meta, out),
+            Command::MetaArithmetic(ref meta) => meta::arithmetic(self, meta, out),
+            Command::MetaDebug { key } => meta::debug(self, key, out),
+            Command::Reject(error) => reply::line(out, error.as_bytes()),
+            Command::Hopeless("") => return After::Close,
+            Command::Hopeless(error) => {
+                reply::line(out, error.as_bytes());
+                return After::Close;
+            }
+        }
+        After::Continue
+    }
+
+    #[inline]
+    fn get(&mut self, key: &[u8], with_cas: bool, last: bool, out: &mut Vec<u8>) {
+        let now = self.now;
+        let hit = self.storage.with(key, |partition, key| {
+            let item = partition.get(key, now)?;
+            reply::value(
+                out,
+                key.bytes(),
+                item.flags,
+                item.value,
+                with_cas.then_some(item.cas),
+            );
+            Some(())
+        });
+        let count = if hit.is_some() {
+            Count::GetHits
+        } else {
+            Count::GetMisses
+        };
+        self.counters.add(count, 1);
+        if last {
+            reply::line(out, b"END");
+        }
+    }
+
+    fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        exptime: i32,
+        with_cas: bool,
+        last: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let now = self.now;
+        let expires_at = self.clock.deadline(exptime, now);
+        let hit = self.storage.with(key, |partition, key| {
+            let Entry::Occupied(mut entry) = partition.entry(key, now) else {
+                return None;
+            };
+            entry.note_hit();
+            entry.set_expires_at(expires_at);
+            let item = entry.item();
+            reply::value(
+                out,
+                key.bytes(),
+                item.flags,
+                item.value,
+                with_cas.then_some(item.cas),
+            );
+            Some(())
+        });
+        let count = if hit.is_some() {
+            Count::TouchHits
+        } else {
+            Count::TouchMisses
+        };
+        self.counters.add(count, 1);
+        if last {
+            reply::line(out, b"END");
+        }
+    }
+
+    /// Store by a classic command.
+    #[inline]
+    fn store(&mut self, mode: StoreMode, key: &[u8], contents: Contents<'_>, cas: u64) -> Outcome {
+        let now = self.now;
+        let outcome = self.storage.with(key, |partition, key| {
+            store::store(partition.entry(key, now), mode, contents, cas, false)
+        });
+        self.count_store(mode, outcome);
+        outcome
+    }
+
+    /// Count a value that was sent to be stored.
+    #[inline]
+    pub(crate) fn count_store(&mut self, mode: StoreMode, outcome: Outcome) {
+        self.counters.add(Count::Sets, 1);
+        if outcome == Outcome::TooLarge {
+            self.counters.add(Count::TooLarge, 1);
+        }
+        if mode == StoreMode::Cas {
+            match outcome {
+                Outcome::Stored(_) => self.counters.add(Count::CasHits, 1),
+                Outcome::Exists => self.counters.add(Count::CasMismatches, 1),
+                Outcome::NotFound => self.counters.add(Count::CasMisses, 1),
+                Outcome::NotStored | Outcome::TooLarge => {}
+            }
+        }
+    }
+
+    fn too_large(&mut self, key: &[u8], remove: bool, out: &mut Vec<u8>) {
+        let now = self.now;
+        if remove {
+            self.storage.with(key, |partition, key| {
+                if let Entry::Occupied(entry) = partition.entry(key, now) {
+                    entry.remove();
+                }
+            });
+        }
+        self.counters.add(Count::TooLarge, 1);
+        reply::line(out, TOO_LARGE);
+    }
+
+    fn delete(&mut self, key: &[u8], out: &mut Vec<u8>) {
+        let now = self.now;
+        let found = self
+            .storage
+            .with(key, |partition, key| match partition.entry(key, now) {
+                Entry::Occupied(entry) => {
+                    entry.remove();
+                    true
+                }
+                Entry::Vacant(_) => false,
+            });
+        let count = if found {
+            Count::DeleteHits
+        } else {
+            Count::DeleteMisses
+        };
+        self.counters.add(count, 1);
+        reply::line(out, if found { b"DELETED" } else { b"NOT_FOUND" });
+    }
+
+    fn arithmetic(&mut self, key: &[u8], direction: Direction, delta: u64, out: &mut Vec<u8>) {
+        let now = self.now;
+        let change = self
+            .storage
+            .with(key, |partition, key| match partition.entry(key, now) {
+                Entry::Occupied(entry) => store::count(entry, direction, delta, 0),
+                Entry::Vacant(_) => Change::NotFound,
+            });
+        self.count_arithmetic(direction, change);
+        match change {
+            Change::Done { value, .. } => {
+                reply::decimal(out, value);
+                reply::line(out, b"");
+            }
+            Change::NotFound => reply::line(out, b"NOT_FOUND"),
+            Change::NotANumber => reply::line(out, NOT_A_NUMBER),
+            Change::Exists => reply::line(out, b"EXISTS"),
+        }
+    }
+
+    pub(crate) fn count_arithmetic(&mut self, direction: Direction, change: Change) {
+        let (hits, misses) = match direction {
+            Direction::Up => (Count::IncrementHits, Count::IncrementMisses),
+            Direction::Down => (Count::DecrementHits, Count::DecrementMisses),
+        };
+        match change {
+            Change::Done { .. } => self.counters.add(hits, 1),
+            Change::NotFound => self.counters.add(misses, 1),
+            Change::NotANumber | Change::Exists => {}
+        }
+    }
+
+    fn touch(&mut self, key: &[u8], exptime: i32, out: &mut Vec<u8>) {
+        let now = self.now;
+        let expires_at = self.clock.deadline(exptime, now);
+        let found = self
+            .storage
+            .with(key, |partition, key| match partition.entry(key, now) {
+                Entry::Occupied(mut entry) => {
+                    entry.note_hit();
+                    entry.set_expires_at(expires_at);
+                    true
+                }
+                Entry::Vacant(_) => false,
+            });
+        let count = if found {
+            Count::TouchHits
+        } else {
+            Count::TouchMisses
+        };
+        self.counters.add(count, 1);
+        reply::line(out, if found { b"TOUCHED" } else { b"NOT_FOUND" });
+    }
+
+    fn flush(&mut self, delay: i32, out: &mut Vec<u8>) {
+        let now = self.now;
+        self.counters.add(Count::Flushes, 1);
+        // memcached flushes a second before the time given, so that what is stored at that time stays.
+        let due = match delay {
+            ..=0 => now,
+            _ => self.clock.deadline(delay, now) - 1,
+        };
+        self.storage.each(|partition| {
+            if due <= now {
+                partition.flush();
+            } else {
+                partition.flush_at(due, now);
+            }
+        });
+        reply::line(out, b"OK");
+    }
+}

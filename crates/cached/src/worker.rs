@@ -1,0 +1,147 @@
+use crate::connection::{Connection, SCRATCH_BYTES, Status, Tools};
+use crate::counters::Count;
+use crate::execute::Context;
+use crate::report::Report;
+use crate::storage::Storage;
+use net::{Event, Interest, Poller, Stream, Waker};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+/// Events taken from the kernel at a time.
+const EVENTS: usize = 256;
+
+/// The token of the waker; connections have small ones.
+pub(crate) const WAKE: u64 = u64::MAX;
+
+/// The buffer for answers is cut back to what a burst of small answers takes when it has grown beyond this.
+const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// A thread's share of the connections.
+pub(crate) struct Worker<S> {
+    pub index: usize,
+    pub poller: Poller,
+    pub waker: Arc<Waker>,
+    /// New connections; the worker ends when the other side is dropped.
+    pub inbox: Receiver<Stream>,
+    pub storage: S,
+    pub report: Arc<Report>,
+}
+
+impl<S: Storage> Worker<S> {
+    /// Serve until the inbox is closed.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut connections = Connections::default();
+        let mut scratch = vec![0; SCRATCH_BYTES];
+        let mut out = Vec::with_capacity(SCRATCH_BYTES * 2);
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        let report = Arc::clone(&self.report);
+        let counters = report.counters(self.index);
+        let clock = report.clock();
+        loop {
+            events.clear();
+            match self.poller.wait(None) {
+                Ok(ready) => events.extend_from_slice(ready),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            let mut woken = false;
+            let mut tools = Tools {
+                context: Context {
+                    storage: &mut self.storage,
+                    counters,
+                    clock,
+                    now: clock.now(),
+                    report: &report,
+                },
+                scratch: &mut scratch,
+                out: &mut out,
+            };
+            for event in &events {
+                let token = event.token();
+                if token == WAKE {
+                    woken = true;
+                    continue;
+                }
+                // An earlier event of this batch may have ended it.
+                let Some(connection) = connections.get(token) else {
+                    continue;
+                };
+                let status = connection.advance(&mut tools);
+                let watched = connection
+                    .changed_interest(status)
+                    .map_or(Ok(()), |interest| {
+                        self.poller.modify(connection.stream(), token, interest)
+                    });
+                if status == Status::Ended || watched.is_err() {
+                    connections.remove(token);
+                    counters.add(Count::Closed, 1);
+                }
+            }
+            if out.capacity() > ANSWERS_KEPT_BYTES_MAX {
+                out.shrink_to(SCRATCH_BYTES * 2);
+            }
+            // Only now, so that no event of this batch meets a newcomer under the token of one that ended.
+            if woken && !self.take_on(&mut connections)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Take on what is in the inbox; false when there will be no more.
+    fn take_on(&self, connections: &mut Connections) -> io::Result<bool> {
+        self.waker.reset();
+        loop {
+            match self.inbox.try_recv() {
+                Ok(stream) => {
+                    let counters = self.report.counters(self.index);
+                    counters.add(Count::Opened, 1);
+                    let token =
+                        connections.insert(Connection::new(stream, self.report.item_bytes_max()));
+                    if let Some(connection) = connections.get(token)
+                        && self
+                            .poller
+                            .add(connection.stream(), token, Interest::READ)
+                            .is_err()
+                    {
+                        // The kernel has no memory to watch it.
+                        connections.remove(token);
+                        counters.add(Count::Closed, 1);
+                    }
+                }
+                Err(TryRecvError::Empty) => return Ok(true),
+                Err(TryRecvError::Disconnected) => return Ok(false),
+            }
+        }
+    }
+}
+
+/// Connections by token.
+#[derive(Default)]
+struct Connections {
+    slots: Vec<Option<Box<Connection>>>,
+    free: Vec<usize>,
+}
+
+impl Connections {
+    fn get(&mut self, token: u64) -> Option<&mut Connection> {
+        self.slots.get_mut(token as usize)?.as_deref_mut()
+    }
+
+    fn insert(&mut self, connection: Connection) -> u64 {
+        let connection = Some(Box::new(connection));
+        if let Some(index) = self.free.pop() {
+            self.slots[index] = connection;
+            index as u64
+        } else {
+            self.slots.push(connection);
+            self.slots.len() as u64 - 1
+        }
+    }
+
+    fn remove(&mut self, token: u64) {
+        if self.slots[token as usize].take().is_some() {
+            self.free.push(token as usize);
+        }
+    }
+}
