@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-_COLUMN = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)(?:\{(.*)\})?$", re.DOTALL)
-_LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
+from rackscope.metrics import parse_metric
+
 #: More values of a label than this are not worth a reader's time.
 _MOST_VALUES = 3
 
 
 def split_column(column: str) -> tuple[str, dict[str, str]]:
-    """``disk_reads_total{device="vda"}`` as its metric and its labels."""
-    match = _COLUMN.match(column)
-    return (match[1], dict(_LABEL.findall(match[2] or ""))) if match else (column, {})
-
-
-def join_column(metric: str, labels: Mapping[str, str]) -> str:
-    """The inverse of ``split_column``, labels sorted by name."""
-    if not labels:
-        return metric
-    return metric + "{" + ",".join(f'{key}="{labels[key]}"' for key in sorted(labels)) + "}"
+    """Metric and labels; a column that is not spelled as a metric is its own name (``timestamp_ns``, results)."""
+    try:
+        return parse_metric(column)
+    except ValueError:
+        return column, {}
 
 
 def describe_columns(columns: Iterable[str]) -> str:

@@ -150,22 +150,22 @@ def _dram_capacity(phase: Phase) -> Intensity:
 
 
 def _group_memory(phase: Phase) -> Intensity | None:
-    """Memory of the system's control group against its limit, where it has one."""
-    limit = phase.value("cgroup_memory_limit_bytes", cgroup="system")
-    series = phase.run.samples.find("cgroup_memory_bytes", cgroup="system", kind="current")
-    if limit is None or limit <= 0 or series is None:
-        return None
-    use = series.over(phase.windows).highest
-    if use is None:
-        return None
+    """Memory of the fullest sampled control group against its limit, where one has a limit."""
     rule = phase.run.thresholds.intensity["dram_capacity"]
-    evidence = phase.evidence(
-        series, use / limit, threshold="intensity.dram_capacity.limit", threshold_value=rule.limit
-    )
-    return Intensity(
-        "dram_capacity", None, "memory of its control group", use, limit, "bytes",
-        "memory limit of its control group", use / limit, evidence=(evidence,),
-    )  # fmt: skip
+    found: Intensity | None = None
+    for series in phase.run.samples.find_all("cgroup_memory_bytes", kind="current"):
+        limit = phase.value("cgroup_memory_limit_bytes", cgroup=series.labels["cgroup"])
+        use = series.over(phase.windows).highest
+        if not limit or use is None or (found is not None and use / limit <= (found.ratio or 0.0)):
+            continue
+        evidence = phase.evidence(
+            series, use / limit, threshold="intensity.dram_capacity.limit", threshold_value=rule.limit
+        )
+        label = f"memory of control group {series.labels['cgroup']}"
+        found = Intensity(
+            "dram_capacity", None, label, use, limit, "bytes", f"limit of {label}", use / limit, evidence=(evidence,)
+        )
+    return found
 
 
 def _dram_bandwidth(phase: Phase) -> Intensity:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rackscope.analysis.columns import join_column, split_column
+from rackscope.analysis.columns import split_column
 from rackscope.analysis.quantities import QUANTITIES, Quantity, Term, core_set_quantities
+from rackscope.metrics import format_metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,7 +86,7 @@ class Series:
     ) -> None:
         self.quantity = quantity
         self.labels = dict(labels)
-        self.name = join_column(quantity.name, labels)
+        self.name = format_metric(quantity.name, labels)
         self.columns = tuple(dict.fromkeys(name for name, _ in (*numerator, *denominator)))
         self._samples = samples
         self._numerator = numerator
