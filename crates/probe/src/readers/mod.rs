@@ -9,6 +9,7 @@ mod disk;
 mod frequency;
 mod memory;
 mod network;
+mod perf;
 mod pressure;
 mod process;
 
@@ -40,6 +41,7 @@ pub const READERS: &[Registration] = &[
     pressure::REGISTRATION,
     process::REGISTRATION,
     cgroup::REGISTRATION,
+    perf::REGISTRATION,
     frequency::REGISTRATION,
 ];
 

@@ -92,6 +92,19 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
         .collect()
 }
 
+/// The threads of a process and of all that descend from it, as far as they are followed here.
+pub(super) fn threads_of_tree(host: &Host, root: u32) -> Vec<u32> {
+    let mut opener = Opener::new(&host.root);
+    let mut scanner = Scanner::new(&mut opener, root);
+    let mut processes = vec![root];
+    scanner.descendants(&mut opener, &mut processes, MOST_PROCESSES);
+    let mut threads = Vec::new();
+    for process in processes {
+        scanner.threads(&mut opener, process, |_, thread| threads.push(thread));
+    }
+    threads
+}
+
 fn follow(host: &Host, label: &str, root: u32) -> Box<dyn Reader> {
     let mut opener = Opener::new(&host.root);
     let missing = match opener.read_process(root, "stat") {

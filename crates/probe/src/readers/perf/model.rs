@@ -1,0 +1,224 @@
+//! Which CPU this is, and which of its events tell last-level cache misses and fills from DRAM.
+
+use super::open::Event;
+
+/// A CPU as `/proc/cpuinfo` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Model {
+    Amd {
+        family: u32,
+        model: u32,
+    },
+    Intel {
+        family: u32,
+        model: u32,
+    },
+    /// By implementer and part of the main identification register.
+    Arm {
+        implementer: u32,
+        part: u32,
+    },
+    #[default]
+    Unknown,
+}
+
+/// A CPU, and whether a hypervisor says that it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Cpu {
+    pub model: Model,
+    pub guest: bool,
+}
+
+impl Cpu {
+    /// Reads the first CPU of `/proc/cpuinfo`.
+    pub(super) fn parse(cpuinfo: &str) -> Self {
+        let value = |key: &str| {
+            cpuinfo
+                .lines()
+                .filter_map(|line| line.split_once(':'))
+                .find(|(name, _)| name.trim() == key)
+                .map(|(_, v)| v.trim())
+        };
+        let number = |key: &str| {
+            value(key).and_then(|text| match text.strip_prefix("0x") {
+                Some(digits) => u32::from_str_radix(digits, 16).ok(),
+                None => text.parse().ok(),
+            })
+        };
+        let guest =
+            value("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
+        let model = match value("vendor_id") {
+            Some(vendor) => match (vendor, number("cpu family"), number("model")) {
+                ("AuthenticAMD" | "HygonGenuine", Some(family), Some(model)) => {
+                    Model::Amd { family, model }
+                }
+                ("GenuineIntel", Some(family), Some(model)) => Model::Intel { family, model },
+                _ => Model::Unknown,
+            },
+            None => match (number("CPU implementer"), number("CPU part")) {
+                (Some(implementer), Some(part)) => Model::Arm { implementer, part },
+                _ => Model::Unknown,
+            },
+        };
+        Self { model, guest }
+    }
+}
+
+/// The events of a CPU that tell of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemoryEvents {
+    pub llc_misses: Option<Event>,
+    pub dram_fills: Option<Event>,
+    /// What the events do not see; empty where they see all reads.
+    pub caveat: &'static str,
+}
+
+const AMD_CAVEAT: &str = "counts fills of the first-level data cache: not prefetches into the second level, nor writes back";
+const AMD_DEMAND_CAVEAT: &str =
+    "counts fills that an instruction waited for: not prefetches, nor writes back";
+const INTEL_CAVEAT: &str = "counts reads of data and code: not writes back";
+const ARM_CAVEAT: &str = "counts reads that the system-level cache missed: not writes back; some chips do not count them";
+
+/// Numbers: AMD's processor programming references (`ls_any_fills_from_sys`, `ls_refills_from_sys`), Intel's perfmon
+/// event lists (`OCR.READS_TO_CORE.DRAM`), Arm's Neoverse PMU guides (`LL_CACHE_MISS_RD`), as in the kernel's
+/// tools/perf/pmu-events.
+impl MemoryEvents {
+    pub(super) fn of(model: Model) -> Self {
+        match model {
+            // Zen 4 and later also name memory behind CXL (0x80), which is outside of the last-level cache.
+            Model::Amd {
+                family: 0x19,
+                model: 0x10..=0x1f | 0x60..=0xaf,
+            }
+            | Model::Amd { family: 0x1a, .. } => Self {
+                llc_misses: Some(Event::raw(0x44, 0xdc)),
+                dram_fills: Some(Event::raw(0x44, 0x48)),
+                caveat: AMD_CAVEAT,
+            },
+            Model::Amd { family: 0x19, .. } => Self {
+                llc_misses: Some(Event::raw(0x44, 0x5c)),
+                dram_fills: Some(Event::raw(0x44, 0x48)),
+                caveat: AMD_CAVEAT,
+            },
+            // Zen to Zen 2, and Hygon's. The kernel's own "cache misses" are those of the second level there. Hits in
+            // a neighbour's cache (0x02) cannot be told from those in the own.
+            Model::Amd {
+                family: 0x17 | 0x18,
+                ..
+            } => Self {
+                llc_misses: Some(Event::raw(0x43, 0x58)),
+                dram_fills: Some(Event::raw(0x43, 0x48)),
+                caveat: AMD_DEMAND_CAVEAT,
+            },
+            // Ice Lake servers.
+            Model::Intel {
+                family: 6,
+                model: 0x6a | 0x6c,
+            } => Self {
+                llc_misses: Some(Event::CACHE_MISSES),
+                dram_fills: Some(Event::offcore(0xb7, 0x01, 0x73_c000_0477)),
+                caveat: INTEL_CAVEAT,
+            },
+            // Sapphire Rapids and Emerald Rapids.
+            Model::Intel {
+                family: 6,
+                model: 0x8f | 0xcf,
+            } => Self {
+                llc_misses: Some(Event::CACHE_MISSES),
+                dram_fills: Some(Event::offcore(0x2a, 0x01, 0x73_c000_4477)),
+                caveat: INTEL_CAVEAT,
+            },
+            Model::Intel { .. } => Self {
+                llc_misses: Some(Event::CACHE_MISSES),
+                dram_fills: None,
+                caveat: "",
+            },
+            // Neoverse N1, V1, N2, V2, V3, N3. The kernel's own "cache misses" are those of the first level on Arm.
+            Model::Arm {
+                implementer: 0x41,
+                part: 0xd0c | 0xd40 | 0xd49 | 0xd4f | 0xd84 | 0xd8e,
+            } => Self {
+                llc_misses: Some(Event::raw(0x37, 0)),
+                dram_fills: Some(Event::raw(0x37, 0)),
+                caveat: ARM_CAVEAT,
+            },
+            _ => Self {
+                llc_misses: None,
+                dram_fills: None,
+                caveat: "",
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn cpus_are_told_by_vendor_family_and_part() {
+        let epyc = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD EPYC 7763\n\
+            flags\t\t: fpu vme hypervisor lahf_lm\n";
+        assert_eq!(
+            Cpu::parse(epyc),
+            Cpu {
+                model: Model::Amd {
+                    family: 25,
+                    model: 1
+                },
+                guest: true
+            }
+        );
+        let graviton =
+            "processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n";
+        assert_eq!(
+            Cpu::parse(graviton),
+            Cpu {
+                model: Model::Arm {
+                    implementer: 0x41,
+                    part: 0xd0c
+                },
+                guest: false
+            }
+        );
+        assert_eq!(Cpu::parse(""), Cpu::default());
+    }
+
+    #[test]
+    fn memory_events_by_generation() {
+        let zen3 = MemoryEvents::of(Model::Amd {
+            family: 0x19,
+            model: 0x01,
+        });
+        assert_eq!(zen3.dram_fills, Some(Event::raw(0x44, 0x48)));
+        assert_eq!(zen3.llc_misses, Some(Event::raw(0x44, 0x5c)));
+        let zen4 = MemoryEvents::of(Model::Amd {
+            family: 0x19,
+            model: 0x11,
+        });
+        assert_eq!(zen4.llc_misses, Some(Event::raw(0x44, 0xdc)));
+        let neoverse = MemoryEvents::of(Model::Arm {
+            implementer: 0x41,
+            part: 0xd40,
+        });
+        assert_eq!(neoverse.llc_misses, neoverse.dram_fills);
+        assert_eq!(
+            MemoryEvents::of(Model::Intel {
+                family: 6,
+                model: 0x55
+            })
+            .dram_fills,
+            None
+        );
+        assert_eq!(MemoryEvents::of(Model::Unknown).llc_misses, None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_some_cpu(text: String, value in ".{0,20}") {
+            Cpu::parse(&text);
+            Cpu::parse(&format!("vendor_id: GenuineIntel\ncpu family: {value}\nmodel: {value}\n"));
+        }
+    }
+}
