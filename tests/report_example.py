@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,25 @@ CORES = 4
 GROUPING_POWER = 7
 MAX_VALUE_POWER = 40
 GIB = 1024**3
+#: As rackscope.host.inventory gives it.
+HOST = {
+    "identity": "cedd67801426a1fd",
+    "cpu_model": "AMD EPYC 7763 64-Core Processor",
+    "online_cores": CORES,
+    "memory_total_bytes": 15.6 * GIB,
+    "kernel": "6.1.0-29-amd64",
+    "distribution": "Debian GNU/Linux 12 (bookworm)",
+    "processor": {
+        "vendor": "AuthenticAMD",
+        "online": [0, 1, 2, 3],
+        "caches": [{"level": 1, "kind": "data", "size_bytes": 32768, "instances": 2}],
+        "base_hertz": 2.45e9,
+        "governor": None,
+    },
+    "disks": {"vda": {"model": None, "size_bytes": 256 * GIB, "rotational": False}},
+    "interfaces": {"eth0": {"driver": "virtio_net", "mtu_bytes": 1500, "speed_bytes_per_second": 1.25e9}},
+    "mitigations": {"spectre_v2": "Mitigation: Retpolines"},
+}
 
 
 @dataclass
@@ -40,14 +60,7 @@ class Example:
     warnings: list[dict[str, Any]] = field(default_factory=list)
     seed: int = 7
     stages: tuple[str, ...] = ("measure",)
-    host: dict[str, Any] = field(
-        default_factory=lambda: {
-            "cpu_model": "AMD EPYC 7763 64-Core Processor",
-            "online_cores": CORES,
-            "memory_total_bytes": 15.6 * GIB,
-            "kernel": "6.1.0-29-amd64",
-        }
-    )
+    host: dict[str, Any] = field(default_factory=lambda: dict(HOST))
 
     @property
     def phases(self) -> list[dict[str, Any]]:
@@ -318,6 +331,16 @@ def manifest(example: Example) -> Manifest:
             "status": "ok" if example.perf else "missing",
             "reason": "" if example.perf else "perf_event_open: Operation not permitted (perf_event_paranoid is 4)",
             "needs": "kernel.perf_event_paranoid at most 0, or CAP_PERFMON",
+            "columns": [
+                f'{name}{{scope="host"}}'
+                for name in (
+                    "perf_cycles_total",
+                    "perf_instructions_total",
+                    "perf_llc_misses_total",
+                    "perf_dram_fills_total",
+                    "perf_running_ratio",
+                )
+            ],
         },
     ]
     return Manifest.model_validate(
@@ -394,16 +417,27 @@ def manifest(example: Example) -> Manifest:
     )
 
 
-def write_example(path: Path, example: Example | None = None) -> RunDirectory:
-    """Write the made-up run below ``path`` and open it."""
+def write_example(
+    path: Path,
+    example: Example | None = None,
+    *,
+    edit_manifest: Callable[[Manifest], None] | None = None,
+    edit_samples: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+    edit_results: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+) -> RunDirectory:
+    """Write the made-up run below ``path``, changed as asked, and open it."""
     example = example or Example()
     writer = RunWriter.create(path)
-    writer.write_manifest(manifest(example))
+    described = manifest(example)
+    if edit_manifest:
+        edit_manifest(described)
+    writer.write_manifest(described)
     phases = example.phases
-    writer.append("samples", _samples(example, phases))
+    samples, results = _samples(example, phases), _results(example, phases)
+    writer.append("samples", edit_samples(samples) if edit_samples else samples)
     writer.append("latency", _latency(example, phases))
-    writer.append("results", _results(example, phases))
+    writer.append("results", edit_results(results) if edit_results else results)
     if example.status == "complete":
         writer.join_parts()
-    (writer.logs / f"{'system'}.log").write_text(example.log_text)
+    (writer.logs / "system.log").write_text(example.log_text)
     return RunDirectory.open(path)

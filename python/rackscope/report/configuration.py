@@ -52,7 +52,7 @@ def configuration_of(manifest: Manifest) -> Configuration:
         client=_client(manifest.client),
         repetition=_repetition(manifest),
         host_summary=host_summary(manifest.host),
-        host=tuple(_tree(manifest.host))[:MAXIMUM_HOST_ROWS],
+        host=_inventory(manifest.host),
         probes=tuple(sorted(manifest.probes, key=lambda probe: probe.status == "ok")),
         overhead=_overhead(manifest.overhead),
         ceilings=_ceilings(manifest),
@@ -69,11 +69,12 @@ def list_metric_names(columns: Iterable[str]) -> str:
 def host_summary(host: Mapping[str, Any]) -> str:
     """One line about the machine, of whatever the inventory holds."""
     parts = []
-    for key in ("cpu_model", "model_name", "cpu"):
-        if isinstance(host.get(key), str):
-            parts.append(host[key])
-            break
+    model = host.get("cpu_model")
+    if isinstance(model, str):
+        parts.append(model)
     cores = host.get("online_cores")
+    if isinstance(cores, list):
+        cores = len(cores)
     if isinstance(cores, int):
         parts.append(f"{cores} core{'s' if cores != 1 else ''}")
     memory = host.get("memory_total_bytes")
@@ -212,27 +213,39 @@ def _ceilings(manifest: Manifest) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _tree(value: Mapping[str, Any], depth: int = 0) -> Iterable[Row]:
+_INVENTORY_UNITS = {"_bytes_per_second": "bytes/s", "_bytes": "bytes", "_hertz": "hertz", "_seconds": "seconds"}
+
+
+def _inventory(host: Mapping[str, Any]) -> tuple[Row, ...]:
+    """The inventory as indented rows; what could not be read is named at the end."""
+    unread: list[str] = []
+    rows = list(_tree(host, "", unread))
+    if len(rows) > MAXIMUM_HOST_ROWS:
+        rows = [*rows[:MAXIMUM_HOST_ROWS], Row("", "the rest is in manifest.json")]
+    return (*rows, Row("could not be read", ", ".join(unread))) if unread else tuple(rows)
+
+
+def _tree(value: Mapping[str, Any], path: str, unread: list[str], depth: int = 0) -> Iterable[Row]:
     for name, item in value.items():
-        term = str(name).replace("_", " ")
-        if isinstance(item, Mapping) and item:
+        term, text = _leaf(str(name), item)
+        if item is None:
+            unread.append(f"{path}{term}")
+        elif isinstance(item, Mapping) and item:
             yield Row(term, "", depth)
-            yield from _tree(item, depth + 1)
+            yield from _tree(item, f"{path}{term} ", unread, depth + 1)
         elif isinstance(item, list) and item and all(isinstance(entry, Mapping) for entry in item):
             yield Row(term, "", depth)
             for entry in item:
-                yield Row(
-                    "",
-                    ", ".join(f"{key.replace('_', ' ')} {_leaf(key, part)}" for key, part in entry.items()),
-                    depth + 1,
-                )
-        else:
-            text = _leaf(str(name), item)
-            if text:
-                yield Row(term, text, depth)
+                leaves = (_leaf(str(key), part) for key, part in entry.items())
+                yield Row("", ", ".join(" ".join(leaf) for leaf in leaves), depth + 1)
+        elif text:
+            yield Row(term, text, depth)
 
 
-def _leaf(name: str, value: Any) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool) and name.endswith("_bytes"):
-        return format_quantity(float(value), "bytes")
-    return _text(value)
+def _leaf(name: str, value: Any) -> tuple[str, str]:
+    """What it is called without its unit, and its value with it."""
+    suffix, unit = next((pair for pair in _INVENTORY_UNITS.items() if name.endswith(pair[0])), ("", ""))
+    term = name.removesuffix(suffix).replace("_", " ")
+    if unit and isinstance(value, int | float) and not isinstance(value, bool):
+        return term, format_quantity(float(value), unit)
+    return term, _text(value)

@@ -59,6 +59,8 @@ def page_of(run: RunDirectory) -> Page:
     frame = run.samples()
     origin = origin_ns(manifest, None if frame.is_empty() else int(frame["timestamp_ns"][0]))
     pinned = {"system": tuple(manifest.system.cores)} if manifest.system.cores else {}
+    # A column that was never read must not make sums with it unknown.
+    frame = frame.select(column for column in frame if column.null_count() < len(column) or not len(column))
     samples = Samples(frame, origin_ns=origin, core_sets=pinned)
     windows = windows_of(manifest, origin, float(samples.seconds[-1]) if len(samples.seconds) else None)
     groups = groups_of(windows)

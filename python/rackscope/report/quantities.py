@@ -57,7 +57,7 @@ def format_half_width(estimate: float, low: float | None, high: float | None) ->
 
 def format_clock(seconds: float) -> str:
     """``35 s``, ``2:05`` or ``1:02:05``: where on the run's own clock."""
-    if abs(seconds) < 120:
+    if abs(seconds) < 119.95:
         return f"{seconds:.1f} s"
     sign = "-" if seconds < 0 else ""
     whole = round(abs(seconds))

@@ -133,7 +133,8 @@ class PanelSource:
     ) -> Panel:
         """A panel of these series, or of the reason why there are none."""
         drawing = self.load if is_load else self.host
-        absent = not series or drawing.clock.is_empty
+        drawn = tuple(one for one in series if np.isfinite(one.values).any())
+        absent = not drawn or drawing.clock.is_empty
         measured = any(group.kind == "measure" for group in self.groups)
         return Panel(
             identifier,
@@ -141,7 +142,7 @@ class PanelSource:
             caption,
             unit,
             "load" if is_load else "host",
-            () if absent else tuple(series),
+            () if absent else drawn,
             missing if absent else None,
             "logarithmic" if is_logarithmic else "linear",
             maximum,
