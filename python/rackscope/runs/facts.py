@@ -22,7 +22,7 @@ def run_facts(manifest: Manifest) -> RunFacts:
             for phase in manifest.phases
             if phase.end_ns is not None
         ),
-        host_cores=len(manifest.host.get("online_cores") or ()) or 1,
+        host_cores=int(manifest.host.get("online_cores") or 1),
         system_cores=tuple(manifest.system.cores),
         client_cores=tuple(manifest.client.cores),
         memory_total_bytes=manifest.host.get("memory_total_bytes"),
