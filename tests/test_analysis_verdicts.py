@@ -14,6 +14,7 @@ from analysis_frames import SyntheticRun, all_cores, core, disk, network, only_i
 from rackscope.analysis.characterisation import characterise
 from rackscope.analysis.facts import ProbeReport
 from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
+from rackscope.analysis.histograms import Histogram
 
 
 def judge(run: SyntheticRun, **facts: Any) -> Characterisation:
@@ -472,3 +473,44 @@ def test_whatever_is_missing_every_verdict_has_evidence(data: st.DataObject) -> 
             assert judged.status == "unknown" or judged.evidence or judged.saturation is not None
             for evidence in judged.evidence:
                 assert set(evidence.columns) <= readable
+
+
+def latency(**tails: int) -> pl.DataFrame:
+    """One histogram for each operation, all of it at one value in nanoseconds."""
+    rows = []
+    for operation, nanoseconds in tails.items():
+        histogram = Histogram.of_values(7, 64, [nanoseconds] * 100)
+        rows.append(
+            {
+                "phase": "measure", "repetition": 1, "operation": operation, "kind": "response",
+                "grouping_power": 7, "max_value_power": 64,
+                "index": histogram.index.tolist(), "count": histogram.count.tolist(),
+            }
+        )  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def test_an_operation_whose_tail_stands_out() -> None:
+    run = SyntheticRun()
+
+    def sentences(frame: pl.DataFrame) -> str:
+        found = characterise(run.run_facts(), run.samples(), run.results(), frame)
+        return " ".join(finding.sentence for finding in found.findings)
+
+    assert "The 99th percentile of 'update' (5" in sentences(latency(read=1_000_000, update=5_000_000))
+    assert "99th percentile of" not in sentences(latency(read=1_000_000, update=1_100_000))
+    damaged = latency(read=1_000_000, update=5_000_000).with_columns(pl.lit(99).alias("max_value_power"))
+    assert "99th percentile of" not in sentences(damaged)
+
+
+def test_a_ceiling_that_failed_its_check_is_not_used() -> None:
+    name = "loopback_bytes_per_second"
+    found = judge(SyntheticRun(), distrusted={name: "repetitions lie 40 % apart"})
+    assert resource(found, "network").intensity is None
+    assert "repetitions lie 40 % apart" in resource(found, "network").intensity_reason
+
+
+def test_a_counter_that_failed_calibration_is_not_used() -> None:
+    run = with_rates(perf(fills=18e9 / 64))
+    found = judge(run, distrusted={"perf_dram_fills_total": "12 % off a kernel of known size"})
+    assert "12 % off" in resource(found, "dram_bandwidth").intensity_reason

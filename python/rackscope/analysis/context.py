@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,9 +52,24 @@ class Run:
         return cls(facts, table, tuple(results.to_dicts()), latency, thresholds)
 
     @property
+    def host_core_count(self) -> int:
+        """Cores of the host; one where the facts do not know better."""
+        return max(self.facts.host_cores, 1)
+
+    @property
     def system_core_count(self) -> int:
         """Cores that the system may use."""
-        return len(self.facts.system_cores) or self.facts.host_cores
+        return len(self.facts.system_cores) or self.host_core_count
+
+    def ceiling(self, name: str, unmeasured: str) -> tuple[float | None, str, str]:
+        """A ceiling, or ``None`` with the reason (``unmeasured`` where it was never measured) and what to do."""
+        calibrate = "Run 'rackscope calibrate' once on this host, then run again."
+        if name in self.facts.distrusted:
+            return None, f"its ceiling failed a check: {self.facts.distrusted[name]}", calibrate
+        value = self.facts.ceilings.get(name)
+        if value is None or not math.isfinite(value) or value <= 0:
+            return None, unmeasured, calibrate
+        return value, "", ""
 
     @property
     def shares_cores(self) -> bool:
@@ -90,7 +106,10 @@ class Run:
         return f"the samples have no {metrics[0]}", "Run 'rackscope doctor' to see which probes work on this host."
 
     def distrust(self, *metrics: str) -> str:
-        """Why a probe that samples one of the metrics is not to be believed here; empty when it is."""
+        """Why one of the metrics is not to be believed here; empty when all are."""
+        for metric in metrics:
+            if metric in self.facts.distrusted:
+                return self.facts.distrusted[metric]
         for probe in self.facts.probes:
             if probe.status == "untrusted" and any(split_column(name)[0] in metrics for name in probe.columns):
                 return probe.reason or f"probe '{probe.name}' is marked untrusted"
@@ -115,7 +134,8 @@ class Phase:
 
     def result_values(self, column: str) -> list[float]:
         """A column of the results, one value a repetition that has it."""
-        return [float(row[column]) for row in self.rows if row.get(column) is not None]
+        values = (row.get(column) for row in self.rows)
+        return [float(value) for value in values if value is not None and math.isfinite(value)]
 
     def result(self, column: str) -> float | None:
         """Median of a results column over the repetitions."""

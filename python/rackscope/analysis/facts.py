@@ -63,6 +63,8 @@ class RunFacts:
     client_cores: tuple[int, ...] = ()
     memory_total_bytes: float | None = None
     ceilings: Mapping[str, float] = field(default_factory=dict)
+    #: Why, by name, of ceilings and of metrics that failed calibrate's checks; uses are not judged by them.
+    distrusted: Mapping[str, str] = field(default_factory=dict)
     probes: tuple[ProbeReport, ...] = ()
     loop: LoopKind = "closed"
     offered_operations_per_second: float | None = None

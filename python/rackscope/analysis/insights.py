@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
 from rackscope.analysis.findings import Evidence, Finding
+from rackscope.analysis.histograms import select_histogram
 from rackscope.units import format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def find_insights(phase: Phase, figures: dict[str, float], resources: Sequence[J
         _misses(phase, figures),
         _growth(phase, figures),
         _tail(phase, figures),
+        _slow_operation(phase),
         _memory_stalls(phase, figures),
         _single_thread(phase),
         *_bursts(phase, resources),
@@ -131,9 +133,9 @@ def _switches(phase: Phase, figures: dict[str, float]) -> Finding | None:
 
 def _loopback(phase: Phase, figures: dict[str, float]) -> Finding | None:
     facts, line = phase.run.facts, phase.run.thresholds.limit("loopback.requests_near")
-    ceiling = facts.ceilings.get("loopback_requests_per_second")
+    ceiling, _, _ = phase.run.ceiling("loopback_requests_per_second", "")
     reached = figures.get("throughput_operations_per_second")
-    if not ceiling or reached is None or facts.interface != "lo" or facts.pipeline > 1 or facts.multiget > 1:
+    if ceiling is None or reached is None or facts.interface != "lo" or facts.pipeline > 1 or facts.multiget > 1:
         return None
     share = reached / ceiling
     # The ceiling is of one core on either side: more cores may pass it, and then it says nothing.
@@ -182,6 +184,35 @@ def _tail(phase: Phase, figures: dict[str, float]) -> Finding | None:
     return _insight(
         phase, 48, sentence, (evidence,), "Look for pauses: evictions, timers, another process on its cores."
     )
+
+
+def _slow_operation(phase: Phase) -> Finding | None:
+    """One kind of operation whose tail is far beyond the others'."""
+    latency = phase.run.latency
+    if "operation" not in latency.columns or "phase" not in latency.columns:
+        return None
+    tails: dict[str, float] = {}
+    for operation in latency.filter(latency["phase"] == phase.name)["operation"].unique(maintain_order=True):
+        try:
+            histogram = select_histogram(latency, phase=phase.name, operation=operation)
+        except ValueError:
+            # The report, which shows the distributions, says that the file is damaged.
+            return None
+        tail = histogram.quantile_seconds(0.99) if histogram is not None else None
+        if tail:
+            tails[operation] = tail
+    if len(tails) < 2:
+        return None
+    slowest, fastest = max(tails, key=tails.__getitem__), min(tails, key=tails.__getitem__)
+    times = tails[slowest] / tails[fastest]
+    if times < phase.run.thresholds.limit("operations.apart"):
+        return None
+    sentence = (
+        f"The 99th percentile of '{slowest}' ({format_duration(tails[slowest])}) is {times:.1f} times that of "
+        f"'{fastest}' ({format_duration(tails[fastest])})."
+    )
+    evidence = phase.result_evidence(("index", "count"), times, "1", "operations.apart")
+    return _insight(phase, 46, sentence, (evidence,))
 
 
 def _memory_stalls(phase: Phase, figures: dict[str, float]) -> Finding | None:

@@ -11,8 +11,6 @@ from rackscope.analysis.findings import Evidence
 if TYPE_CHECKING:
     from rackscope.analysis.context import Phase
 
-_CALIBRATE = "Run 'rackscope calibrate' once on this host, then run again."
-
 
 @dataclass(frozen=True)
 class Intensity:
@@ -106,7 +104,7 @@ def _hottest_core(phase: Phase, line: float) -> Evidence | None:
 def _cpu_host(phase: Phase) -> list[Intensity]:
     """The whole host, where the system was given only a part of it."""
     run = phase.run
-    count = run.facts.host_cores
+    count = run.host_core_count
     if not run.facts.system_cores or run.system_core_count >= count:
         return []
     label = f"all {count} cores of the host"
@@ -181,7 +179,7 @@ def _dram_bandwidth(phase: Phase) -> Intensity:
     doubt = run.distrust(metric)
     if reading.value is None or doubt:
         return _unknown("dram_bandwidth", None, label, "bytes/s", doubt or reading.reason, "")
-    ceiling = run.facts.ceilings.get("dram_read_bytes_per_second")
+    ceiling, why, advice = run.ceiling("dram_read_bytes_per_second", "this host's DRAM bandwidth was not measured")
     rule = run.thresholds.intensity["dram_bandwidth"]
     evidence = phase.evidence(
         series,
@@ -189,11 +187,8 @@ def _dram_bandwidth(phase: Phase) -> Intensity:
         threshold="intensity.dram_bandwidth.limit",
         threshold_value=None if ceiling is None else rule.limit * ceiling,
     )
-    if not ceiling:
-        return _unknown(
-            "dram_bandwidth", None, label, "bytes/s", "this host's DRAM bandwidth was not measured", _CALIBRATE,
-            use=reading.value, evidence=(evidence,),
-        )  # fmt: skip
+    if ceiling is None:
+        return _unknown("dram_bandwidth", None, label, "bytes/s", why, advice, use=reading.value, evidence=(evidence,))
     return Intensity(
         "dram_bandwidth", None, label, reading.value, ceiling, "bytes/s", "read bandwidth measured by calibrate",
         reading.value / ceiling, evidence=(evidence,),
@@ -239,7 +234,7 @@ def _disk(phase: Phase, device: str, *, primary: bool) -> Intensity:
             "disk", device, label, "bytes/s", "its counters were not read in this phase", "", peak=peak, primary=primary
         )
     return _unknown(
-        "disk", device, label, measured.unit, f"the ceilings of {device} were not measured", _CALIBRATE,
+        "disk", device, label, measured.unit, measured.reason, measured.advice,
         use=measured.use, evidence=measured.evidence, peak=peak, primary=primary,
     )  # fmt: skip
 
@@ -253,11 +248,13 @@ class _Side:
     unit: str
     ratio: float | None
     evidence: tuple[Evidence, ...]
+    reason: str = ""
+    advice: str = ""
 
 
 def _disk_side(phase: Phase, device: str, unit: str, quantity: str, ceiling_name: str) -> _Side | None:
     """Reads and writes each take their share of the device's time; together they must fit into it."""
-    use, share, complete = 0.0, 0.0, True
+    use, share, reason, advice = 0.0, 0.0, "", ""
     evidence = []
     for direction in ("read", "write"):
         series = phase.run.samples.find(quantity.format(direction), device=device)
@@ -266,13 +263,14 @@ def _disk_side(phase: Phase, device: str, unit: str, quantity: str, ceiling_name
             return None
         use += value
         evidence.append(phase.evidence(series, value))
-        ceiling = phase.run.facts.ceilings.get(f'{ceiling_name.format(direction)}{{device="{device}"}}')
-        if ceiling:
+        name = f'{ceiling_name.format(direction)}{{device="{device}"}}'
+        ceiling, why, todo = phase.run.ceiling(name, f"the ceilings of {device} were not measured")
+        if ceiling is not None:
             share += value / ceiling
         elif value > 0:
-            complete = False
-    if not complete:
-        return _Side(use, None, unit, None, tuple(evidence))
+            reason, advice = why, todo
+    if reason:
+        return _Side(use, None, unit, None, tuple(evidence), reason, advice)
     return _Side(use, use / share if share > 0 else None, unit, share, tuple(evidence))
 
 
@@ -309,12 +307,11 @@ def _network(phase: Phase, interface: str, *, primary: bool) -> Intensity:
         return _unknown("network", interface, label, "bytes/s", reason, "", primary=primary)
     hardest = max(evidence, key=lambda one: one.value)
     name = "loopback_bytes_per_second" if loopback else f'network_bytes_per_second{{interface="{interface}"}}'
-    ceiling = run.facts.ceilings.get(name)
-    if not ceiling:
+    ceiling, why, advice = run.ceiling(name, f"the ceiling of {interface} is not known")
+    if ceiling is None:
         return _unknown(
-            "network", interface, label, "bytes/s", f"the ceiling of {interface} is not known", _CALIBRATE,
-            use=hardest.value, evidence=(hardest,), primary=primary,
-        )  # fmt: skip
+            "network", interface, label, "bytes/s", why, advice, use=hardest.value, evidence=(hardest,), primary=primary
+        )
     source = "loopback rate measured by calibrate" if loopback else "speed of the link"
     return Intensity(
         "network", interface, label, hardest.value, ceiling, "bytes/s", source, hardest.value / ceiling,

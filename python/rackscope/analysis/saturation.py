@@ -77,7 +77,7 @@ def assess_saturation(phase: Phase, resource: str, instance: str | None = None, 
 def _sign(phase: Phase, rule: SaturationRule, series: Series, value: float | None, instance: str | None) -> Sign | None:
     if value is None or not _applies(phase, rule, instance):
         return None
-    divisor = {"system_cores": phase.run.system_core_count, "host_cores": phase.run.facts.host_cores}.get(rule.per, 1)
+    divisor = {"system_cores": phase.run.system_core_count, "host_cores": phase.run.host_core_count}.get(rule.per, 1)
     scaled = value / divisor
     if scaled < rule.some:
         return None

@@ -373,7 +373,7 @@ def _untrusted(run: Run) -> Iterable[TrustWarning]:
             yield TrustWarning(
                 "untrusted_probe",
                 "note",
-                f"Probe '{probe.name}' is not to be believed here: {probe.reason or 'it failed its check'}.",
+                f"Take with care what probe '{probe.name}' reads here: {probe.reason or 'it failed its check'}.",
                 f"It needs {probe.needs.rstrip('.')}." if probe.needs else "",
             )
 

@@ -178,7 +178,7 @@ def _describe_cpu(phase: Phase, judged: Judged) -> tuple[str, list[Evidence]]:
     system, rule = phase.run.facts.system, phase.run.thresholds.intensity[intensity.resource]
     ratio, peak = intensity.ratio, intensity.peak
     proof = list(intensity.evidence)
-    whole = phase.run.system_core_count if intensity.resource == "cpu_system" else phase.run.facts.host_cores
+    whole = phase.run.system_core_count if intensity.resource == "cpu_system" else phase.run.host_core_count
     if ratio is not None and ratio >= rule.limit:
         return f"{_who(phase, judged)} busy {wording.percent(ratio)} of the time{_kernel_share(phase)}", proof
     if saturation.decides:
