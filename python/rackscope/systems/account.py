@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from rackscope.errors import SystemUnderTestError
 
 UNPRIVILEGED_USER = "nobody"
+#: capabilities(7): CAP_SETGID is bit 6, CAP_SETUID bit 7.
+_MAY_CHANGE_USER = 1 << 6 | 1 << 7
 
 
 @dataclass(frozen=True)
@@ -25,24 +28,53 @@ class Account:
         return f"{self.user_id}:{self.group_id}"
 
 
+def find_account(name: str) -> Account | None:
+    """The user ``name`` of this host; ``None`` when there is none."""
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        return None
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+
+
 def account_for_systems(root: Path = Path("/")) -> Account | None:
     """The account that a system is given: ``nobody`` when rackscope is root, else ``None`` (rackscope's own).
 
     Root of a user namespace that maps no one else is the ordinary user who made it, and can become nobody else:
-    ``None`` too. Raises SystemUnderTestError when this host has no user ``nobody``.
+    ``None`` too. Raises SystemUnderTestError when this host has no user ``nobody``, or root may not become it.
     """
     if os.geteuid() != 0:
         return None
-    try:
-        entry = pwd.getpwnam(UNPRIVILEGED_USER)
-    except KeyError as error:
+    account = find_account(UNPRIVILEGED_USER)
+    if account is None:
         raise SystemUnderTestError(
             f"a system is not run as root, and this host has no user '{UNPRIVILEGED_USER}' to run it as",
             "Run rackscope as an ordinary user.",
-        ) from error
-    if not (_maps(root / "proc/self/uid_map", entry.pw_uid) and _maps(root / "proc/self/gid_map", entry.pw_gid)):
+        )
+    if not is_mapped(account, root):
         return None
-    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+    if not may_change_user(root):
+        raise SystemUnderTestError(
+            "a system is not run as root, and this root may not become another user (CAP_SETUID, CAP_SETGID)",
+            "Run rackscope as an ordinary user, or give the container these capabilities.",
+        )
+    return account
+
+
+def is_mapped(account: Account, root: Path = Path("/")) -> bool:
+    """Whether this process's user namespace has the account."""
+    user_map, group_map = root / "proc/self/uid_map", root / "proc/self/gid_map"
+    return _maps(user_map, account.user_id) and _maps(group_map, account.group_id)
+
+
+def may_change_user(root: Path = Path("/")) -> bool:
+    """Whether this process has the capabilities to become another user; it is said to where /proc does not tell."""
+    try:
+        status = (root / "proc/self/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return True
+    match = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return match is None or int(match[1], 16) & _MAY_CHANGE_USER == _MAY_CHANGE_USER
 
 
 def _maps(map_file: Path, number: int) -> bool:

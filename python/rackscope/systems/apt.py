@@ -3,14 +3,13 @@
 apt does what it is good at: it knows what depends on what, fetches over whatever the host is configured for, and
 checks every file against the distribution's signature. It is run as the invoking user on folders of our own. When
 root invokes it, it keeps its own sandbox (downloads run as ``_apt``), for which the folder must be one that this
-user can reach.
+user can reach. Where root cannot become ``_apt``, as in a user namespace, the sandbox is switched off.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import re
 import shutil
 import signal
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rackscope.errors import SystemUnderTestError
+from rackscope.systems.account import Account, find_account, is_mapped, may_change_user
 from rackscope.systems.base import ProgressText
 from rackscope.units import format_bytes
 
@@ -50,10 +50,12 @@ Acquire::http::Timeout "20";
 Acquire::https::Timeout "20";
 Acquire::Languages "none";
 Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+APT::Update::Error-Mode "any";
 Debug::NoLocking "true";
 Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
 Dir::Cache::archives "{archives}";
+APT::Sandbox::User "{sandbox_user}";
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
@@ -166,8 +168,11 @@ class _Apt:
         archives = staging / "archives"
         for folder in (self.downloads, archives, archives / "partial"):
             folder.mkdir()
-        _give_to_sandbox(self.downloads)
-        self._configuration.write_text(_CONFIGURATION.format(archives=archives), encoding="utf-8")
+        sandbox = _sandbox()
+        if sandbox is not None:
+            os.chown(self.downloads, sandbox.user_id, -1)
+        text = _CONFIGURATION.format(archives=archives, sandbox_user=sandbox.name if sandbox else "root")
+        self._configuration.write_text(text, encoding="utf-8")
 
     def plan(self, names: Sequence[str], lists: Path | None) -> list[Package]:
         """The packages and the libraries they need that are not installed. Raises AptError."""
@@ -273,8 +278,7 @@ def _staging() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _give_to_sandbox(folder: Path) -> None:
-    """As root, let apt's unprivileged downloader write here; without such a user apt does not use one."""
-    if os.geteuid() == 0:
-        with contextlib.suppress(KeyError, OSError):
-            os.chown(folder, pwd.getpwnam("_apt").pw_uid, -1)
+def _sandbox() -> Account | None:
+    """The user that apt downloads as when root runs it; ``None`` where that is not root or cannot become that user."""
+    account = find_account("_apt") if os.geteuid() == 0 else None
+    return account if account is not None and is_mapped(account) and may_change_user() else None

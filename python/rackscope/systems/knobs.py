@@ -101,14 +101,19 @@ def resolve_knobs(
 def _declared(knob: Knob, text: str, context: KnobContext) -> tuple[str, str | None]:
     """A value that the system declares. It suits every host, so it gives way where a user's would be refused."""
     value = _canonical(knob, text, context)
+    if knob.kind not in ("integer", "size", "memory"):
+        return value, None
+    number, note = int(value), None
     if knob.kind == "memory":
         most = int(context.memory_available_bytes * MEMORY_SHARE_LIMIT)
-        if int(value) > most:
-            return str(most), f"{knob.name} is {format_bytes(most)} instead of {text}: no more memory is available"
-    if knob.kind == "integer":
-        clamped = min(max(int(value), knob.minimum or 0), int(value) if knob.maximum is None else knob.maximum)
-        return str(clamped), None
-    return value, None
+        if number > most:
+            number = most
+            note = f"{knob.name} is {format_bytes(most)} instead of {text}: no more memory is available"
+    if knob.maximum is not None:
+        number = min(number, knob.maximum)
+    if knob.minimum is not None:
+        number = max(number, knob.minimum)
+    return str(number), note
 
 
 def _checked(system: str, knob: Knob, text: str, context: KnobContext) -> str:

@@ -13,10 +13,12 @@ from rackscope.systems.text_socket import MemcachedDialect
 _TABLE_2 = "Awasthi 2015, Table 2"
 _MANUAL = "memcached -h"
 _MEBIBYTE = 1024 * 1024
-#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
-_OWN_CONNECTIONS = 8
-#: Descriptors beyond connections: listening sockets, epoll, pipes to the threads.
-_OWN_FILES = 256
+#: What -c counts besides the client's connections: rackscope's own (readiness, statistics), and the descriptors that
+#: memcached reserves (``reserved_fds``: five a thread, and a few).
+_OWN_CONNECTIONS = 32
+_OWN_CONNECTIONS_PER_THREAD = 8
+#: Descriptors that -c does not count.
+_OWN_FILES = 64
 
 
 class Memcached(System):
@@ -81,7 +83,7 @@ class Memcached(System):
         def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
             return memcached_arguments(launch.knobs, endpoint, account)
 
-        open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
+        open_files = _connections(launch.knobs) + _OWN_FILES
         return Server(self.name, arguments, MemcachedDialect(), open_files).start(acquired, launch)
 
 
@@ -94,7 +96,7 @@ def memcached_arguments(knobs: Mapping[str, str], endpoint: Endpoint, account: A
     arguments += [
         "-m", str(int(knobs["memory"]) // _MEBIBYTE),
         "-t", knobs["threads"],
-        "-c", str(int(knobs["connections"]) + _OWN_CONNECTIONS),
+        "-c", str(_connections(knobs)),
         "-I", knobs["item_size_max"],
         "-n", knobs["slab_chunk_min"],
         "-R", knobs["requests_per_event"],
@@ -109,6 +111,10 @@ def memcached_arguments(knobs: Mapping[str, str], endpoint: Endpoint, account: A
             arguments.append(flag)
     # It refuses to run as root without being told as whom.
     return [*arguments, "-u", "root"] if needs_root_flag(account) else arguments
+
+
+def _connections(knobs: Mapping[str, str]) -> int:
+    return int(knobs["connections"]) + _OWN_CONNECTIONS + _OWN_CONNECTIONS_PER_THREAD * int(knobs["threads"])
 
 
 SYSTEM = Memcached()

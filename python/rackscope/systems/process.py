@@ -9,6 +9,7 @@ import select
 import shutil
 import signal
 import subprocess
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ GRACE_SECONDS = 5.0
 _START_SECONDS = 20.0
 _CLEAN_UP_SECONDS = 20.0
 _LOG_TAIL_BYTES = 4096
+_LONGEST_LINE = 200
 
 
 @dataclass(frozen=True)
@@ -75,16 +77,18 @@ class KeptProcess:
             return f"its keeper was killed by {_signal_name(-status)}"
         return f"killed by {_signal_name(status - 128)}" if status > 128 else f"exit status {status}"
 
-    def log_tail(self, lines: int = 5) -> str:
-        """The last lines that it printed, joined by `` | ``; empty when it printed nothing."""
+    def log_tail(self, lines: int = 3) -> str:
+        """The last lines that it printed, shortened, joined by `` | ``; empty when it printed nothing."""
         try:
             with self.log.open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
                 text = file.read().decode("utf-8", errors="replace")
         except OSError:
             return ""
-        printable = "".join(character if character.isprintable() else "\n" for character in text)
-        return " | ".join([line.strip() for line in printable.splitlines() if line.strip()][-lines:])
+        last = [line for line in text.splitlines() if line.strip()][-lines:]
+        # Nothing that a server prints may move the cursor of whoever reads this.
+        printable = ("".join(character if character.isprintable() else " " for character in line) for line in last)
+        return " | ".join(textwrap.shorten(line, _LONGEST_LINE, placeholder="...") for line in printable)
 
     def death(self, doing: str) -> SystemUnderTestError:
         """The error to raise when it has ended while ``doing`` ("while starting")."""

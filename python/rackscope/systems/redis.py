@@ -113,15 +113,9 @@ class Redis(System):
             del account
             return redis_arguments(launch.knobs, endpoint)
 
-        writes = launch.knobs["append_only"] == "yes" or launch.knobs["save"].strip() != ""
-        server = Server(
-            self.name,
-            arguments,
-            RedisDialect(),
-            open_files=int(launch.knobs["open_files"]),
-            data_folder="redis-data" if writes else None,
-        )
-        return server.start(acquired, launch)
+        # It looks for a snapshot where it starts, so that is a folder that holds none.
+        open_files = int(launch.knobs["open_files"])
+        return Server(self.name, arguments, RedisDialect(), open_files, "redis-data").start(acquired, launch)
 
 
 #: Options that take a knob's value as it is. The names with "ziplist" serve Redis 6 and, as aliases, later ones.
@@ -149,7 +143,7 @@ def redis_arguments(knobs: Mapping[str, str], endpoint: Endpoint) -> list[str]:
         arguments = ["--port", "0", "--unixsocket", endpoint.path, "--unixsocketperm", "700"]
     if not _SAVE_POINTS.fullmatch(knobs["save"]):
         raise UsageError(f"redis cannot save at '{knobs['save']}'", "Write pairs of seconds and changes: '3600 1'.")
-    arguments += ["--daemonize", "no", "--dir", ".", "--save", knobs["save"]]
+    arguments += ["--daemonize", "no", "--save", knobs["save"]]
     arguments += ["--maxclients", str(int(knobs["connections"]) + _OWN_CONNECTIONS)]
     arguments += ["--list-max-ziplist-size", _LIST_NODE_SIZES[knobs["list_node_size"]]]
     for option, knob in _PLAIN.items():

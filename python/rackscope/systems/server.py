@@ -14,10 +14,10 @@ from rackscope.systems.account import Account, account_for_systems
 from rackscope.systems.base import Acquired, Endpoint, Launch, RunningSystem
 from rackscope.systems.ports import choose_port, give_to, is_free, make_socket_folder, require_free
 from rackscope.systems.process import Command, KeptProcess
-from rackscope.systems.text_socket import Dialect, connect
+from rackscope.systems.text_socket import Dialect
 
-#: Seconds until a server that was started must listen.
-_LISTEN_SECONDS = 20.0
+#: Seconds until a server that was started must answer.
+_READY_SECONDS = 30.0
 #: How often another port is tried when the one that was free has been taken.
 _PORT_ATTEMPTS = 5
 _SHORTEST_PAUSE_SECONDS = 0.001
@@ -29,7 +29,7 @@ class Server:
     """One kind of server: how it is told what to do, and how it is talked to.
 
     ``arguments`` builds the command line for an endpoint and the account it will run as. ``data_folder`` names a
-    folder to make and start it in, for one that writes files; they are removed with it.
+    folder to make and start it in, for one that reads or writes files; it is removed in the end.
     """
 
     name: str
@@ -39,7 +39,10 @@ class Server:
     data_folder: str | None = None
 
     def start(self, acquired: Acquired, launch: Launch) -> RunningServer:
-        """Start it and wait until it listens. Raises SystemUnderTestError or UsageError."""
+        """Start it and wait until it answers: only then is it sure that a chosen port is really its own.
+
+        Raises SystemUnderTestError or UsageError.
+        """
         account = account_for_systems()
         if launch.endpoint_kind == "unix":
             if launch.port is not None:
@@ -91,7 +94,7 @@ class Server:
             raise
         server = RunningServer(self, process, endpoint, (str(acquired.program), *arguments), started)
         try:
-            server.wait_listening(_LISTEN_SECONDS)
+            server.wait_ready(_READY_SECONDS)
         except BaseException:
             server.stop()
             raise
@@ -128,13 +131,9 @@ class RunningServer(RunningSystem):
         self._started = started
         self._ready_seconds: float | None = None
 
-    def wait_listening(self, timeout_seconds: float) -> None:
-        """Poll until a connection is accepted. Raises SystemUnderTestError."""
-        self._poll(self._accepts, timeout_seconds, "accept connections")
-
-    def wait_ready(self, timeout_seconds: float = 30.0) -> float:
+    def wait_ready(self, timeout_seconds: float = _READY_SECONDS) -> float:
         if self._ready_seconds is None:
-            self._poll(self._answers, timeout_seconds, "answer")
+            self._await_answer(timeout_seconds)
             self._ready_seconds = time.monotonic() - self._started
         self.check_alive()
         return self._ready_seconds
@@ -152,30 +151,23 @@ class RunningServer(RunningSystem):
     def stop(self) -> None:
         self._process.stop()
 
-    def _poll(self, holds: Callable[[], bool], timeout_seconds: float, what: str) -> None:
+    def _await_answer(self, timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
         pause = _SHORTEST_PAUSE_SECONDS
         while True:
             if self._process.exit_reason() is not None:
                 raise self._process.death("while starting")
-            if holds():
+            if self._answers():
                 return
             if time.monotonic() >= deadline:
                 tail = self._process.log_tail()
                 raise SystemUnderTestError(
-                    f"{self.name} did not {what} on {self.endpoint.describe()} within {timeout_seconds:g} s"
+                    f"{self.name} did not answer on {self.endpoint.describe()} within {timeout_seconds:g} s"
                     + (f"; it said: {tail}" if tail else ""),
                     f"Its log is {self.log}.",
                 )
             time.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE_SECONDS)
-
-    def _accepts(self) -> bool:
-        try:
-            connect(self.endpoint).close()
-        except OSError:
-            return False
-        return True
 
     def _answers(self) -> bool:
         """Whether it serves, and it is this process that does: another could have taken the port."""
