@@ -11,8 +11,10 @@ use rustix::process::{
 use crate::error::Error;
 use crate::parent::Parent;
 use crate::signals::SignalQueue;
-use crate::tree;
+use crate::tree::{self, Asked};
 
+/// How long after one pass of SIGTERM the next one follows, for what was forked meanwhile.
+const BETWEEN_REQUESTS: Duration = Duration::from_millis(50);
 /// How long after one pass of SIGKILL the next one follows, for what was forked meanwhile.
 const BETWEEN_KILLS: Duration = Duration::from_millis(20);
 /// How much longer than the inner keeper the outer one waits before it kills the inner one.
@@ -53,6 +55,8 @@ pub(crate) struct Keeper {
     child_status: Option<WaitStatus>,
     reach: Reach,
     grace: Duration,
+    asked: Asked,
+    asked_child: bool,
 }
 
 impl Keeper {
@@ -75,6 +79,8 @@ impl Keeper {
             child_status: None,
             reach,
             grace,
+            asked: Asked::default(),
+            asked_child: false,
         }
     }
 
@@ -91,14 +97,15 @@ impl Keeper {
             let now = Instant::now();
             stage = match stage {
                 Stage::Running if asked || self.child_status.is_some() || self.parent.is_gone() => {
-                    self.ask_to_end();
                     Stage::Ending(now + self.grace)
                 }
                 Stage::Ending(deadline) if now >= deadline => Stage::Killing,
                 stage => stage,
             };
-            if matches!(stage, Stage::Killing) {
-                tree::signal_descendants(Signal::KILL);
+            match stage {
+                Stage::Running => {}
+                Stage::Ending(_) => self.ask_to_end(),
+                Stage::Killing => tree::kill_descendants(),
             }
         }
     }
@@ -107,7 +114,9 @@ impl Keeper {
     fn sleep(&self, stage: Stage) -> Result<(), Error> {
         let longest = match stage {
             Stage::Running => self.parent.look_again(),
-            Stage::Ending(deadline) => deadline.saturating_duration_since(Instant::now()),
+            Stage::Ending(deadline) => deadline
+                .saturating_duration_since(Instant::now())
+                .min(BETWEEN_REQUESTS),
             Stage::Killing => BETWEEN_KILLS,
         };
         let signals = self.signals.descriptor();
@@ -126,14 +135,13 @@ impl Keeper {
         }
     }
 
-    fn ask_to_end(&self) {
-        if self.reach == Reach::Keeper && self.child_status.is_none() {
+    fn ask_to_end(&mut self) {
+        if self.reach == Reach::Tree || self.child_status.is_some() {
+            self.asked.ask_descendants();
+        } else if !self.asked_child {
+            self.asked_child = true;
             // Our own child, not yet reaped: the number is still its own, and signalling it cannot fail.
             let _ = kill_process(self.child, Signal::TERM);
-        } else {
-            tree::signal_descendants(Signal::TERM);
-            // A stopped process would not see the first one.
-            tree::signal_descendants(Signal::CONT);
         }
     }
 

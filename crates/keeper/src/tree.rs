@@ -1,6 +1,6 @@
 //! Finding and signalling every descendant of this process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
@@ -18,17 +18,44 @@ struct Process {
     is_zombie: bool,
 }
 
-/// Sends `signal` to every descendant of this process that has not ended.
-///
-/// One pass: what is forked meanwhile is met by the next one. A descendant whose parent ends becomes the child of
-/// this process (a subreaper), so it is always found.
-pub(crate) fn signal_descendants(signal: Signal) {
-    let processes = read_processes(Path::new("/proc"));
-    for pid in descendants(&processes, getpid().as_raw_nonzero().get()) {
-        if let Some(process) = processes.get(&pid).filter(|process| !process.is_zombie) {
-            signal_one(pid, process.start_time, signal);
+/// The descendants of this process that were asked to end.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(HashSet<(i32, u64)>);
+
+impl Asked {
+    /// Asks every descendant to end, each once: to be called again for those that were forked meanwhile.
+    pub(crate) fn ask_descendants(&mut self) {
+        for (pid, start_time) in find_descendants() {
+            if self.0.insert((pid, start_time)) {
+                signal_one(pid, start_time, Signal::TERM);
+                // A stopped process would not see the first one.
+                signal_one(pid, start_time, Signal::CONT);
+            }
         }
     }
+}
+
+/// Kills every descendant of this process. One pass: what is forked meanwhile is met by the next one.
+pub(crate) fn kill_descendants() {
+    for (pid, start_time) in find_descendants() {
+        signal_one(pid, start_time, Signal::KILL);
+    }
+}
+
+/// Ids and start times of all descendants that have not ended. One whose parent ends becomes the child of this
+/// process, which is a subreaper, so it is found as well.
+fn find_descendants() -> Vec<(i32, u64)> {
+    let processes = read_processes(Path::new("/proc"));
+    let found = descendants(&processes, getpid().as_raw_nonzero().get());
+    let live = |pid| {
+        processes
+            .get(&pid)
+            .filter(|process: &&Process| !process.is_zombie)
+    };
+    found
+        .into_iter()
+        .filter_map(|pid| Some((pid, live(pid)?.start_time)))
+        .collect()
 }
 
 /// Sends `signal` to `pid` if it is still the process that started at `start_time`.
