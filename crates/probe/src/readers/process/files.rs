@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -172,20 +173,52 @@ impl Opener {
         self.read()
     }
 
+    /// Opens a file of a thread, to be read again and again.
+    pub(super) fn open_thread(
+        &mut self,
+        process: u32,
+        thread: u32,
+        name: &str,
+    ) -> Result<OwnedFd, Errno> {
+        open(self.thread_path(process, thread, name))
+    }
+
+    /// What a file of a thread holds: through `kept`, if it was kept open.
+    pub(super) fn read_kept_or_thread(
+        &mut self,
+        kept: Option<&OwnedFd>,
+        process: u32,
+        thread: u32,
+        name: &str,
+    ) -> Result<&[u8], Errno> {
+        match kept {
+            Some(file) => fill(&mut self.text, file),
+            None => self.read_thread(process, thread, name),
+        }
+    }
+
     fn read(&mut self) -> Result<&[u8], Errno> {
-        let path = Path::new(OsStr::from_bytes(&self.path));
-        let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let mut length = 0;
-        loop {
-            if length == self.text.len() {
-                self.text.resize(length * 2, 0);
-            }
-            match rustix::io::read(&file, &mut self.text[length..]) {
-                Ok(0) => return Ok(&self.text[..length]),
-                Ok(more) => length += more,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
+        let file = open(Path::new(OsStr::from_bytes(&self.path)))?;
+        fill(&mut self.text, &file)
+    }
+}
+
+fn open(path: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Reads all of a file; the buffer grows if it must.
+fn fill<'a>(text: &'a mut Vec<u8>, file: &OwnedFd) -> Result<&'a [u8], Errno> {
+    let mut length = 0;
+    loop {
+        if length == text.len() {
+            text.resize(length * 2, 0);
+        }
+        match rustix::io::pread(file, &mut text[length..], length as u64) {
+            Ok(0) => return Ok(&text[..length]),
+            Ok(more) => length += more,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
         }
     }
 }

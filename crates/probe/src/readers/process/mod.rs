@@ -32,7 +32,7 @@ const IO_NEEDS: &str = "the right to trace the process: the same user, or CAP_SY
 const MOST_PROCESSES: usize = 256;
 
 /// Threads read in a second, in turns.
-const THREADS_PER_SECOND: usize = 320;
+const THREADS_PER_SECOND: usize = 160;
 
 /// Processes and threads are searched this often at most, and for this share of the time at most.
 const SCAN_NANOSECONDS: u64 = 500_000_000;

@@ -11,6 +11,9 @@ use super::files::{self, Opener};
 /// Folders are read through a buffer of this size.
 const FOLDER_BYTES: usize = 16 * 1024;
 
+/// Lists start with room for this many.
+const USUAL_PROCESSES: usize = 4096;
+
 /// Lists of processes and threads, with buffers that are kept.
 pub(super) struct Scanner {
     folder: Vec<MaybeUninit<u8>>,
@@ -27,8 +30,8 @@ impl Scanner {
         Self {
             folder: vec![MaybeUninit::uninit(); FOLDER_BYTES],
             has_children,
-            parents: Vec::new(),
-            numbers: Vec::new(),
+            parents: Vec::with_capacity(USUAL_PROCESSES),
+            numbers: Vec::with_capacity(USUAL_PROCESSES),
         }
     }
 

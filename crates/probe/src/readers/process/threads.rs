@@ -1,6 +1,8 @@
 //! Context switches and run delay, which the kernel counts a thread: read in turns, so that a program of hundreds of
 //! threads costs no more per tick than a small one.
 
+use std::os::fd::OwnedFd;
+
 use rustix::io::Errno;
 
 use super::files::{self, Opener};
@@ -11,10 +13,15 @@ pub(super) type Waits = [u64; 3];
 /// More threads than this are not followed.
 const MOST_THREADS: usize = 4096;
 
+/// The files of so many threads stay open, which halves what reading them costs; those of others are opened each time.
+const MOST_KEPT_OPEN: usize = 64;
+
 struct Thread {
     process: u32,
     id: u32,
     waits: Waits,
+    schedstat: Option<OwnedFd>,
+    status: Option<OwnedFd>,
     /// Whether the last scan met it.
     met: bool,
 }
@@ -60,10 +67,17 @@ impl Threads {
         {
             known.met = true;
         } else if self.threads.len() < MOST_THREADS {
+            let keep = self.threads.len() < MOST_KEPT_OPEN;
             self.threads.push(Thread {
                 process,
                 id,
                 waits: [0; 3],
+                schedstat: keep
+                    .then(|| opener.open_thread(process, id, "schedstat").ok())
+                    .flatten(),
+                status: keep
+                    .then(|| opener.open_thread(process, id, "status").ok())
+                    .flatten(),
                 met: true,
             });
             self.refresh(opener, self.threads.len() - 1);
@@ -102,31 +116,33 @@ impl Threads {
 
     fn refresh(&mut self, opener: &mut Opener, position: usize) {
         let Thread {
-            process, id, waits, ..
+            process,
+            id,
+            waits,
+            schedstat,
+            status,
+            ..
         } = &mut self.threads[position];
+        let (process, id) = (*process, *id);
         if self.has_run_delay {
-            match opener
-                .read_thread(*process, *id, "schedstat")
-                .map(files::run_delay)
-            {
+            let text = opener.read_kept_or_thread(schedstat.as_ref(), process, id, "schedstat");
+            match text.map(files::run_delay) {
                 Ok(Ok(delay)) => waits[0] = delay.max(waits[0]),
                 // The thread ended, or the kernel does not count this: it is one that lives that tells.
-                Ok(Err(_)) | Err(Errno::NOENT) if thread_lives(opener, *process, *id) => {
+                Ok(Err(_)) | Err(Errno::NOENT) if thread_lives(opener, process, id) => {
                     self.has_run_delay = false
                 }
                 _ => {}
             }
         }
         if self.has_switches {
-            match opener
-                .read_thread(*process, *id, "status")
-                .map(files::switches)
-            {
+            let text = opener.read_kept_or_thread(status.as_ref(), process, id, "status");
+            match text.map(files::switches) {
                 Ok(Ok([voluntary, involuntary])) => {
                     waits[1] = voluntary.max(waits[1]);
                     waits[2] = involuntary.max(waits[2]);
                 }
-                Ok(Err(_)) | Err(Errno::NOENT) if thread_lives(opener, *process, *id) => {
+                Ok(Err(_)) | Err(Errno::NOENT) if thread_lives(opener, process, id) => {
                     self.has_switches = false
                 }
                 _ => {}
