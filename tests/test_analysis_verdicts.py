@@ -514,3 +514,14 @@ def test_a_counter_that_failed_calibration_is_not_used() -> None:
     run = with_rates(perf(fills=18e9 / 64))
     found = judge(run, distrusted={"perf_dram_fills_total": "12 % off a kernel of known size"})
     assert "12 % off" in resource(found, "dram_bandwidth").intensity_reason
+
+
+def test_loading_is_closed_in_a_run_that_measures_open() -> None:
+    run = SyntheticRun()
+    results = run.results().with_columns(
+        pl.when(pl.col("kind") == "measure").then(20_000.0).alias("offered_operations_per_second")
+    )
+    facts = run.run_facts(loop="open", offered_operations_per_second=20_000.0)
+    found = characterise(facts, run.samples(), results, pl.DataFrame())
+    assert "offered rate was met" in phase(found, "measure").verdict.sentence
+    assert "offered rate" not in phase(found, "load").verdict.sentence

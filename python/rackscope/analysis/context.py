@@ -147,6 +147,17 @@ class Phase:
         values = self.result_values(column)
         return sum(values) if values and len(values) == len(self.rows) else None
 
+    @property
+    def offered(self) -> float | None:
+        """Operations a second that an open loop offered; ``None`` in a closed one.
+
+        Loading is closed even in a run that measures open; only where results do not tell is the run asked.
+        """
+        if any("offered_operations_per_second" in row for row in self.rows):
+            return self.result("offered_operations_per_second") or None
+        facts = self.run.facts
+        return facts.offered_operations_per_second if facts.loop == "open" and self.kind == "measure" else None
+
     def read(self, quantity: str, **labels: str) -> Reading | None:
         """A derived quantity over the phase; ``None`` when its columns were not sampled."""
         series = self.run.samples.find(quantity, **labels)

@@ -88,7 +88,7 @@ def _generator_limit(phase: Phase, verdict: Verdict) -> TrustWarning | None:
 
 
 def _generator_lag(phase: Phase) -> TrustWarning | None:
-    if phase.run.facts.loop != "open":
+    if phase.offered is None:
         return None
     lag, response = phase.result("lag_p99_seconds"), phase.result("response_p99_seconds")
     limits = phase.run.thresholds
@@ -115,7 +115,7 @@ def _offered_not_met(phase: Phase) -> TrustWarning | None:
     if offered_was_met(phase) is not False:
         return None
     reached = phase.result("throughput_operations_per_second") or 0.0
-    offered = phase.result("offered_operations_per_second") or phase.run.facts.offered_operations_per_second or 0.0
+    offered = phase.offered or 0.0
     return TrustWarning(
         "offered_not_met",
         "doubt",

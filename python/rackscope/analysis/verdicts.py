@@ -56,9 +56,8 @@ def generator_fullness(phase: Phase) -> Evidence | None:
 
 def offered_was_met(phase: Phase) -> bool | None:
     """Whether an open loop's rate was reached; ``None`` in a closed loop or where it is not known."""
-    offered = phase.result("offered_operations_per_second") or phase.run.facts.offered_operations_per_second
-    reached = phase.result("throughput_operations_per_second")
-    if phase.run.facts.loop != "open" or not offered or reached is None:
+    offered, reached = phase.offered, phase.result("throughput_operations_per_second")
+    if offered is None or reached is None:
         return None
     return reached >= phase.run.thresholds.limit("generator.offered_met") * offered
 
@@ -281,7 +280,7 @@ def _none_near_verdict(phase: Phase, resources: Sequence[Judged]) -> Verdict:
     elif met is False:
         sentence += "; yet the offered rate was not met: locks, waiting, or something that is not measured"
         advice = "Profile the system, or look at its own statistics in the manifest."
-    elif facts.loop == "closed":
+    elif phase.offered is None:
         outstanding = (facts.connections or 0) * max(facts.pipeline, 1)
         low = outstanding and outstanding < phase.run.thresholds.limit("load.concurrency_low") * max(
             phase.run.system_core_count, 1
