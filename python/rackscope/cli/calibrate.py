@@ -1,0 +1,134 @@
+"""Measure this host's ceilings once: what each resource gives when no system is in the way.
+
+Runs are judged against them from then on. The disk is measured with fio, fetched without root where it is missing.
+
+Examples:
+  rackscope calibrate             everything: about two minutes
+  rackscope calibrate --quick     without disks and counters: about fifteen seconds
+  rackscope calibrate --show      what is known already
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rackscope.cli import arguments as common
+from rackscope.errors import RackscopeError
+
+if TYPE_CHECKING:
+    from rackscope.host.ceilings import Ceilings
+    from rackscope.host.measurements.setting import FioProgram
+
+HELP = "measure this host's ceilings, which runs are judged against"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be asked for."""
+    parser.add_argument("--quick", action="store_true", help="leave out disks and counters")
+    parser.add_argument("--if-missing", action="store_true", help="do nothing when this host was calibrated before")
+    parser.add_argument("--show", action="store_true", help="print what is known, measure nothing")
+    parser.add_argument("--only", metavar="GROUP", action="append", help="cpu, memory, network, counters or disk")
+    parser.add_argument("--cores", metavar="LIST", type=common.cores, help="cores to measure on (default: all)")
+    parser.add_argument("--folder", metavar="DIR", type=Path, help="a folder on the disk to measure")
+    parser.add_argument("--no-fetch", action="store_true", help="never download: without fio the disk is left out")
+    common.add_json(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Measure (or look up) and print."""
+    from rackscope.host.ceilings import load_ceilings
+    from rackscope.host.inventory import host_identity, read_inventory
+
+    inventory = read_inventory()
+    if arguments.show or arguments.if_missing:
+        known = load_ceilings(host_identity(inventory))
+        if known is not None:
+            if arguments.show:
+                _print(known, as_json=arguments.json)
+            return 0
+        if arguments.show:
+            raise RackscopeError("this host was not calibrated yet", "Run 'rackscope calibrate'.")
+    _print(_measure(arguments), as_json=arguments.json)
+    return 0
+
+
+def _measure(arguments: argparse.Namespace) -> Ceilings:
+    from rackscope.cli.progress import ProgressLine
+    from rackscope.host.calibration import CalibrationOptions, CalibrationProgress, calibrate
+    from rackscope.runs.options import Progress
+
+    only = frozenset(arguments.only) if arguments.only else None
+    with ProgressLine() as line:
+        wants_disk = "disk" in only if only is not None else not arguments.quick
+        options = CalibrationOptions(
+            quick=arguments.quick,
+            cores=arguments.cores,
+            folder=arguments.folder,
+            fio=_fio(fetch=not arguments.no_fetch, line=line) if wants_disk else None,
+            only=only,
+        )
+
+        def show(progress: CalibrationProgress) -> None:
+            line(Progress(f"measuring {progress.activity}", progress.fraction))
+
+        return calibrate(options, show)
+
+
+def _fio(*, fetch: bool, line: Any) -> FioProgram | None:
+    """The program that measures disks; without it they are left out, and the result says so."""
+    from rackscope.host.measurements.setting import FioProgram
+    from rackscope.systems.acquire import acquire_tool
+
+    try:
+        acquired = acquire_tool("fio", fetch=fetch, progress=line.say)
+    except RackscopeError as error:
+        print(f"rackscope: disks will not be measured: {error}", file=sys.stderr)
+        return None
+    return FioProgram(acquired.program, acquired.version, dict(acquired.environment))
+
+
+def _print(ceilings: Ceilings, *, as_json: bool) -> None:
+    if as_json:
+        import dataclasses
+        import json
+
+        print(json.dumps(dataclasses.asdict(ceilings)))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("ceiling", "best", "median", "how"):
+        table.add_column(heading, justify="left" if heading in ("ceiling", "how") else "right")
+    for ceiling in ceilings.ceilings:
+        style = "" if ceiling.trusted else "yellow"
+        remark = ceiling.method if ceiling.trusted else f"not trusted: {ceiling.distrust}"
+        table.add_row(
+            Text(ceiling.name, style=style),
+            _quantity(ceiling.value, ceiling.unit),
+            _quantity(ceiling.median, ceiling.unit),
+            Text(remark, style=style or "dim"),
+        )
+    console.print(table)
+    for check in ceilings.counters:
+        style = "" if check.status == "trusted" else "yellow"
+        console.print(Text(f"counter {check.column}: {check.status}. {check.reason}", style=style))
+    for name, reason in ceilings.missing.items():
+        console.print(Text(f"missing {name}: {reason}", style="yellow"))
+    for note in ceilings.notes:
+        console.print(Text(f"! {note}", style="yellow"))
+
+
+def _quantity(value: float, unit: str) -> str:
+    from rackscope.units import format_bytes, format_count, format_duration
+
+    if unit == "seconds":
+        return format_duration(value)
+    if unit.startswith("bytes"):
+        return f"{format_bytes(value)}/s"
+    return f"{format_count(value)}/s"
