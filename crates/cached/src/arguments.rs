@@ -21,15 +21,13 @@ usage: rackscope-cached [options]
   -t, --threads N           worker threads                           [1]
       --cores N,...         pin worker threads to these cores, in turn
   -c, --conn-limit N        connections at a time                    [1024]
-  -R, --item-size-hint N    typical item in bytes, header (32), key and value:
-                            sizes the index (64 bytes of index for 4 such items) [128]
   -v, --verbose             say more on standard error (-vv: every connection)
   -V, --version             print the version and exit
   -h, --help                print this and exit
 
 Items live in a circular log: when it is full, the oldest goes, except that an item
-read shortly before its turn moves to the front again. SIGTERM and SIGINT end the
-server; it exits with status 0.
+read shortly before its turn moves to the front again. Their index comes on top of
+-m: about 51 bytes an item. SIGTERM and SIGINT end the server with exit status 0.
 ";
 
 /// What the command line asks for.
@@ -56,8 +54,6 @@ pub struct Options {
     pub memory_mebibytes: usize,
     /// The largest item in bytes, where it was given.
     pub item_bytes_max: Option<usize>,
-    /// A typical item in bytes: header, key and value.
-    pub item_size_hint_bytes: usize,
     /// Worker threads.
     pub threads: usize,
     /// Cores for them; empty for no pinning.
@@ -76,7 +72,6 @@ impl Default for Options {
             unix_socket: None,
             memory_mebibytes: 64,
             item_bytes_max: None,
-            item_size_hint_bytes: 128,
             threads: 1,
             cores: Vec::new(),
             connections: 1024,
@@ -159,15 +154,6 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     Some(bytes) if (1 << 10..=1 << 30).contains(&bytes) => Some(bytes),
                     _ => return Err(bad("-I", value, reason)),
                 };
-            }
-            Short('R') | Long("item-size-hint") => {
-                options.item_size_hint_bytes = number(
-                    &mut parser,
-                    "-R",
-                    40,
-                    1 << 20,
-                    "a typical item is 40 to 1048576 bytes",
-                )?;
             }
             Short('t') | Long("threads") => {
                 options.threads = number(&mut parser, "-t", 1, THREADS_MAX, "threads are 1 to 256")?

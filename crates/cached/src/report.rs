@@ -205,7 +205,6 @@ impl Report {
         reply::statistic(out, "flush_enabled", "yes");
         reply::statistic(out, "binding_protocol", "ascii");
         reply::statistic(out, "item_size_max", self.item_bytes_max);
-        reply::statistic(out, "item_size_hint", options.item_size_hint_bytes);
         reply::statistic(out, "hash_algorithm", "foldhash");
     }
 }

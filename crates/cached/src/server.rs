@@ -117,8 +117,10 @@ impl Server {
         let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
         let mut partitions = Vec::with_capacity(layout.partitions);
         for _ in 0..layout.partitions {
-            partitions
-                .push(Partition::new(layout.config).map_err(|source| Error::Memory { source })?);
+            partitions.push(
+                Partition::new(layout.config, hasher.clone())
+                    .map_err(|source| Error::Memory { source })?,
+            );
         }
         let report = Report::new(
             options.clone(),
@@ -388,7 +390,7 @@ fn layout(options: &Options) -> Result<Layout, Error> {
         1 => 1,
         threads => (4 * threads).min(bytes / (8 * item_bytes_max)).max(1),
     };
-    let mut config = Config::for_items(bytes / partitions, options.item_size_hint_bytes);
+    let mut config = Config::for_log_bytes(bytes / partitions);
     let limit = config.log_bytes / 2;
     config.item_bytes_max = item_bytes_max.min(limit);
     match options.item_bytes_max {

@@ -31,11 +31,18 @@ impl Slot {
 }
 
 /// A lossy set-associative index: a hash picks a bucket, a tag picks slots of it, and there is nowhere else to look.
+///
+/// It grows by linear hashing (Litwin, VLDB 1980): buckets are split one at a time, in order, so that it is always
+/// as large as the items in it need, and no insert waits for a rehash. Memory for all buckets that there may be is
+/// reserved at once; only what is used is ever touched.
 pub(crate) struct Index {
     words: Vec<u64>,
     /// Words in front of the first cache line that `words` holds whole.
     skip: usize,
     buckets: usize,
+    buckets_max: usize,
+    /// The largest power of two that is not above `buckets`: those below `buckets - base` are split.
+    base: usize,
     /// The bucket that [`sweep`](Self::sweep) looks at next.
     sweep_at: usize,
     /// Bytes written to the log for which buckets were not yet swept.
@@ -43,15 +50,19 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub fn new(buckets: usize) -> Result<Self, Error> {
-        let buckets = buckets.clamp(1, 1 << 32);
-        let words: Vec<u64> = zeroed((buckets + 1) * SLOTS)?;
+    /// An index that starts with `buckets` and may grow to `buckets_max`.
+    pub fn new(buckets: usize, buckets_max: usize) -> Result<Self, Error> {
+        let buckets_max = buckets_max.clamp(1, 1 << 32);
+        let buckets = buckets.clamp(1, buckets_max);
+        let words: Vec<u64> = zeroed((buckets_max + 1) * SLOTS)?;
         let skip = words.as_ptr().align_offset(CACHE_LINE_BYTES);
         debug_assert!(skip < SLOTS);
         Ok(Self {
             words,
             skip,
             buckets,
+            buckets_max,
+            base: 1 << buckets.ilog2(),
             sweep_at: 0,
             sweep_credit: 0,
         })
@@ -59,6 +70,18 @@ impl Index {
 
     pub fn buckets(&self) -> usize {
         self.buckets
+    }
+
+    /// The bucket of a key.
+    #[inline]
+    pub fn bucket_of(&self, key: Key<'_>) -> usize {
+        let bits = key.bucket_bits();
+        let bucket = bits & (2 * self.base - 1);
+        if bucket < self.buckets {
+            bucket
+        } else {
+            bits & (self.base - 1)
+        }
     }
 
     #[inline]
@@ -79,14 +102,14 @@ impl Index {
         self.words[self.skip + bucket * SLOTS + slot] = to.0;
     }
 
-    /// The slot for which `is_it` holds, among those of `key`'s bucket whose tag is that of `key`.
+    /// The bucket, slot and position for which `is_it` holds, among the slots of `key`'s bucket with the tag of `key`.
     #[inline]
     pub fn find(
         &self,
         key: Key<'_>,
         mut is_it: impl FnMut(Position) -> bool,
     ) -> Option<(usize, usize, Position)> {
-        let bucket = key.bucket(self.buckets);
+        let bucket = self.bucket_of(key);
         let tag = key.tag();
         for (slot, &word) in self.bucket(bucket).iter().enumerate() {
             let word = Slot(word);
@@ -115,27 +138,84 @@ impl Index {
         oldest
     }
 
-    /// Empty slots whose items are gone, so that over one capacity of the log every bucket is looked at. `written_bytes`
-    /// is what the log took since the last call.
+    /// Split one bucket if there are so many items that full buckets become likely: more than five for four buckets,
+    /// so that about 1 item in 3,000 is lost to one. `key_at` gives the key of an item that is alive.
+    #[inline]
+    pub fn grow_for<'l>(&mut self, items: u64, log: &Log, key_at: impl Fn(usize) -> Key<'l>) {
+        if 4 * items > 5 * self.buckets as u64 && self.buckets < self.buckets_max {
+            self.split(log, key_at);
+        }
+    }
+
+    fn split<'l>(&mut self, log: &Log, key_at: impl Fn(usize) -> Key<'l>) {
+        let from = self.buckets - self.base;
+        let to = self.buckets;
+        self.buckets += 1;
+        if self.buckets == 2 * self.base {
+            self.base = self.buckets;
+        }
+        for slot in 0..SLOTS {
+            let word = self.slot(from, slot);
+            if word == Slot::EMPTY {
+                continue;
+            }
+            let alive = log.is_alive(word.position());
+            if !alive {
+                self.set_slot(from, slot, Slot::EMPTY);
+            } else if self.bucket_of(key_at(word.position().offset())) == to {
+                self.set_slot(to, slot, word);
+                self.set_slot(from, slot, Slot::EMPTY);
+            }
+        }
+    }
+
+    /// Empty slots whose items are gone, so that over one capacity of the log every bucket is looked at.
+    /// `written_bytes` is what the log took since the last call.
     #[inline]
     pub fn sweep(&mut self, log: &Log, written_bytes: usize) {
-        let bytes_per_bucket = (log.capacity() / self.buckets).max(1);
-        let rounds_per_step = self.buckets.div_ceil(log.capacity());
-        self.sweep_credit += written_bytes;
-        while self.sweep_credit >= bytes_per_bucket {
-            self.sweep_credit -= bytes_per_bucket;
-            for _ in 0..rounds_per_step {
-                for slot in 0..SLOTS {
-                    let found = self.slot(self.sweep_at, slot);
-                    if found != Slot::EMPTY && !log.is_alive(found.position()) {
-                        self.set_slot(self.sweep_at, slot, Slot::EMPTY);
-                    }
-                }
-                self.sweep_at += 1;
-                if self.sweep_at == self.buckets {
-                    self.sweep_at = 0;
+        self.sweep_credit += written_bytes * self.buckets;
+        while self.sweep_credit >= log.capacity() {
+            self.sweep_credit -= log.capacity();
+            if self.sweep_at >= self.buckets {
+                self.sweep_at = 0;
+            }
+            for slot in 0..SLOTS {
+                let found = self.slot(self.sweep_at, slot);
+                if found != Slot::EMPTY && !log.is_alive(found.position()) {
+                    self.set_slot(self.sweep_at, slot, Slot::EMPTY);
                 }
             }
+            self.sweep_at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Hasher;
+
+    #[test]
+    fn a_key_s_bucket_is_there_at_every_size_and_a_split_moves_it_at_most_once() {
+        let hasher = Hasher::new(1);
+        let log = Log::new(1 << 12).expect("a small log");
+        for start in [1, 3, 8] {
+            let mut index = Index::new(start, 100).expect("a small index");
+            let names: Vec<_> = (0..200_u32).map(u32::to_le_bytes).collect();
+            while index.buckets() < 100 {
+                let before: Vec<_> = names
+                    .iter()
+                    .map(|name| index.bucket_of(hasher.key(name)))
+                    .collect();
+                let split = index.buckets() - index.base;
+                index.split(&log, |_| hasher.key(b""));
+                for (name, before) in names.iter().zip(before) {
+                    let after = index.bucket_of(hasher.key(name));
+                    assert!(after == before || (before == split && after == index.buckets() - 1));
+                }
+            }
+            index.grow_for(u64::MAX / 4, &log, |_| hasher.key(b""));
+            assert_eq!(index.buckets(), 100);
         }
     }
 }

@@ -57,8 +57,9 @@ impl<'k> Key<'k> {
         (self.hash as u16).max(1)
     }
 
+    /// What the bucket is chosen by.
     #[inline]
-    pub(crate) fn bucket(&self, buckets: usize) -> usize {
-        ((self.hash >> 32) as usize).wrapping_mul(buckets) >> 32
+    pub(crate) fn bucket_bits(&self) -> usize {
+        (self.hash >> 32) as usize
     }
 }

@@ -8,7 +8,8 @@
 //! * the **index** is set-associative: a key's hash picks one cache line of eight slots, and a 16-bit tag picks the
 //!   slots worth a look into the log. An insert into a full bucket drops the bucket's oldest entry, so that neither
 //!   a lookup nor an insert ever follows a chain. What is lost that way is counted
-//!   ([`Statistics::bucket_evictions`]).
+//!   ([`Statistics::bucket_evictions`]). Unlike MICA's, it grows with the number of items, so that nobody has to
+//!   know how large items will be.
 //!
 //! Pure: no sockets, no threads, no clocks. Seconds are an argument, as is the seed of the hash.
 //!
@@ -16,7 +17,7 @@
 //! use mica::{Config, Contents, Entry, Hasher, Partition};
 //!
 //! let hasher = Hasher::new(42);
-//! let mut partition = Partition::new(Config::for_log_bytes(1 << 20))?;
+//! let mut partition = Partition::new(Config::for_log_bytes(1 << 20), hasher.clone())?;
 //! let key = hasher.key(b"answer");
 //! let now = 1; // seconds, from whatever moment the caller counts
 //! partition.entry(key, now).set(Contents::of(b"42"))?;

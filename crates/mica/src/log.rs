@@ -102,11 +102,15 @@ impl Log {
         }
     }
 
-    /// Whether the tail will pass `position` within the next quarter of the log.
+    /// Whether the tail will pass `position`, which is alive, within the next quarter of the log.
     #[inline]
     pub fn is_near_its_end(&self, position: Position) -> bool {
-        position.lap() != self.lap
-            && position.offset().saturating_sub(self.tail) < self.capacity() / 4
+        let ahead = if position.lap() == self.lap {
+            self.capacity() - self.tail + position.offset()
+        } else {
+            position.offset().saturating_sub(self.tail)
+        };
+        ahead < self.capacity() / 4
     }
 
     /// The oldest item, where it must go before `bytes` can be claimed. The caller looks at it and calls

@@ -2,7 +2,7 @@ use crate::index::{Index, SLOTS, Slot};
 use crate::item::{ALIGNMENT, HEADER_BYTES, Header};
 use crate::log::{Log, Position};
 use crate::{
-    Contents, Entry, Error, Item, KEY_BYTES_MAX, Key, Marks, Occupied, Statistics, Vacant,
+    Contents, Entry, Error, Hasher, Item, KEY_BYTES_MAX, Key, Marks, Occupied, Statistics, Vacant,
 };
 
 /// How large a partition is. Memory is taken from the system as it is first written.
@@ -10,27 +10,23 @@ use crate::{
 pub struct Config {
     /// Capacity of the circular log, in bytes; rounded down to a multiple of 8, not to a power of two.
     pub log_bytes: usize,
-    /// Buckets of the index, of 64 bytes and 8 slots each (1 to 2^32). With as many items as half the slots, about
-    /// 1 in 100 is lost to a full bucket; with a quarter, about 1 in 5,000.
-    pub buckets: usize,
+    /// Buckets that the index starts with, of 64 bytes and 8 slots each.
+    pub buckets_min: usize,
+    /// Buckets that it may grow to (1 to 2^32); it grows by four for every five items.
+    pub buckets_max: usize,
     /// The largest item that is kept: [`HEADER_BYTES`], key and value; at most half of the log.
     pub item_bytes_max: usize,
 }
 
 impl Config {
-    /// A log of `log_bytes`, an index with half its slots in use when the log is full of items of 128 bytes (an
-    /// eighth of the log's size), and items of up to 1 MiB where the log can take them.
+    /// A log of `log_bytes`, an index that grows as far as a log full of items of 64 bytes needs, and items of up to
+    /// 1 MiB where the log can take them.
     #[must_use]
     pub fn for_log_bytes(log_bytes: usize) -> Self {
-        Self::for_items(log_bytes, 128)
-    }
-
-    /// The same for items of `typical_item_bytes` (header, key and value).
-    #[must_use]
-    pub fn for_items(log_bytes: usize, typical_item_bytes: usize) -> Self {
         Self {
             log_bytes,
-            buckets: (log_bytes / typical_item_bytes.max(1) / (SLOTS / 2)).max(1),
+            buckets_min: 1024,
+            buckets_max: (log_bytes / 128).max(1024),
             item_bytes_max: (log_bytes / 2).min(1 << 20),
         }
     }
@@ -38,6 +34,7 @@ impl Config {
 
 /// A circular log and the index over it. One owner at a time: whoever shares it, locks it.
 pub struct Partition {
+    hasher: Hasher,
     pub(crate) log: Log,
     pub(crate) index: Index,
     pub(crate) statistics: Statistics,
@@ -66,11 +63,11 @@ impl Found {
 }
 
 impl Partition {
-    /// An empty partition.
+    /// An empty partition for keys that `hasher` makes.
     ///
     /// # Errors
     /// [`Error::LogTooSmall`], [`Error::LogTooLarge`] or [`Error::OutOfMemory`].
-    pub fn new(config: Config) -> Result<Self, Error> {
+    pub fn new(config: Config, hasher: Hasher) -> Result<Self, Error> {
         let log = Log::new(config.log_bytes)?;
         if config.item_bytes_max < HEADER_BYTES || config.item_bytes_max > log.capacity() / 2 {
             return Err(Error::LogTooSmall {
@@ -79,8 +76,9 @@ impl Partition {
             });
         }
         Ok(Self {
+            hasher,
             log,
-            index: Index::new(config.buckets)?,
+            index: Index::new(config.buckets_min, config.buckets_max)?,
             statistics: Statistics::default(),
             item_bytes_max: config.item_bytes_max.min(u32::MAX as usize - ALIGNMENT),
             last_cas: 0,
@@ -101,7 +99,7 @@ impl Partition {
         self.log.capacity()
     }
 
-    /// Size of the index in bytes.
+    /// Size of the index at present, in bytes.
     #[must_use]
     pub fn index_bytes(&self) -> usize {
         self.index.buckets() * SLOTS * size_of::<u64>()
@@ -341,10 +339,20 @@ impl Partition {
         header.cas
     }
 
+    /// Let the index have the size that one more item needs.
+    #[inline]
+    fn grow(&mut self) {
+        let (log, hasher) = (&self.log, &self.hasher);
+        self.index.grow_for(self.statistics.items, log, |offset| {
+            hasher.key(log.key(offset, &log.header(offset)))
+        });
+    }
+
     /// A slot for a new key: the oldest entry goes where the bucket is full.
     #[inline]
     fn vacate(&mut self, key: Key<'_>, now: u32) -> (usize, usize) {
-        let bucket = key.bucket(self.index.buckets());
+        self.grow();
+        let bucket = self.index.bucket_of(key);
         let slot = self.index.slot_to_fill(bucket, &self.log);
         let previous = self.index.slot(bucket, slot);
         if previous != Slot::EMPTY && self.log.is_alive(previous.position()) {
