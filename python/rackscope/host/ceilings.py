@@ -9,9 +9,9 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rackscope.errors import RackscopeError
 
@@ -84,6 +84,20 @@ class Ceiling:
 
 
 @dataclass(frozen=True)
+class CounterCheck:
+    """Whether a counter of this host is to be believed, from a kernel that does a known amount.
+
+    ``error`` is how far it was off, as a share; ``None`` where it could not be checked.
+    """
+
+    column: str
+    status: Literal["trusted", "untrusted", "missing"]
+    reason: str
+    error: float | None
+    checked_at: str
+
+
+@dataclass(frozen=True)
 class Ceilings:
     """What was measured on one host, and what could not be, with the reason."""
 
@@ -91,6 +105,7 @@ class Ceilings:
     measured_at: str
     quick: bool
     ceilings: tuple[Ceiling, ...] = ()
+    counters: tuple[CounterCheck, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -114,7 +129,13 @@ class Ceilings:
         kept = tuple(ceiling for ceiling in earlier.ceilings if ceiling.name not in measured)
         names = measured | {ceiling.name for ceiling in kept}
         missing = {name: why for name, why in {**earlier.missing, **self.missing}.items() if name not in names}
-        return Ceilings(self.identity, self.measured_at, self.quick, self.ceilings + kept, missing, self.notes)
+        checked = {check.column for check in self.counters}
+        return replace(
+            self,
+            ceilings=self.ceilings + kept,
+            counters=self.counters + tuple(check for check in earlier.counters if check.column not in checked),
+            missing=missing,
+        )
 
 
 def ceilings_path(identity: str) -> Path:
@@ -184,6 +205,7 @@ def _ceilings_from(content: Mapping[str, Any], identity: str) -> Ceilings:
         measured_at=_text(content["measured_at"]),
         quick=bool(content["quick"]),
         ceilings=tuple(map(_ceiling_from, content["ceilings"])),
+        counters=tuple(map(_check_from, content["counters"])),
         missing={_text(name): _text(why) for name, why in content["missing"].items()},
         notes=tuple(map(_text, content["notes"])),
     )
@@ -202,6 +224,19 @@ def _ceiling_from(content: Mapping[str, Any]) -> Ceiling:
         distrust=None if content["distrust"] is None else _text(content["distrust"]),
         detail=dict(content["detail"]),
         **numbers,
+    )
+
+
+def _check_from(content: Mapping[str, Any]) -> CounterCheck:
+    status = content["status"]
+    if status not in ("trusted", "untrusted", "missing"):
+        raise ValueError(f"{status!r} is no state of a counter")
+    return CounterCheck(
+        column=_text(content["column"]),
+        status=status,
+        reason=_text(content["reason"]),
+        error=None if content["error"] is None else float(content["error"]),
+        checked_at=_text(content["checked_at"]),
     )
 
 

@@ -51,7 +51,8 @@ class Inventory:
         """Plain values for JSON: what names the machine first, then one mapping a part."""
         processor = dataclasses.asdict(self.processor)
         memory = dataclasses.asdict(self.memory)
-        del processor["flags"]
+        # Long, and of use to rackscope only.
+        del processor["flags"], processor["siblings"]
         return {
             "identity": self.identity,
             "cpu_model": processor.pop("model"),

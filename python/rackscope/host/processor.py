@@ -82,6 +82,8 @@ class Processor:
     frequency_driver: str | None
     turbo: bool | None
     flags: frozenset[str]
+    #: Hardware threads of each physical core.
+    siblings: tuple[tuple[int, ...], ...]
 
     def last_level_cache_bytes(self) -> int | None:
         """Bytes of all instances of the outermost data cache together."""
@@ -121,6 +123,7 @@ def read_processor(tree: Tree) -> Processor:
         frequency_driver=_shared_text(tree, online, "scaling_driver"),
         turbo=_turbo(tree),
         flags=frozenset((info.get("flags") or info.get("Features") or "").split()),
+        siblings=tuple(sorted(siblings)),
     )
 
 

@@ -1,0 +1,1 @@
+"""What ``calibrate`` measures, one file a resource. Each returns ceilings or raises CalibrationError."""

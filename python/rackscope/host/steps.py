@@ -1,0 +1,92 @@
+"""The steps of a calibration, in the order in which they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from rackscope.host.ceilings import Ceiling, CounterCheck
+from rackscope.host.measurements.counters import DRAM_FILLS, INSTRUCTIONS, check_counters
+from rackscope.host.measurements.disk import measure_disk
+from rackscope.host.measurements.memory import measure_bandwidth, measure_latency
+from rackscope.host.measurements.network import measure_loopback_bytes, measure_loopback_requests, read_link_speeds
+from rackscope.host.measurements.processor import measure_instructions
+from rackscope.host.measurements.setting import Setting
+
+#: What is being done now, and the share of the step that is over.
+Say = Callable[[str, float], None]
+Result = Sequence[Ceiling | CounterCheck]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measurement: what it finds (and what is missing if it fails), and about how long it takes in full."""
+
+    group: str
+    activity: str
+    names: tuple[str, ...]
+    measure: Callable[[Setting, Say], Result]
+    seconds: float
+    quick: bool = True
+
+
+def _silent(measure: Callable[[Setting], Result], setting: Setting, _say: Say) -> Result:
+    """A measurement that is over before it could say more than its name."""
+    return measure(setting)
+
+
+def _bandwidth(kind: str, setting: Setting, _say: Say) -> Result:
+    return measure_bandwidth(setting, kind)
+
+
+STEPS = (
+    Step(
+        "cpu",
+        "instructions per second",
+        ("instructions_per_second",),
+        partial(_silent, measure_instructions),
+        seconds=6,
+    ),
+    *(
+        Step("memory", f"DRAM {kind}", (f"dram_{kind}_bytes_per_second",), partial(_bandwidth, kind), seconds=5)
+        for kind in ("read", "write", "copy")
+    ),
+    Step("memory", "DRAM latency", ("dram_latency_seconds",), partial(_silent, measure_latency), seconds=11),
+    Step(
+        "network",
+        "loopback bandwidth",
+        ("loopback_bytes_per_second",),
+        partial(_silent, measure_loopback_bytes),
+        seconds=6,
+    ),
+    Step(
+        "network",
+        "loopback requests",
+        ("loopback_requests_per_second",),
+        partial(_silent, measure_loopback_requests),
+        seconds=9,
+    ),
+    Step("network", "link speeds", ("network_bytes_per_second",), partial(_silent, read_link_speeds), seconds=0.1),
+    Step(
+        "counters",
+        "counters against known kernels",
+        (DRAM_FILLS, INSTRUCTIONS),
+        partial(_silent, check_counters),
+        seconds=9,
+        quick=False,
+    ),
+    Step(
+        "disk",
+        "disk",
+        (
+            "disk_sequential_read_bytes_per_second",
+            "disk_sequential_write_bytes_per_second",
+            "disk_random_read_operations_per_second",
+            "disk_random_write_operations_per_second",
+        ),
+        measure_disk,
+        seconds=55,
+        quick=False,
+    ),
+)
