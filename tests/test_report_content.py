@@ -127,7 +127,7 @@ def test_a_phase_that_never_ended_lasts_until_the_last_sample(tmp_path: Path) ->
 
     document = report_of(tmp_path, Example(status="running"), edit_manifest=kill, edit_results=cut)
     last = document.data["phases"][-1]
-    assert last["label"] == "measure 5"
+    assert last["label"] == "measure 5 (cut short)"
     assert last["end"] == pytest.approx(document.data["clocks"]["host"][-1], abs=0.01)
 
 

@@ -196,7 +196,7 @@ def test_phases_are_placed_on_the_runs_own_clock() -> None:
     assert [(window.label, window.start_seconds, window.end_seconds) for window in windows] == [
         ("load", 0.0, 2.0),
         ("measure 1", 3.0, 4.0),
-        ("measure 2", 4.0, 4.5),
+        ("measure 2 (cut short)", 4.0, 4.5),
     ]
     assert [window.cut_short for window in windows] == [False, False, True]
     assert [(group.name, group.spans) for group in groups_of(windows)] == [
@@ -219,6 +219,35 @@ def test_findings_put_what_was_measured_first_and_cite_below() -> None:
         warnings=(),
         phases=tuple(PhaseCharacterisation(kind, kind, 1, (), (), verdict) for kind in ("load", "measure")),
     )
-    main, aside = findings_of(characterisation)
-    assert [(finding.lead, finding.rest) for finding in main] == [("CPU [0] limits.", "Much."), ("Small thing.", "")]
-    assert [finding.lead for finding in aside] == ["Loading was slow."]
+    found = findings_of(characterisation)
+    assert [group.phase for group in found.groups] == ["measure"]
+    assert [(finding.lead, finding.rest) for finding in found.groups[0].shown] == [
+        ("CPU [0] limits.", "Much."),
+        ("Small thing.", ""),
+    ]
+    assert [finding.lead for finding in found.preparations] == ["Loading was slow."]
+
+
+def test_several_measured_phases_keep_their_verdicts_in_sight() -> None:
+    from rackscope.analysis.findings import Characterisation, Finding, PhaseCharacterisation, Verdict
+
+    verdict = Verdict("none_near", (), "x")
+    characterisation = Characterisation(
+        findings=(
+            Finding("verdict", 90, "lpush", "Push limits."),
+            Finding("verdict", 80, "lpop", "Pop limits."),
+            Finding("insight", 50, "lpush", "Push detail."),
+            Finding("insight", 99, None, "About the run."),
+        ),
+        warnings=(),
+        phases=tuple(PhaseCharacterisation(name, "measure", 1, (), (), verdict) for name in ("lpush", "lpop")),
+    )
+    shown = [
+        (group.phase, [one.lead for one in group.shown], [one.lead for one in group.folded])
+        for group in findings_of(characterisation).groups
+    ]
+    assert shown == [
+        (None, ["About the run."], []),
+        ("lpush", ["Push limits."], ["Push detail."]),
+        ("lpop", ["Pop limits."], []),
+    ]

@@ -76,7 +76,6 @@ class Panel:
     phases: tuple[str, ...] = ()
     #: What ``Series.overall`` is over.
     overall_name: str = "whole run"
-    footnote: str = ""
 
     @property
     def text_alternative(self) -> str:
@@ -97,8 +96,6 @@ class Curve:
     """A latency distribution: seconds at each of ``Distribution.percentiles``; NaN where too few were measured."""
 
     label: str
-    operation: str
-    kind: str
     values: Sequence[float]
     colour: Colour
     style: Style

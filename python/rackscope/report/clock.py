@@ -49,11 +49,6 @@ class Clock:
         """Whether there is too little to draw a line."""
         return len(self.rows) < 2
 
-    @property
-    def last_seconds(self) -> float | None:
-        """When the last row was sampled; None without rows."""
-        return float(self.seconds[-1]) if len(self.seconds) else None
-
     def place(self, rows: Rows, values: Array) -> Array:
         """Values that are known in some rows as one value for each row of the clock, NaN elsewhere."""
         result = np.full(len(self.rows), np.nan)

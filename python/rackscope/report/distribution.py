@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rackscope.analysis.histograms import Histogram
@@ -55,14 +55,11 @@ def distribution_of(
         colour = colours.get((phase, operation))
         if kind in _STYLES and colour is not None:
             values = _quantiles(histogram, CURVE_PERCENTILES)
-            curves.append(Curve(f"{name} {kind}", name, kind, values, colour, _STYLES[kind]))
+            curves.append(Curve(f"{name} {kind}", values, colour, _STYLES[kind]))
     drawn = 1 + max(
         (index for curve in curves for index, value in enumerate(curve.values) if not math.isnan(value)), default=-1
     )
-    trimmed = tuple(
-        Curve(curve.label, curve.operation, curve.kind, curve.values[:drawn], curve.colour, curve.style)
-        for curve in curves
-    )
+    trimmed = tuple(replace(curve, values=curve.values[:drawn]) for curve in curves)
     return Distribution(CURVE_PERCENTILES[:drawn], trimmed), tuple(rows)
 
 

@@ -51,6 +51,8 @@ class IntensityTable:
     groups: tuple[BarGroup, ...]
     phases: tuple[str, ...]
     matrix: tuple[tuple[str, tuple[Bar | None, ...]], ...]
+    #: Why something is not known, each once, with the labels that it is about.
+    reasons: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def intensity_of(characterisation: Characterisation) -> IntensityTable | None:
@@ -60,10 +62,15 @@ def intensity_of(characterisation: Characterisation) -> IntensityTable | None:
         return None
     measured = [phase for phase in phases if phase.kind == "measure"] or list(phases)
     labels = list(dict.fromkeys(resource.label for phase in phases for resource in phase.resources))
+    reasons: dict[str, dict[str, None]] = {}
+    for resource in (one for phase in measured for one in phase.resources if one.intensity is None):
+        text = f"{_sentence(resource.intensity_reason)} {resource.advice}".strip()
+        reasons.setdefault(text, {})[resource.label] = None
     return IntensityTable(
         groups=tuple(BarGroup(phase.phase, tuple(_bar(item) for item in phase.resources)) for phase in measured),
         phases=tuple(phase.phase for phase in phases),
         matrix=tuple((label, tuple(_cell(phase, label) for phase in phases)) for label in labels),
+        reasons=tuple((reason, tuple(names)) for reason, names in reasons.items() if reason),
     )
 
 

@@ -57,15 +57,39 @@ class ShownFinding:
     evidence: tuple[Evidence, ...]
 
 
-def findings_of(characterisation: Characterisation) -> tuple[tuple[ShownFinding, ...], tuple[ShownFinding, ...]]:
-    """Findings about what was measured, the most important first, and those about preparations."""
-    preparations = {phase.phase for phase in characterisation.phases if phase.kind != "measure"}
-    shown: dict[str, Finding] = {}
-    for finding in sorted(characterisation.findings, key=lambda finding: -finding.importance):
-        shown.setdefault(finding.sentence, finding)
-    main = tuple(_show(finding) for finding in shown.values() if finding.phase not in preparations)
-    aside = tuple(_show(finding) for finding in shown.values() if finding.phase in preparations)
-    return main, aside
+@dataclass(frozen=True)
+class FindingGroup:
+    """Findings about one measured phase, or about the run as a whole (``phase`` is None)."""
+
+    phase: str | None
+    shown: tuple[ShownFinding, ...]
+    #: Less pressing: folded away where several phases would repeat themselves.
+    folded: tuple[ShownFinding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found, the most important first."""
+
+    groups: tuple[FindingGroup, ...]
+    #: About loading and warming up.
+    preparations: tuple[ShownFinding, ...]
+
+
+def findings_of(characterisation: Characterisation) -> Findings:
+    """Findings by measured phase, those of one phase all in sight, of several with the verdicts in sight."""
+    ranked = sorted(characterisation.findings, key=lambda finding: -finding.importance)
+    kinds = {phase.phase: phase.kind for phase in characterisation.phases}
+    measured = [name for name, kind in kinds.items() if kind == "measure"]
+    preparations = tuple(_show(one) for one in ranked if kinds.get(one.phase or "", "measure") != "measure")
+    groups = []
+    for phase in (None, *measured):
+        own = [one for one in ranked if (one.phase if one.phase in kinds else None) == phase]
+        pressing = [one for one in own if len(measured) < 2 or phase is None or one.kind != "insight"]
+        rest = [one for one in own if one not in pressing]
+        if own:
+            groups.append(FindingGroup(phase, tuple(map(_show, pressing)), tuple(map(_show, rest))))
+    return Findings(tuple(groups), preparations)
 
 
 def _show(finding: Finding) -> ShownFinding:

@@ -12,7 +12,7 @@ from rackscope.report.distribution import DistributionRow, distribution_of
 from rackscope.report.figures import REPETITION_COLUMNS, MeasuredPhase, measured_phases
 from rackscope.report.intensity import IntensityTable, intensity_of
 from rackscope.report.logs import LogTail, read_log_tails
-from rackscope.report.notices import Notice, ShownFinding, findings_of, notices_of
+from rackscope.report.notices import Findings, Notice, findings_of, notices_of
 from rackscope.report.panels import PanelSource, build_panels
 from rackscope.report.quantities import format_quantity
 from rackscope.report.window import PhaseGroup, Window, groups_of, origin_ns, windows_of
@@ -31,12 +31,11 @@ class Page:
     title: str
     started: str
     manifest: Manifest
-    #: Why the run did not finish; empty when it did.
-    unfinished: tuple[str, ...]
+    #: Why the run did not finish, what of it is missing; empty when it is whole.
+    remarks: tuple[str, ...]
     notices: tuple[Notice, ...]
     notes: tuple[Notice, ...]
-    findings: tuple[ShownFinding, ...]
-    preparation_findings: tuple[ShownFinding, ...]
+    findings: Findings
     measured: tuple[MeasuredPhase, ...]
     repetition_columns: tuple[str, ...]
     intensity: IntensityTable | None
@@ -52,16 +51,16 @@ class Page:
 
 def page_of(run: RunDirectory) -> Page:
     """Read the run directory and work out what to say. Raises RunDirectoryError when a table is damaged."""
+    from rackscope.analysis.characterisation import characterise
     from rackscope.analysis.rates import Samples
-    from rackscope.runs.facts import characterise_run
+    from rackscope.runs.facts import run_facts
 
-    manifest, results = run.manifest, run.results()
-    frame = run.samples()
-    origin = origin_ns(manifest, None if frame.is_empty() else int(frame["timestamp_ns"][0]))
+    manifest, recorded, results, latency = run.manifest, run.samples(), run.results(), run.latency()
+    origin = origin_ns(manifest, None if recorded.is_empty() else int(recorded["timestamp_ns"][0]))
     pinned = {"system": tuple(manifest.system.cores)} if manifest.system.cores else {}
     # A column that was never read must not make sums with it unknown.
-    frame = frame.select(column for column in frame if column.null_count() < len(column) or not len(column))
-    samples = Samples(frame, origin_ns=origin, core_sets=pinned)
+    read = recorded.select(column for column in recorded if column.null_count() < len(column) or not len(column))
+    samples = Samples(read, origin_ns=origin, core_sets=pinned)
     windows = windows_of(manifest, origin, float(samples.seconds[-1]) if len(samples.seconds) else None)
     groups = groups_of(windows)
     source = PanelSource(
@@ -74,20 +73,18 @@ def page_of(run: RunDirectory) -> Page:
         system=manifest.system.name,
     )
     panels = build_panels(source)
-    characterisation = characterise_run(run)
+    characterisation = characterise(run_facts(manifest), recorded, results, latency)
     measured = [group.name for group in groups if group.kind == "measure"]
-    distribution, rows = distribution_of(run.latency(), measured, _discarded(results))
+    distribution, rows = distribution_of(latency, measured, _discarded(results))
     notices = notices_of(manifest, characterisation)
-    findings, preparation_findings = findings_of(characterisation)
     return Page(
         title=f"{manifest.system.name} under {manifest.workload.name}",
         started=_readable_time(manifest.started_at),
         manifest=manifest,
-        unfinished=run.remarks,
+        remarks=run.remarks,
         notices=tuple(notice for notice in notices if notice.severity != "note"),
         notes=tuple(notice for notice in notices if notice.severity == "note"),
-        findings=findings,
-        preparation_findings=preparation_findings,
+        findings=findings_of(characterisation),
         measured=measured_phases(
             results,
             sequential=manifest.repetition.maximum is None,

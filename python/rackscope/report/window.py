@@ -25,7 +25,8 @@ class Window:
     @property
     def label(self) -> str:
         """What stands above it in a chart."""
-        return self.name if self.repetition is None else f"{self.name} {self.repetition}"
+        name = self.name if self.repetition is None else f"{self.name} {self.repetition}"
+        return f"{name} (cut short)" if self.cut_short else name
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,10 @@
         [around(measured, `${first.phase.name} ${first.phase.repetition} to ${last.phase.repetition}`)]]
       : [each(measured, (phase) => phase.label), each(measured, (phase) => phase.name),
         ...(repetitions.length > 1 ? [repetitions.map(([number, items]) => around(items, "repetition " + number)), repetitions.map(([number, items]) => around(items, number))] : [])];
-    return [...labels, ...(choices.find((choice) => choice.every(fits)) || [around(measured, "measured")].filter(fits))];
+    // What is cut by the edge of the panel does not decide for the others.
+    const widest = Math.max(...measured.map((item) => item.right - item.left));
+    const suits = (choice) => choice.every((label) => fits(label) || label.right - label.left < widest / 2);
+    return [...labels, ...(choices.find(suits) || [around(measured, "measured")]).filter(fits)];
   }
 
   // Phases behind the data, their names above it.
@@ -130,7 +133,7 @@
       ctx.fillRect(left, bbox.top, right - left, bbox.height);
     }
     ctx.fillStyle = colour("faint");
-    for (const { text, left, right } of phaseLabels(shown, (text) => ctx.measureText(text).width + 8 * ratio)) {
+    for (const { text, left, right } of phaseLabels(shown, (text) => ctx.measureText(text).width + 5 * ratio)) {
       ctx.fillText(text, (left + right) / 2, bbox.top - 4 * ratio);
     }
     ctx.restore();

@@ -129,7 +129,6 @@ class PanelSource:
         is_logarithmic: bool = False,
         maximum: float | None = None,
         references: Sequence[Reference] = (),
-        footnote: str = "",
     ) -> Panel:
         """A panel of these series, or of the reason why there are none."""
         drawing = self.load if is_load else self.host
@@ -149,5 +148,4 @@ class PanelSource:
             tuple(references),
             tuple(group.name for group in self.groups),
             "measured" if measured else "whole run",
-            footnote,
         )
