@@ -1,1 +1,38 @@
-//! What clients ask.
+//! What clients ask: a load generator for memcached and Redis.
+//!
+//! [`LoadClient`] holds connections, spread over worker threads with a poller each, and runs phases of load over
+//! them: in a closed loop (the next operation starts when an earlier one has completed) or in an open one (operations
+//! start at times fixed beforehand, and latency counts from those, so that a slow server cannot hide its slowness by
+//! slowing the generator down). Values are checked against what was written. [`NullResponder`] answers everything at
+//! once, to find out what the generator itself can do.
+
+mod arrivals;
+mod client;
+mod clock;
+pub mod config;
+mod connection;
+mod data_set;
+mod distribution;
+mod error;
+mod exchange;
+mod key_space;
+mod keys;
+mod ledger;
+mod monitor;
+mod null;
+mod operation;
+mod phase;
+mod protocol;
+mod random;
+mod result;
+mod sizes;
+mod statistics;
+mod values;
+mod worker;
+
+pub use client::LoadClient;
+pub use error::Error;
+pub use monitor::Interval;
+pub use null::NullResponder;
+pub use operation::Operation;
+pub use result::{LatencyHistogram, OperationCounts, PhaseResult};

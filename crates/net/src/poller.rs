@@ -80,6 +80,7 @@ impl std::fmt::Debug for Event {
 }
 
 /// An epoll instance with a buffer for its events; nothing is allocated after construction.
+#[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
     events: Vec<Event>,

@@ -25,6 +25,14 @@ pub fn push_bulk_header(out: &mut Vec<u8>, bytes: usize) {
     push_header(out, b'$', bytes);
 }
 
+/// Append `number` in decimal, as a bulk string.
+pub fn push_bulk_integer(out: &mut Vec<u8>, number: u64) {
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    push_bulk_header(out, digits);
+    decimal::push(out, number);
+    out.extend_from_slice(b"\r\n");
+}
+
 #[inline]
 fn push_header(out: &mut Vec<u8>, kind: u8, number: usize) {
     out.push(kind);

@@ -1,6 +1,6 @@
 //! RESP tokens, whole, cut and broken.
 use proptest::prelude::*;
-use wire::resp::{Parsed, Token, parse_token, push_array_header, push_bulk};
+use wire::resp::{Parsed, Token, parse_token, push_array_header, push_bulk, push_bulk_integer};
 
 const TOKENS: &[(&[u8], Token<'_>)] = &[
     (b"+OK\r\n", Token::Simple(b"OK")),
@@ -56,6 +56,17 @@ fn a_broken_token_says_what_is_wrong_and_shows_it() {
     }
     let endless = [b"+".as_slice(), &[b'x'; 70_000]].concat();
     assert!(parse_token(&endless).is_err());
+}
+
+#[test]
+fn integers_are_written_as_bulk_strings() {
+    for number in [0, 9, 10, 99, 100, u64::MAX] {
+        let mut written = Vec::new();
+        push_bulk_integer(&mut written, number);
+        let mut expected = Vec::new();
+        push_bulk(&mut expected, number.to_string().as_bytes());
+        assert_eq!(written, expected);
+    }
 }
 
 proptest! {

@@ -1,0 +1,67 @@
+//! What the generator can do from one core, against a responder on another that answers at once:
+//! `cargo run --release -p load --example null [PROTOCOL [GENERATOR_CORE RESPONDER_CORE [SECONDS]]]`.
+use load::{LoadClient, NullResponder};
+use serde_json::json;
+use std::time::Duration;
+
+/// Connections and requests outstanding on each: unpipelined, then pipelined.
+const SETTINGS: [(usize, usize); 2] = [(50, 1), (50, 50)];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let argument = |index: usize, default: &str| {
+        arguments
+            .get(index)
+            .map_or(default, |argument| argument)
+            .to_owned()
+    };
+    let protocol = argument(0, "memcached_text");
+    let generator_core: usize = argument(1, "0").parse()?;
+    let responder_core: usize = argument(2, "1").parse()?;
+    let seconds: f64 = argument(3, "3").parse()?;
+    let socket = std::env::temp_dir().join(format!("load-null-{}.sock", std::process::id()));
+    let endpoints = [
+        json!({"kind": "tcp", "host": "127.0.0.1", "port": 0}),
+        json!({"kind": "unix", "path": socket}),
+    ];
+    for endpoint in endpoints {
+        for (connections, pipeline) in SETTINGS {
+            let mut responder =
+                NullResponder::new(&protocol, &endpoint.to_string(), Some(responder_core))?;
+            let target: serde_json::Value = serde_json::from_str(&responder.endpoint())?;
+            let client = LoadClient::new(
+                &json!({
+                    "target": target, "protocol": protocol, "connections": connections,
+                    "cores": [generator_core], "pipeline": pipeline, "seed": 1, "verify": true,
+                    "keys": {"count": 100_000, "size": {"kind": "fixed", "bytes": 24}},
+                    "values": {"kind": "fixed", "bytes": 100},
+                })
+                .to_string(),
+            )?;
+            client.start_phase(
+                &json!({
+                    "name": "null", "operations": {"read": 1.0},
+                    "distribution": {"kind": "zipfian", "theta": 0.99, "scrambled": true},
+                    "loop": {"kind": "closed"}, "duration_seconds": seconds, "interval_seconds": 0.25,
+                })
+                .to_string(),
+            )?;
+            while !client.wait(Duration::from_secs(1)) {}
+            let result = client.phase_result()?;
+            println!(
+                "{protocol} over {}, {connections} connections x {pipeline}: {:.0} requests/s, generator idle {:.1} %, \
+                 {:.0} ns of processor time a request{}",
+                target["kind"],
+                result.operations as f64 / result.duration_seconds,
+                result.generator_idle_ratio * 100.0,
+                result.generator_cpu_seconds * 1e9 / result.operations.max(1) as f64,
+                result
+                    .failed
+                    .map_or(String::new(), |why| format!(", FAILED: {why}")),
+            );
+            client.close();
+            responder.stop();
+        }
+    }
+    Ok(())
+}

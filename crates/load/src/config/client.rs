@@ -1,0 +1,285 @@
+use super::{parse, require};
+use crate::Error;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// Where the server is, how to talk to it, and the data set.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientConfig {
+    /// Where the server listens.
+    pub target: Target,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// How many connections to hold.
+    pub connections: usize,
+    /// One worker thread for each, pinned to it; one worker that is not pinned when empty.
+    #[serde(default)]
+    pub cores: Vec<usize>,
+    /// Requests outstanding on a connection: exactly so many in a closed loop, at most so many in an open one.
+    #[serde(default = "one")]
+    pub pipeline: usize,
+    /// Keys of a read request.
+    #[serde(default = "one")]
+    pub multiget: usize,
+    /// Fixes every random choice.
+    pub seed: u64,
+    /// Check what is read against what was written.
+    #[serde(default = "yes")]
+    pub verify: bool,
+    /// The keys.
+    pub keys: KeysConfig,
+    /// The sizes of values.
+    pub values: SizeConfig,
+    /// How long a connection with requests outstanding may be silent before the phase is given up, in seconds.
+    #[serde(default = "ten")]
+    pub stall_timeout_seconds: f64,
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Target {
+    /// A host name or address, and a port.
+    Tcp {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A unix stream socket.
+    Unix {
+        /// Its file.
+        path: PathBuf,
+    },
+}
+
+/// What a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// memcached's `get` and `set`.
+    MemcachedText,
+    /// memcached's `mg` and `ms`.
+    MemcachedMeta,
+    /// Redis.
+    Resp,
+}
+
+/// The keys of the data set.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeysConfig {
+    /// How many there are before inserts add to them.
+    pub count: u64,
+    /// How long they are.
+    pub size: SizeConfig,
+}
+
+/// How long keys or values are.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum SizeConfig {
+    /// All the same.
+    Fixed {
+        /// Size in bytes.
+        bytes: usize,
+    },
+    /// Facebook's ETC pool (Atikoglu et al., "Workload Analysis of a Large-Scale Key-Value Store", SIGMETRICS 2012).
+    Etc {},
+}
+
+fn one() -> usize {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn ten() -> f64 {
+    10.0
+}
+
+impl ClientConfig {
+    /// The most connections.
+    pub const MAX_CONNECTIONS: usize = 100_000;
+    /// The most requests outstanding on all connections together.
+    pub const MAX_OUTSTANDING: usize = 1_000_000;
+    /// The most keys.
+    pub const MAX_KEYS: u64 = 1 << 40;
+    /// The longest value, in bytes.
+    pub const MAX_VALUE_BYTES: usize = 32 << 20;
+
+    /// Parse and check.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with a sentence that names the field and its bounds.
+    pub fn from_json(json: &str) -> Result<Self, Error> {
+        let config: Self = parse("load configuration", json)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let Self {
+            connections,
+            pipeline,
+            multiget,
+            ..
+        } = *self;
+        within("connections", connections, 1, Self::MAX_CONNECTIONS)?;
+        within("pipeline", pipeline, 1, 65_536)?;
+        within("multiget", multiget, 1, 1024)?;
+        require(connections * pipeline <= Self::MAX_OUTSTANDING, || {
+            format!(
+                "{connections} connections with {pipeline} requests outstanding on each are more than {} requests; \
+                 lower connections or pipeline",
+                Self::MAX_OUTSTANDING
+            )
+        })?;
+        require(
+            connections * pipeline * multiget <= 8 * Self::MAX_OUTSTANDING,
+            || {
+                format!(
+                    "{connections} connections with {pipeline} requests of {multiget} keys outstanding on each are more \
+                 than {} keys; lower connections, pipeline or multiget",
+                    8 * Self::MAX_OUTSTANDING
+                )
+            },
+        )?;
+        let mut cores = self.cores.clone();
+        cores.sort_unstable();
+        cores.dedup();
+        require(cores.len() == self.cores.len(), || {
+            format!("cores {:?} names a core twice", self.cores)
+        })?;
+        require(self.cores.len() <= connections, || {
+            format!(
+                "{} cores need at least as many connections, not {connections}",
+                self.cores.len()
+            )
+        })?;
+        require((1..=Self::MAX_KEYS).contains(&self.keys.count), || {
+            format!(
+                "keys.count must be between 1 and {}, not {}",
+                Self::MAX_KEYS,
+                self.keys.count
+            )
+        })?;
+        if let SizeConfig::Fixed { bytes } = self.values {
+            within("values.bytes", bytes, 0, Self::MAX_VALUE_BYTES)?;
+        }
+        require(
+            self.stall_timeout_seconds > 0.0 && self.stall_timeout_seconds <= 86_400.0,
+            || {
+                format!(
+                    "stall_timeout_seconds must be positive and at most a day, not {}",
+                    self.stall_timeout_seconds
+                )
+            },
+        )
+    }
+}
+
+fn within(what: &str, value: usize, least: usize, most: usize) -> Result<(), Error> {
+    require((least..=most).contains(&value), || {
+        format!("{what} must be between {least} and {most}, not {value}")
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    pub(crate) fn valid() -> Value {
+        json!({
+            "target": {"kind": "tcp", "host": "127.0.0.1", "port": 11211},
+            "protocol": "memcached_text",
+            "connections": 50, "cores": [1], "pipeline": 1, "multiget": 1, "seed": 42, "verify": true,
+            "keys": {"count": 100_000, "size": {"kind": "fixed", "bytes": 24}},
+            "values": {"kind": "fixed", "bytes": 1000},
+        })
+    }
+
+    #[test]
+    fn the_documented_form_is_taken() {
+        for (pointer, value) in [
+            (
+                "/target",
+                json!({"kind": "unix", "path": "/run/cache.sock"}),
+            ),
+            ("/protocol", json!("memcached_meta")),
+            ("/protocol", json!("resp")),
+            ("/keys/size", json!({"kind": "etc"})),
+            ("/values", json!({"kind": "etc"})),
+            ("/cores", json!([])),
+        ] {
+            let mut config = valid();
+            *config.pointer_mut(pointer).expect("a field") = value;
+            ClientConfig::from_json(&config.to_string()).expect("valid");
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_named() {
+        for (pointer, value, sentence) in [
+            (
+                "/connections",
+                json!(0),
+                "connections must be between 1 and 100000, not 0",
+            ),
+            (
+                "/pipeline",
+                json!(0),
+                "pipeline must be between 1 and 65536, not 0",
+            ),
+            ("/pipeline", json!(30_000), "lower connections or pipeline"),
+            (
+                "/multiget",
+                json!(2000),
+                "multiget must be between 1 and 1024, not 2000",
+            ),
+            ("/cores", json!([1, 1]), "cores [1, 1] names a core twice"),
+            ("/keys/count", json!(0), "keys.count must be between 1 and"),
+            ("/keys/size/bytes", json!("long"), "invalid type"),
+            (
+                "/values/bytes",
+                json!(99_999_999),
+                "values.bytes must be between 0 and 33554432",
+            ),
+            (
+                "/values",
+                json!({"kind": "etc", "bytes": 1}),
+                "unknown field `bytes`",
+            ),
+            (
+                "/protocol",
+                json!("http"),
+                "unknown variant `http`, expected one of `memcached_text`",
+            ),
+            (
+                "/target",
+                json!({"kind": "tcp", "host": "x", "port": 1, "path": "/"}),
+                "unknown field `path`",
+            ),
+        ] {
+            let mut config = valid();
+            *config.pointer_mut(pointer).expect("a field") = value;
+            let message = ClientConfig::from_json(&config.to_string())
+                .expect_err(sentence)
+                .to_string();
+            assert!(message.contains(sentence), "{message}");
+        }
+        let mut config = valid();
+        config["conections"] = json!(1);
+        let message = ClientConfig::from_json(&config.to_string())
+            .expect_err("a typo")
+            .to_string();
+        assert!(
+            message.contains("unknown field `conections`, expected one of"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,299 @@
+use super::{Protocol, parse, require};
+use crate::Error;
+use crate::operation::Operation;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A stretch of load with one behaviour.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseConfig {
+    /// What to call it in the result.
+    pub name: String,
+    /// The share of each operation; they add up to 1.
+    pub operations: BTreeMap<Operation, f64>,
+    /// Which keys the operations fall on.
+    pub distribution: DistributionConfig,
+    /// When the next operation starts.
+    #[serde(rename = "loop")]
+    pub control: LoopConfig,
+    /// When to stop, in seconds.
+    #[serde(default)]
+    pub duration_seconds: Option<f64>,
+    /// After how many operations to stop.
+    #[serde(default)]
+    pub operation_count: Option<u64>,
+    /// How often to report, in seconds.
+    pub interval_seconds: f64,
+    /// Whether to keep histograms of latency.
+    #[serde(default = "yes")]
+    pub record_latency: bool,
+}
+
+/// Which keys operations fall on.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum DistributionConfig {
+    /// Every key alike.
+    Uniform {},
+    /// The key of rank r with a probability proportional to r^-theta.
+    Zipfian {
+        /// The exponent: 0 is uniform, YCSB takes 0.99.
+        theta: f64,
+        /// Scatter the ranks over the key space; otherwise rank r is key r.
+        #[serde(default)]
+        scrambled: bool,
+    },
+    /// The r-th newest key with a probability proportional to r^-theta.
+    Latest {
+        /// The exponent.
+        theta: f64,
+    },
+    /// One key after the other, again from the first after the last.
+    Sequential {},
+    /// A share of the operations on a share of the keys.
+    Hotspot {
+        /// Share of the keys that are hot.
+        hot_keys: f64,
+        /// Share of the operations that fall on them.
+        hot_operations: f64,
+    },
+}
+
+/// When the next operation starts.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LoopConfig {
+    /// When an earlier one has completed.
+    Closed {},
+    /// At times fixed beforehand, whatever the server does.
+    Open {
+        /// How they are spaced.
+        arrivals: ArrivalKind,
+        /// How many there are in a second, on average.
+        rate_per_second: f64,
+    },
+}
+
+/// How the starts of an open loop are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArrivalKind {
+    /// Evenly.
+    Constant,
+    /// At random, independently of each other.
+    Poisson,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl PhaseConfig {
+    /// Parse and check.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with a sentence that names the field and its bounds.
+    pub fn from_json(json: &str, protocol: Protocol) -> Result<Self, Error> {
+        let config: Self = parse("phase", json)?;
+        config.check(protocol)?;
+        Ok(config)
+    }
+
+    fn check(&self, protocol: Protocol) -> Result<(), Error> {
+        let Self { name, .. } = self;
+        for (operation, share) in &self.operations {
+            require((0.0..=1.0).contains(share), || {
+                format!(
+                    "phase {name}: the share of {operation} must be between 0 and 1, not {share}"
+                )
+            })?;
+            require(
+                !operation.needs_redis() || protocol == Protocol::Resp,
+                || {
+                    format!(
+                        "phase {name}: {operation} is a command of Redis; memcached has none like it"
+                    )
+                },
+            )?;
+        }
+        let sum: f64 = self.operations.values().sum();
+        require((sum - 1.0).abs() < 1e-6, || {
+            format!("phase {name}: the shares of the operations must add up to 1, not {sum}")
+        })?;
+        self.check_distribution()?;
+        if let LoopConfig::Open {
+            rate_per_second, ..
+        } = self.control
+        {
+            require(rate_per_second > 0.0 && rate_per_second <= 1e9, || {
+                format!(
+                    "phase {name}: rate_per_second must be positive and at most 1e9, not {rate_per_second}"
+                )
+            })?;
+        }
+        require(
+            self.duration_seconds.is_some() || self.operation_count.is_some(),
+            || format!("phase {name} would never end: give duration_seconds or operation_count"),
+        )?;
+        if let Some(duration) = self.duration_seconds {
+            require(duration > 0.0 && duration <= 1e7, || {
+                format!(
+                    "phase {name}: duration_seconds must be positive and at most 1e7, not {duration}"
+                )
+            })?;
+        }
+        require(self.operation_count != Some(0), || {
+            format!("phase {name}: operation_count must be at least 1")
+        })?;
+        require((0.001..=1e6).contains(&self.interval_seconds), || {
+            format!(
+                "phase {name}: interval_seconds must be between 0.001 and 1e6, not {}",
+                self.interval_seconds
+            )
+        })
+    }
+
+    fn check_distribution(&self) -> Result<(), Error> {
+        let Self { name, .. } = self;
+        match self.distribution {
+            DistributionConfig::Zipfian { theta, .. } | DistributionConfig::Latest { theta } => {
+                require((0.0..=100.0).contains(&theta), || {
+                    format!("phase {name}: theta must be between 0 and 100, not {theta}")
+                })
+            }
+            DistributionConfig::Hotspot {
+                hot_keys,
+                hot_operations,
+            } => {
+                require(hot_keys > 0.0 && hot_keys <= 1.0, || {
+                    format!(
+                        "phase {name}: hot_keys must be a share above 0 and at most 1, not {hot_keys}"
+                    )
+                })?;
+                require((0.0..=1.0).contains(&hot_operations), || {
+                    format!(
+                        "phase {name}: hot_operations must be between 0 and 1, not {hot_operations}"
+                    )
+                })
+            }
+            DistributionConfig::Uniform {} | DistributionConfig::Sequential {} => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn valid() -> Value {
+        json!({
+            "name": "measure", "operations": {"read": 0.95, "update": 0.05},
+            "distribution": {"kind": "zipfian", "theta": 0.99, "scrambled": true},
+            "loop": {"kind": "open", "arrivals": "poisson", "rate_per_second": 20000},
+            "duration_seconds": 5.0, "operation_count": null,
+            "interval_seconds": 0.25, "record_latency": true,
+        })
+    }
+
+    #[test]
+    fn the_documented_forms_are_taken() {
+        for (field, value) in [
+            ("name", json!("again")),
+            ("distribution", json!({"kind": "uniform"})),
+            ("distribution", json!({"kind": "latest", "theta": 0.99})),
+            ("distribution", json!({"kind": "sequential"})),
+            (
+                "distribution",
+                json!({"kind": "hotspot", "hot_keys": 0.2, "hot_operations": 0.8}),
+            ),
+            ("loop", json!({"kind": "closed"})),
+            (
+                "loop",
+                json!({"kind": "open", "arrivals": "constant", "rate_per_second": 0.5}),
+            ),
+            ("operations", json!({"insert": 1.0})),
+            ("operation_count", json!(100_000)),
+        ] {
+            let mut phase = valid();
+            phase[field] = value;
+            PhaseConfig::from_json(&phase.to_string(), Protocol::MemcachedText).expect("valid");
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_named() {
+        for (field, value, sentence) in [
+            (
+                "operations",
+                json!({"read": 0.9}),
+                "must add up to 1, not 0.9",
+            ),
+            ("operations", json!({}), "must add up to 1"),
+            (
+                "operations",
+                json!({"read": 2.0, "update": -1.0}),
+                "the share of read must be between 0 and 1, not 2",
+            ),
+            (
+                "operations",
+                json!({"lpush": 1.0}),
+                "lpush is a command of Redis",
+            ),
+            (
+                "operations",
+                json!({"scan": 1.0}),
+                "unknown variant `scan`, expected one of `read`",
+            ),
+            (
+                "distribution",
+                json!({"kind": "zipfian", "theta": -0.5}),
+                "theta must be between 0 and 100, not -0.5",
+            ),
+            (
+                "distribution",
+                json!({"kind": "uniform", "theta": 1}),
+                "unknown field `theta`",
+            ),
+            (
+                "distribution",
+                json!({"kind": "hotspot", "hot_keys": 0, "hot_operations": 0.5}),
+                "hot_keys must be",
+            ),
+            (
+                "loop",
+                json!({"kind": "closed", "rate_per_second": 5}),
+                "unknown field `rate_per_second`",
+            ),
+            (
+                "loop",
+                json!({"kind": "open", "arrivals": "poisson", "rate_per_second": 0}),
+                "rate_per_second must be",
+            ),
+            ("duration_seconds", json!(null), "would never end"),
+            (
+                "duration_seconds",
+                json!(-1),
+                "duration_seconds must be positive",
+            ),
+            (
+                "operation_count",
+                json!(0),
+                "operation_count must be at least 1",
+            ),
+            (
+                "interval_seconds",
+                json!(0),
+                "interval_seconds must be between",
+            ),
+        ] {
+            let mut phase = valid();
+            phase[field] = value;
+            let message = PhaseConfig::from_json(&phase.to_string(), Protocol::MemcachedText)
+                .expect_err(sentence)
+                .to_string();
+            assert!(message.contains(sentence), "{message}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+/// Why the load generator refuses to start, or to go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration of a client or a phase makes no sense.
+    #[error("{0}")]
+    Config(String),
+    /// A connection, a listener or a core could not be had.
+    #[error(transparent)]
+    Net(#[from] net::Error),
+    /// The kernel refused something that every program needs, such as a thread or a descriptor.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was attempted.
+        action: &'static str,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// A method was called at the wrong time, such as a second phase while one runs.
+    #[error("{0}")]
+    State(&'static str),
+}
+
+impl Error {
+    pub(crate) fn system(action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::System { action, source }
+    }
+}

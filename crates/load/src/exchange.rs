@@ -1,0 +1,335 @@
+//! Requests out, replies in: what a worker does with one connection.
+use crate::connection::{Connection, KeyUse, Request};
+use crate::data_set::DataSet;
+use crate::distribution::Chooser;
+use crate::keys::KeyKind;
+use crate::operation::{Mix, Operation};
+use crate::phase::Phase;
+use crate::protocol::{Answer, Command, Protocol, Step};
+use crate::random::Random;
+use crate::sizes::MAX_KEY_BYTES;
+use crate::statistics::WorkerStatistics;
+use std::marker::PhantomData;
+
+/// Different elements that a list is given, for each key.
+const LIST_ELEMENTS: u64 = 1 << 32;
+/// Different members of a sorted set, for each key: few, so that it stays small (Awasthi 2015, section 4.3.5).
+const SORTED_SET_MEMBERS: u64 = 128;
+/// Different members of a set, for each key: more, so that sets grow.
+const SET_MEMBERS: u64 = 1 << 16;
+
+/// A connection failed, or its server misbehaved: what to tell the user.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Reading or writing failed.
+    Io(std::io::Error),
+    /// The server sent what no server should.
+    Malformed(String),
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// The part of a worker that lasts one phase.
+pub(crate) struct Exchange<'a, P> {
+    pub(crate) phase: &'a Phase,
+    pub(crate) data: &'a DataSet,
+    pub(crate) statistics: &'a WorkerStatistics,
+    pub(crate) multiget: usize,
+    pub(crate) mix: Mix,
+    pub(crate) chooser: Chooser,
+    pub(crate) random: Random,
+    /// Operations that await completion.
+    pub(crate) outstanding: usize,
+    /// The longest reply that is taken, in bytes.
+    pub(crate) most_reply_bytes: usize,
+    pub(crate) key: [u8; MAX_KEY_BYTES],
+    pub(crate) protocol: PhantomData<P>,
+}
+
+impl<P: Protocol> Exchange<'_, P> {
+    /// Draw an operation and add its (first) request to `connection`.
+    #[inline]
+    pub(crate) fn issue(&mut self, connection: &mut Connection, intended: u64, now: u64) {
+        let operation = self.mix.draw(&mut self.random);
+        let (command, keys) = match operation {
+            Operation::Read => (Command::Get, self.multiget),
+            Operation::ReadModifyWrite => (Command::Get, 1),
+            Operation::Update | Operation::Insert => (Command::Set, 1),
+            Operation::Lpush => (Command::ListPush, 1),
+            Operation::Lpop => (Command::ListPop, 1),
+            Operation::Zadd => (Command::SortedSetAdd, 1),
+            Operation::Zrange => (Command::SortedSetFirst, 1),
+            Operation::Sadd => (Command::SetAdd, 1),
+        };
+        match command {
+            Command::Get => self.push_get(connection, keys),
+            Command::Set => {
+                let id = match (operation, &self.chooser) {
+                    (Operation::Update, _) | (_, Chooser::Sequential { .. }) => self.draw(),
+                    _ => self.data.space.claim(self.data.keys.capacity()),
+                };
+                self.push_set(connection, id);
+            }
+            command => self.push_other(connection, command),
+        }
+        let request = Request {
+            intended,
+            sent: now,
+            operation,
+            command,
+            // At most 1,024.
+            keys: keys as u16,
+        };
+        connection.expect(request, now);
+        self.outstanding += 1;
+    }
+
+    #[inline]
+    fn draw(&mut self) -> u64 {
+        self.chooser
+            .draw(&mut self.random, self.data.space.readable())
+    }
+
+    #[inline]
+    fn push_get(&mut self, connection: &mut Connection, keys: usize) {
+        P::push_get(&mut connection.out, keys);
+        for _ in 0..keys {
+            let id = self.draw();
+            let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
+            P::push_get_key(&mut connection.out, key, keys);
+            let floor = self.data.floor(id);
+            connection.keys.push_back(KeyUse { id, floor });
+        }
+        P::push_get_end(&mut connection.out, keys);
+    }
+
+    #[inline]
+    fn push_set(&mut self, connection: &mut Connection, id: u64) {
+        let version = self.data.begin_write(id);
+        let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
+        let values = &self.data.values;
+        P::push_set(&mut connection.out, key, values.size(id));
+        values.push(&mut connection.out, id, version);
+        connection.out.extend_from_slice(b"\r\n");
+        connection.keys.push_back(KeyUse { id, floor: 0 });
+    }
+
+    fn push_other(&mut self, connection: &mut Connection, command: Command) {
+        let id = self.draw();
+        let (kind, variants) = element(command);
+        let key = self.data.keys.write(&mut self.key, kind, id);
+        let values = &self.data.values;
+        let number = self.random.next();
+        // The upper half makes a score, the lower half a version.
+        P::push_command(
+            &mut connection.out,
+            command,
+            key,
+            (number >> 32) as u32,
+            values.size(id),
+        );
+        if matches!(
+            command,
+            Command::ListPush | Command::SortedSetAdd | Command::SetAdd
+        ) {
+            values.push(&mut connection.out, id, number & (variants - 1));
+            connection.out.extend_from_slice(b"\r\n");
+        }
+        connection.keys.push_back(KeyUse { id, floor: 0 });
+    }
+
+    /// Take all replies in `input`, received at `now`: how many bytes they took, and how many the next one needs.
+    #[inline]
+    pub(crate) fn take_replies(
+        &mut self,
+        connection: &mut Connection,
+        input: &[u8],
+        now: u64,
+    ) -> Result<(usize, usize), Failure> {
+        let mut used = 0;
+        while used < input.len() {
+            let Some(&request) = connection.requests.front() else {
+                let excess = &input[used..input.len().min(used + 60)];
+                return Err(Failure::Malformed(format!(
+                    "bytes that nobody asked for: \"{}\"",
+                    excess.escape_ascii()
+                )));
+            };
+            let keys = usize::from(request.keys);
+            let step = P::step(
+                &input[used..],
+                request.command,
+                keys,
+                &mut connection.elements,
+            );
+            match step.map_err(Failure::Malformed)? {
+                Step::Answer(answer, length) => {
+                    used += length;
+                    self.take_answer(connection, &request, &answer, now);
+                }
+                Step::Partial(needed) if needed > self.most_reply_bytes => {
+                    return Err(Failure::Malformed(format!(
+                        "a reply of {needed} bytes, where the longest value has {}",
+                        self.data.values.most()
+                    )));
+                }
+                Step::Partial(needed) => return Ok((used, needed)),
+            }
+        }
+        Ok((used, 0))
+    }
+
+    #[inline]
+    fn take_answer(
+        &mut self,
+        connection: &mut Connection,
+        request: &Request,
+        answer: &Answer<'_>,
+        now: u64,
+    ) {
+        let statistics = &self.statistics.operations[request.operation as usize];
+        let last = match *answer {
+            Answer::Continues => false,
+            Answer::Done => {
+                let rest = usize::from(request.keys).saturating_sub(connection.answered);
+                if request.command == Command::Get && !connection.refused {
+                    statistics.misses.add(rest as u64);
+                }
+                true
+            }
+            Answer::Miss { last } => {
+                statistics.misses.add(1);
+                connection.answered += 1;
+                last
+            }
+            Answer::Hit { key, value, last } => {
+                self.take_hit(connection, request, key, value);
+                last
+            }
+            Answer::Refused { message, last } => {
+                connection.refused = true;
+                self.phase.first_error.offer(|| {
+                    let message = String::from_utf8_lossy(message);
+                    format!("a {} was answered with \"{message}\"", request.operation)
+                });
+                last
+            }
+        };
+        if last {
+            self.complete(connection, request, now);
+        }
+    }
+
+    #[inline]
+    fn take_hit(
+        &mut self,
+        connection: &mut Connection,
+        request: &Request,
+        key: Option<&[u8]>,
+        value: &[u8],
+    ) {
+        let statistics = &self.statistics.operations[request.operation as usize];
+        statistics.hits.add(1);
+        let Some(skipped) = self.find_key(connection, request, key) else {
+            let text = String::from_utf8_lossy(key.unwrap_or_default()).into_owned();
+            self.wrong(format!(
+                "a {} was answered with key {text:?}, which was not asked for",
+                request.operation
+            ));
+            return;
+        };
+        statistics.misses.add(skipped as u64);
+        let KeyUse { id, floor } = connection.keys[connection.answered + skipped];
+        connection.answered += skipped + 1;
+        let checked = if request.command == Command::Get {
+            self.data.check_value(id, floor, value)
+        } else {
+            let (kind, variants) = element(request.command);
+            self.data.check_element(kind, id, variants, value)
+        };
+        if let Err(wrong) = checked {
+            self.wrong(wrong);
+        }
+    }
+
+    /// How many keys of the request were left out before the one that is answered now; `None` when the answer is to
+    /// none of them.
+    #[inline]
+    fn find_key(
+        &mut self,
+        connection: &Connection,
+        request: &Request,
+        key: Option<&[u8]>,
+    ) -> Option<usize> {
+        let left = usize::from(request.keys).checked_sub(connection.answered)?;
+        match key {
+            Some(found) if self.data.ledger.is_some() => (0..left).find(|skipped| {
+                let id = connection.keys[connection.answered + skipped].id;
+                self.data.keys.write(&mut self.key, KeyKind::User, id) == found
+            }),
+            _ => (left > 0).then_some(0),
+        }
+    }
+
+    #[cold]
+    fn wrong(&self, sentence: String) {
+        self.statistics.wrong_values.add(1);
+        self.phase.first_wrong.offer(|| sentence);
+    }
+
+    /// The reply to the first request of `connection` has ended.
+    #[inline]
+    fn complete(&mut self, connection: &mut Connection, request: &Request, now: u64) {
+        let refused = connection.refused;
+        let first = connection.keys.front().map_or(0, |key| key.id);
+        connection.finish_request();
+        if request.command == Command::Set {
+            self.data.end_write(first, refused);
+            if request.operation == Operation::Insert {
+                self.data.space.acknowledge(first);
+            }
+        }
+        if request.operation == Operation::ReadModifyWrite
+            && request.command == Command::Get
+            && !refused
+        {
+            self.push_set(connection, first);
+            let write = Request {
+                command: Command::Set,
+                ..*request
+            };
+            connection.expect(write, now);
+            return;
+        }
+        self.outstanding -= 1;
+        let statistics = &self.statistics.operations[request.operation as usize];
+        self.statistics.last_completion.set(now);
+        if refused {
+            statistics.errors.add(1);
+            return;
+        }
+        statistics.completed.add(1);
+        if let Some(latencies) = &statistics.latencies {
+            latencies.service.record(now.saturating_sub(request.sent));
+            if let Some(open) = &latencies.open {
+                open.response.record(now.saturating_sub(request.intended));
+                open.lag
+                    .record(request.sent.saturating_sub(request.intended));
+            }
+        }
+    }
+}
+
+/// The kind of key that a command on a data structure takes, and how many different elements it may give it.
+fn element(command: Command) -> (KeyKind, u64) {
+    match command {
+        Command::ListPush | Command::ListPop => (KeyKind::List, LIST_ELEMENTS),
+        Command::SortedSetAdd | Command::SortedSetFirst => (KeyKind::SortedSet, SORTED_SET_MEMBERS),
+        Command::SetAdd => (KeyKind::Set, SET_MEMBERS),
+        Command::Get | Command::Set => (KeyKind::User, u64::MAX),
+    }
+}

@@ -1,0 +1,137 @@
+//! Which keys there are: a fixed number from the start, and those that inserts add.
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// Hands out the ids of new keys, and knows up to which id all are acknowledged and thus readable.
+///
+/// Inserts may be acknowledged in any order (and by any worker), so acknowledged ids wait in a window until all
+/// before them are there too, as in YCSB's `AcknowledgedCounterGenerator`.
+#[derive(Debug)]
+pub(crate) struct KeySpace {
+    claimed: AtomicU64,
+    readable: AtomicU64,
+    /// Slot `id % len` holds `id + 1` once `id` is acknowledged.
+    window: Box<[AtomicU64]>,
+}
+
+impl KeySpace {
+    /// `count` keys that are there, or will be when the preload is done, and room for `outstanding` inserts at once.
+    pub(crate) fn new(count: u64, outstanding: usize) -> Self {
+        let slots = (outstanding * 4).next_power_of_two().max(1024);
+        Self {
+            claimed: AtomicU64::new(count),
+            readable: AtomicU64::new(count),
+            window: std::iter::repeat_with(AtomicU64::default)
+                .take(slots)
+                .collect(),
+        }
+    }
+
+    /// How many keys can be read: all ids below.
+    #[inline]
+    pub(crate) fn readable(&self) -> u64 {
+        self.readable.load(SeqCst)
+    }
+
+    /// The id of a key to insert: a new one, or the newest again while one insert is so late that the window is
+    /// full, or when `capacity` keys are there.
+    pub(crate) fn claim(&self, capacity: u64) -> u64 {
+        let claim = |next: u64| {
+            let full = next - self.readable() >= self.window.len() as u64 || next >= capacity;
+            (!full).then_some(next + 1)
+        };
+        self.claimed
+            .fetch_update(SeqCst, SeqCst, claim)
+            .unwrap_or_else(|_| self.readable() - 1)
+    }
+
+    /// The insert of `id` is answered (an id that was there before is fine).
+    pub(crate) fn acknowledge(&self, id: u64) {
+        if id < self.readable() {
+            return;
+        }
+        self.slot(id).store(id + 1, SeqCst);
+        // Whoever fills the first gap advances over all that follow. No slot is missed, because the total order of
+        // these operations puts a store after the last look at its slot before the store's own look at `readable`.
+        let mut first = self.readable();
+        while self.slot(first).load(SeqCst) == first + 1 {
+            first = match self
+                .readable
+                .compare_exchange(first, first + 1, SeqCst, SeqCst)
+            {
+                Ok(_) => first + 1,
+                Err(current) => current,
+            };
+        }
+    }
+
+    fn slot(&self, id: u64) -> &AtomicU64 {
+        // The length is a power of two.
+        &self.window[id as usize & (self.window.len() - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn keys_become_readable_in_order() {
+        let space = KeySpace::new(10, 1);
+        assert_eq!(
+            [space.claim(99), space.claim(99), space.claim(99)],
+            [10, 11, 12]
+        );
+        space.acknowledge(11);
+        space.acknowledge(12);
+        assert_eq!(space.readable(), 10);
+        space.acknowledge(10);
+        assert_eq!(space.readable(), 13);
+        space.acknowledge(3);
+        assert_eq!(space.readable(), 13);
+    }
+
+    #[test]
+    fn a_full_window_or_key_space_gives_the_newest_key_again() {
+        let space = KeySpace::new(10, 1);
+        for id in 10..10 + 1024 {
+            assert_eq!(space.claim(u64::MAX), id);
+        }
+        assert_eq!(space.claim(u64::MAX), 9);
+        space.acknowledge(10);
+        assert_eq!(space.claim(u64::MAX), 10 + 1024);
+        assert_eq!(KeySpace::new(10, 1).claim(10), 9);
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_of_acknowledgements_ends_with_all_readable(order in Just((5..205_u64).collect::<Vec<_>>()).prop_shuffle()) {
+            let space = KeySpace::new(5, 200);
+            for _ in &order {
+                space.claim(u64::MAX);
+            }
+            let mut acknowledged = std::collections::BTreeSet::new();
+            for id in order {
+                space.acknowledge(id);
+                acknowledged.insert(id);
+                let expected = (5..).find(|id| !acknowledged.contains(id));
+                prop_assert_eq!(Some(space.readable()), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn threads_lose_no_acknowledgement() {
+        let space = KeySpace::new(0, 64);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        space.acknowledge(space.claim(u64::MAX));
+                    }
+                });
+            }
+        });
+        assert_eq!(space.readable(), 80_000);
+    }
+}

@@ -1,0 +1,194 @@
+//! What keys look like: a word of four letters and the decimal id, padded with zeros.
+use crate::Error;
+use crate::config::{KeysConfig, SizeConfig};
+use crate::sizes::{MAX_KEY_BYTES, Sizes};
+
+/// What a key names. Each kind has a word of its own, so that a list never meets a string of the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyKind {
+    /// A value: `user`, as in YCSB.
+    User,
+    /// A Redis list.
+    List,
+    /// A Redis sorted set.
+    SortedSet,
+    /// A Redis set.
+    Set,
+}
+
+impl KeyKind {
+    #[inline]
+    fn word(self) -> &'static [u8; 4] {
+        match self {
+            Self::User => b"user",
+            Self::List => b"list",
+            Self::SortedSet => b"zset",
+            Self::Set => b"sets",
+        }
+    }
+}
+
+/// Digits of the largest 64-bit number.
+const MAX_DIGITS: usize = 20;
+const WORD_BYTES: usize = 4;
+
+/// Writes keys.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyFormat {
+    sizes: Sizes,
+}
+
+impl KeyFormat {
+    /// # Errors
+    /// [`Error::Config`] when keys of this size cannot all be different, or are too long for memcached.
+    pub(crate) fn new(config: &KeysConfig, seed: u64) -> Result<Self, Error> {
+        let digits = (config.count - 1).checked_ilog10().unwrap_or(0) as usize + 1;
+        let least = WORD_BYTES + digits;
+        if let SizeConfig::Fixed { bytes } = config.size
+            && !(least..=MAX_KEY_BYTES).contains(&bytes)
+        {
+            return Err(Error::Config(format!(
+                "keys.size.bytes must be between {least} (so that {} keys differ) and {MAX_KEY_BYTES}, not {bytes}",
+                config.count
+            )));
+        }
+        // Room for inserts to make the key space a thousand times as large.
+        let roomy = (least + 3).min(WORD_BYTES + MAX_DIGITS);
+        Ok(Self {
+            sizes: Sizes::keys(config.size, seed, roomy),
+        })
+    }
+
+    /// The id past the largest one whose key differs from all others'.
+    pub(crate) fn capacity(&self) -> u64 {
+        let least = match self.sizes {
+            Sizes::EtcKeys { least, .. } => least,
+            sizes => sizes.of(0),
+        };
+        let digits = u32::try_from(least - WORD_BYTES).unwrap_or(u32::MAX);
+        10_u64.checked_pow(digits).unwrap_or(u64::MAX)
+    }
+
+    /// Append the key of `id`.
+    #[inline]
+    pub(crate) fn push(&self, out: &mut Vec<u8>, kind: KeyKind, id: u64) {
+        let mut buffer = [0; MAX_KEY_BYTES];
+        out.extend_from_slice(self.write(&mut buffer, kind, id));
+    }
+
+    /// The key of `id`, in `buffer`.
+    #[inline]
+    pub(crate) fn write<'a>(
+        &self,
+        buffer: &'a mut [u8; MAX_KEY_BYTES],
+        kind: KeyKind,
+        id: u64,
+    ) -> &'a [u8] {
+        let bytes = self.sizes.of(id).min(MAX_KEY_BYTES);
+        let (word, padded) = buffer[..bytes].split_at_mut(WORD_BYTES);
+        word.copy_from_slice(kind.word());
+        let all = decimal_digits(id);
+        let digits = all.len().min(padded.len());
+        let (zeros, place) = padded.split_at_mut(padded.len() - digits);
+        zeros.fill(b'0');
+        place.copy_from_slice(&all[all.len() - digits..]);
+        &buffer[..bytes]
+    }
+
+    /// The key of `id`, for messages.
+    pub(crate) fn text(&self, kind: KeyKind, id: u64) -> String {
+        let mut out = Vec::new();
+        self.push(&mut out, kind, id);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+}
+
+/// `number` in decimal with leading zeros, in 24 digits.
+#[inline]
+fn decimal_digits(number: u64) -> [u8; 24] {
+    const EIGHT: u64 = 100_000_000;
+    let mut digits = [0; 24];
+    digits[..8].copy_from_slice(&eight_digits(number / EIGHT / EIGHT));
+    digits[8..16].copy_from_slice(&eight_digits(number / EIGHT % EIGHT));
+    digits[16..].copy_from_slice(&eight_digits(number % EIGHT));
+    digits
+}
+
+/// `number`, below 10^8, as eight digits: splits into halves of four, two and one digits in parallel, in lanes of
+/// one 64-bit word, and divides by multiplying with a reciprocal that is exact in the lane's range.
+#[inline]
+fn eight_digits(number: u64) -> [u8; 8] {
+    // Two lanes of 32 bits, below 10^4 each; the first digits come first in memory.
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    // Four lanes of 16 bits, below 100 each.
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    // Eight lanes of 8 bits, below 10 each.
+    let ones = tens | ((twos - tens * 10) << 8);
+    (ones | 0x3030_3030_3030_3030).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn format(count: u64, size: SizeConfig) -> Result<KeyFormat, Error> {
+        KeyFormat::new(&KeysConfig { count, size }, 1)
+    }
+
+    #[test]
+    fn keys_are_a_word_and_a_padded_number() {
+        let keys = format(100, SizeConfig::Fixed { bytes: 24 }).expect("valid");
+        assert_eq!(keys.text(KeyKind::User, 42), "user00000000000000000042");
+        let keys = format(100, SizeConfig::Fixed { bytes: 6 }).expect("valid");
+        assert_eq!(keys.text(KeyKind::SortedSet, 99), "zset99");
+        assert_eq!(keys.capacity(), 100);
+        let keys = format(100, SizeConfig::Fixed { bytes: 250 }).expect("valid");
+        let text = keys.text(KeyKind::User, u64::MAX);
+        assert_eq!(text, format!("user{:0>246}", u64::MAX));
+    }
+
+    #[test]
+    fn a_size_too_small_to_tell_keys_apart_is_refused() {
+        for (count, bytes) in [(101, 6), (1, 4), (10_000_000, 10), (5, 251)] {
+            let message = format(count, SizeConfig::Fixed { bytes })
+                .expect_err("too small or too long")
+                .to_string();
+            assert!(
+                message.starts_with("keys.size.bytes must be between "),
+                "{message}"
+            );
+        }
+        format(1, SizeConfig::Fixed { bytes: 5 }).expect("one digit is enough for one key");
+        format(10_000_000, SizeConfig::Fixed { bytes: 11 }).expect("seven digits");
+    }
+
+    #[test]
+    fn etc_keys_differ() {
+        let keys = format(20_000, SizeConfig::Etc {}).expect("valid");
+        let texts: std::collections::HashSet<String> =
+            (0..20_000).map(|id| keys.text(KeyKind::User, id)).collect();
+        assert_eq!(texts.len(), 20_000);
+        assert!(texts.iter().all(|text| (12..=250).contains(&text.len())));
+    }
+
+    proptest! {
+        #[test]
+        fn digits_are_those_of_the_number(number in any::<u64>(), shift in 0..64) {
+            let number = number >> shift;
+            prop_assert_eq!(decimal_digits(number).to_vec(), format!("{number:024}").into_bytes());
+        }
+    }
+
+    #[test]
+    fn every_group_of_four_digits_is_right() {
+        for number in (0..10_000).map(|number| number * 10_001) {
+            assert_eq!(
+                eight_digits(number).to_vec(),
+                format!("{number:08}").into_bytes()
+            );
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What a phase came to.
+use crate::clock::{self, Clock};
+use crate::config::LoopConfig;
+use crate::monitor::Totals;
+use crate::operation::Operation;
+use crate::phase::Phase;
+use crate::statistics::{
+    Counter, GROUPING_POWER, LatencySum, MAX_VALUE_POWER, OperationStatistics, WorkerStatistics,
+};
+
+/// What a phase came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseResult {
+    /// The name it was given.
+    pub name: String,
+    /// When it began, in nanoseconds since the epoch.
+    pub start_ns: u64,
+    /// When it ended: at its deadline or with its last completion, whichever is later.
+    pub end_ns: u64,
+    /// From start to end.
+    pub duration_seconds: f64,
+    /// Operations that were completed, without those that the server refused.
+    pub operations: u64,
+    /// Operations that the server refused.
+    pub errors: u64,
+    /// Keys that reads found.
+    pub hits: u64,
+    /// Keys that reads did not find.
+    pub misses: u64,
+    /// Values that differ from all that they could be.
+    pub wrong_values: u64,
+    /// What was wrong with the first of them.
+    pub first_wrong: Option<String>,
+    /// What the first refusal said.
+    pub first_error: Option<String>,
+    /// Bytes written to connections.
+    pub bytes_sent: u64,
+    /// Bytes read from connections.
+    pub bytes_received: u64,
+    /// The rate of an open loop.
+    pub offered_operations_per_second: Option<f64>,
+    /// Operations of an open loop that were due and never sent, because all connections were at their limit.
+    pub unsent_operations: u64,
+    /// Processor time of the workers.
+    pub generator_cpu_seconds: f64,
+    /// The share of the workers' time in which they waited for the server or for the next arrival.
+    pub generator_idle_ratio: f64,
+    /// 99 of 100 operations of an open loop were sent at most so late; absent in a closed loop.
+    pub lag_p99_seconds: Option<f64>,
+    /// Why it ended early.
+    pub failed: Option<String>,
+    /// Counts of each operation of the phase.
+    pub per_operation: Vec<(Operation, OperationCounts)>,
+    /// Latencies of each operation of the phase.
+    pub histograms: Vec<LatencyHistogram>,
+}
+
+/// Counts of one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationCounts {
+    /// Completed, without those that the server refused.
+    pub count: u64,
+    /// Refused by the server.
+    pub errors: u64,
+    /// Keys found.
+    pub hits: u64,
+    /// Keys not found.
+    pub misses: u64,
+}
+
+/// Latencies of one operation, of one kind: the non-empty buckets of an H2 histogram of nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyHistogram {
+    /// The operation.
+    pub operation: Operation,
+    /// `response` (from the intended start to completion), `service` (from sending to completion) or `lag` (from the
+    /// intended start to sending).
+    pub kind: &'static str,
+    /// See [`histogram::Config`].
+    pub grouping_power: u8,
+    /// See [`histogram::Config`].
+    pub max_value_power: u8,
+    /// Which buckets are not empty.
+    pub index: Vec<u32>,
+    /// What they count.
+    pub count: Vec<u64>,
+    /// The exact mean.
+    pub mean_seconds: f64,
+    /// The exact maximum.
+    pub max_seconds: f64,
+}
+
+impl LatencyHistogram {
+    fn new(operation: Operation, kind: &'static str, sum: &LatencySum) -> Option<Self> {
+        let total = sum.total();
+        let buckets = (0..).zip(&sum.counts).filter(|&(_, &count)| count > 0);
+        let (index, count) = buckets.map(|(index, &count)| (index, count)).unzip();
+        (total > 0).then(|| Self {
+            operation,
+            kind,
+            grouping_power: GROUPING_POWER,
+            max_value_power: MAX_VALUE_POWER,
+            index,
+            count,
+            mean_seconds: sum.sum as f64 / total as f64 * 1e-9,
+            max_seconds: clock::to_seconds(sum.max),
+        })
+    }
+}
+
+impl PhaseResult {
+    /// Of a phase whose workers have ended.
+    pub(crate) fn new(phase: &Phase, clock: Clock) -> Self {
+        let workers = &phase.statistics;
+        let sum = |count: fn(&WorkerStatistics) -> &Counter| -> u64 {
+            workers.iter().map(|worker| count(worker).get()).sum()
+        };
+        let latest = |time: fn(&WorkerStatistics) -> &Counter| {
+            workers
+                .iter()
+                .map(|worker| time(worker).get())
+                .max()
+                .unwrap_or(0)
+        };
+        let last_completion = latest(|worker| &worker.last_completion);
+        let end = if phase.config.duration_seconds.is_some() || last_completion == 0 {
+            let ended = latest(|worker| &worker.ended);
+            last_completion.max(phase.deadline.min(ended))
+        } else {
+            last_completion
+        };
+        let nanoseconds = end.saturating_sub(phase.start).max(1);
+        let mut per_operation = Vec::new();
+        let mut histograms = Vec::new();
+        let mut all_lag = LatencySum::new();
+        for (&operation, _) in phase
+            .config
+            .operations
+            .iter()
+            .filter(|&(_, &share)| share > 0.0)
+        {
+            let parts: Vec<&OperationStatistics> = workers
+                .iter()
+                .map(|worker| &worker.operations[operation as usize])
+                .collect();
+            per_operation.push((operation, OperationCounts::of(&parts)));
+            let (mut response, mut service, mut lag) =
+                (LatencySum::new(), LatencySum::new(), LatencySum::new());
+            for latencies in parts.iter().filter_map(|part| part.latencies.as_ref()) {
+                service.add(&latencies.service);
+                response.add(
+                    latencies
+                        .open
+                        .as_ref()
+                        .map_or(&latencies.service, |open| &open.response),
+                );
+                if let Some(open) = &latencies.open {
+                    lag.add(&open.lag);
+                }
+            }
+            all_lag.merge(&lag);
+            let kinds = [("response", response), ("service", service), ("lag", lag)];
+            histograms.extend(
+                kinds
+                    .iter()
+                    .filter_map(|(kind, sum)| LatencyHistogram::new(operation, kind, sum)),
+            );
+        }
+        let totals = Totals::of(workers);
+        Self {
+            name: phase.config.name.clone(),
+            start_ns: clock.epoch_nanoseconds(phase.start),
+            end_ns: clock.epoch_nanoseconds(end),
+            duration_seconds: clock::to_seconds(nanoseconds),
+            operations: totals.operations,
+            errors: totals.errors,
+            hits: totals.hits,
+            misses: totals.misses,
+            wrong_values: sum(|worker| &worker.wrong_values),
+            first_wrong: phase.first_wrong.get(),
+            first_error: phase.first_error.get(),
+            bytes_sent: totals.bytes_sent,
+            bytes_received: totals.bytes_received,
+            offered_operations_per_second: match phase.config.control {
+                LoopConfig::Closed {} => None,
+                LoopConfig::Open {
+                    rate_per_second, ..
+                } => Some(rate_per_second),
+            },
+            unsent_operations: sum(|worker| &worker.unsent),
+            generator_cpu_seconds: clock::to_seconds(sum(|worker| &worker.cpu)),
+            generator_idle_ratio: (sum(|worker| &worker.idle) as f64
+                / (nanoseconds * workers.len() as u64) as f64)
+                .min(1.0),
+            lag_p99_seconds: all_lag
+                .quantiles(&[0.99])
+                .and_then(|lag| lag.first().copied()),
+            failed: phase.failure.get(),
+            per_operation,
+            histograms,
+        }
+    }
+}
+
+impl OperationCounts {
+    fn of(parts: &[&OperationStatistics]) -> Self {
+        let sum = |count: fn(&OperationStatistics) -> &Counter| {
+            parts.iter().map(|part| count(part).get()).sum()
+        };
+        Self {
+            count: sum(|part| &part.completed),
+            errors: sum(|part| &part.errors),
+            hits: sum(|part| &part.hits),
+            misses: sum(|part| &part.misses),
+        }
+    }
+}
