@@ -105,7 +105,7 @@ impl Keeper {
             match stage {
                 Stage::Running => {}
                 Stage::Ending(_) => self.ask_to_end(),
-                Stage::Killing => tree::kill_descendants(),
+                Stage::Killing => tree::kill_descendants(self.unreaped_child()),
             }
         }
     }
@@ -137,12 +137,16 @@ impl Keeper {
 
     fn ask_to_end(&mut self) {
         if self.reach == Reach::Tree || self.child_status.is_some() {
-            self.asked.ask_descendants();
+            self.asked.ask_descendants(self.unreaped_child());
         } else if !self.asked_child {
             self.asked_child = true;
             // Our own child, not yet reaped: the number is still its own, and signalling it cannot fail.
             let _ = kill_process(self.child, Signal::TERM);
         }
+    }
+
+    fn unreaped_child(&self) -> Option<Pid> {
+        self.child_status.is_none().then_some(self.child)
     }
 
     /// Reaps whatever has ended. As a subreaper, no child means no descendant.

@@ -20,12 +20,12 @@ struct Process {
 
 /// The descendants of this process that were asked to end.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(HashSet<(i32, u64)>);
+pub(crate) struct Asked(HashSet<(i32, Option<u64>)>);
 
 impl Asked {
     /// Asks every descendant to end, each once: to be called again for those that were forked meanwhile.
-    pub(crate) fn ask_descendants(&mut self) {
-        for (pid, start_time) in find_descendants() {
+    pub(crate) fn ask_descendants(&mut self, child: Option<Pid>) {
+        for (pid, start_time) in find_descendants(child) {
             if self.0.insert((pid, start_time)) {
                 signal_one(pid, start_time, Signal::TERM);
                 // A stopped process would not see the first one.
@@ -36,36 +36,38 @@ impl Asked {
 }
 
 /// Kills every descendant of this process. One pass: what is forked meanwhile is met by the next one.
-pub(crate) fn kill_descendants() {
-    for (pid, start_time) in find_descendants() {
+pub(crate) fn kill_descendants(child: Option<Pid>) {
+    for (pid, start_time) in find_descendants(child) {
         signal_one(pid, start_time, Signal::KILL);
     }
 }
 
 /// Ids and start times of all descendants that have not ended. One whose parent ends becomes the child of this
-/// process, which is a subreaper, so it is found as well.
-fn find_descendants() -> Vec<(i32, u64)> {
+/// process, which is a subreaper, so it is found as well. Where /proc tells nothing there is still the `child` that
+/// was not reaped yet, whose number is therefore its own.
+fn find_descendants(child: Option<Pid>) -> Vec<(i32, Option<u64>)> {
     let processes = read_processes(Path::new("/proc"));
-    let found = descendants(&processes, getpid().as_raw_nonzero().get());
-    let live = |pid| {
-        processes
-            .get(&pid)
-            .filter(|process: &&Process| !process.is_zombie)
-    };
+    let mut found = Vec::new();
+    for pid in descendants(&processes, getpid().as_raw_nonzero().get()) {
+        if let Some(process) = processes.get(&pid).filter(|process| !process.is_zombie) {
+            found.push((pid, Some(process.start_time)));
+        }
+    }
+    if let (true, Some(child)) = (processes.is_empty(), child) {
+        found.push((child.as_raw_nonzero().get(), None));
+    }
     found
-        .into_iter()
-        .filter_map(|pid| Some((pid, live(pid)?.start_time)))
-        .collect()
 }
 
 /// Sends `signal` to `pid` if it is still the process that started at `start_time`.
-fn signal_one(pid: i32, start_time: u64, signal: Signal) {
+fn signal_one(pid: i32, start_time: Option<u64>, signal: Signal) {
     let Some(handle) = Pid::from_raw(pid) else {
         return;
     };
     let pidfd = pidfd_open(handle, PidfdFlags::empty());
     // The number may have been given to a stranger since it was read. Once a pidfd is open it cannot change again.
-    if read_process(Path::new("/proc"), pid).is_none_or(|now| now.start_time != start_time) {
+    let now = read_process(Path::new("/proc"), pid).map(|process| process.start_time);
+    if start_time.is_some() && now != start_time {
         return;
     }
     // A process that has ended meanwhile needs no signal, and one that we may not signal (none, under no_new_privs)

@@ -34,7 +34,7 @@ class Cache(System):
 
     name = "cache"
     description = "the embedded cache engine, partitions owned by cores"
-    protocols = ("memcached_text",)
+    protocols = ("memcached_text", "memcached_meta")
     #: No scans: it keeps no order among keys, so YCSB-E cannot be asked of it.
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     knobs = (
@@ -44,13 +44,14 @@ class Cache(System):
         ),
         Knob(
             "threads", "integer", "cores", None, "worker threads (-t); cores is as many as it was given",
-            "a partition is owned by a core", minimum=1, maximum=1024,
+            "a partition is owned by a core", minimum=1, maximum=256,
         ),
         Knob(
             "connections", "integer", "4096", None, "client connections that it serves (-c)", _TABLE_2,
             minimum=1, maximum=1_000_000,
         ),
-        Knob("item_size_max", "size", "1MiB", None, "largest item (-I)", "as for memcached", minimum=1024),
+        Knob("item_size_max", "size", "1MiB", None, "largest item (-I); at most half of a thread's share",
+             "as for memcached", minimum=1024),
     )  # fmt: skip
 
     def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rackscope.systems.base import Endpoint
 
-#: Seconds for one answer. A loaded server is slow, a dead one is found out otherwise.
+#: Seconds for one whole answer. A loaded server is slow, a dead one is found out otherwise.
 ANSWER_SECONDS = 2.0
 #: No statistics are this long; a server that goes on and on is cut off.
-_LONGEST_ANSWER_BYTES = 4 * 1024 * 1024
+_LONGEST_ANSWER_BYTES = 1024 * 1024
 
 
 class Dialect(ABC):
@@ -84,6 +85,7 @@ def converse(endpoint: Endpoint, request: bytes, end: re.Pattern[bytes], *, bulk
     With ``bulk`` the first group of ``end``, where it matched, is how many bytes follow the match and an end of line.
     Raises OSError when the server closes early, is too slow or says too much.
     """
+    deadline = time.monotonic() + ANSWER_SECONDS
     with connect(endpoint) as connection:
         connection.sendall(request)
         answer = bytearray()
@@ -91,6 +93,8 @@ def converse(endpoint: Endpoint, request: bytes, end: re.Pattern[bytes], *, bulk
             match = end.search(answer)
             if match and (not bulk or match[1] is None or len(answer) >= match.end() + int(match[1]) + 2):
                 return bytes(answer)
+            # A server that answers drop by drop gets no more time than one that does not answer.
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
             block = connection.recv(65536)
             if not block:
                 raise ConnectionError(f"{endpoint.describe()} closed the connection before it had answered")
