@@ -101,8 +101,11 @@ class Run:
         """Why none of the metrics was sampled, and what to do about it."""
         for probe in self.facts.probes:
             if probe.status == "missing" and any(split_column(name)[0] in metrics for name in probe.columns):
-                advice = f"It needs {probe.needs.rstrip('.')}." if probe.needs else ""
-                return f"probe '{probe.name}' could not be read: {probe.reason or 'no reason given'}", advice
+                # What a probe says after its first clause is detail: it goes with the advice.
+                why, _, more = (probe.reason or "no reason given").partition("; ")
+                needs = f"It needs {probe.needs.rstrip('.')}." if probe.needs else ""
+                detail = f"{more[:1].upper()}{more[1:].rstrip('.')}." if more else ""
+                return f"probe '{probe.name}' could not be read: {why}", f"{needs} {detail}".strip()
         return f"the samples have no {metrics[0]}", "Run 'rackscope doctor' to see which probes work on this host."
 
     def distrust(self, *metrics: str) -> str:

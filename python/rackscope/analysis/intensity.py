@@ -308,13 +308,14 @@ def _network(phase: Phase, interface: str, *, primary: bool) -> Intensity:
     hardest = max(evidence, key=lambda one: one.value)
     name = "loopback_bytes_per_second" if loopback else f'network_bytes_per_second{{interface="{interface}"}}'
     ceiling, why, advice = run.ceiling(name, f"the ceiling of {interface} is not known")
-    if ceiling is None:
+    if ceiling is None and hardest.value > 0:
         return _unknown(
             "network", interface, label, "bytes/s", why, advice, use=hardest.value, evidence=(hardest,), primary=primary
         )
     source = "loopback rate measured by calibrate" if loopback else "speed of the link"
+    ratio = 0.0 if ceiling is None else hardest.value / ceiling
     return Intensity(
-        "network", interface, label, hardest.value, ceiling, "bytes/s", source, hardest.value / ceiling,
+        "network", interface, label, hardest.value, ceiling, "bytes/s", source if ceiling else "", ratio,
         evidence=(hardest,), primary=primary,
     )  # fmt: skip
 

@@ -111,7 +111,7 @@ def _limited_verdict(
     if limiting[0].key == "cpu_system" and bandwidth is not None and bandwidth.intensity.ratio is None:
         sentences.append(
             "Whether its cores worked or waited for memory is not known: "
-            f"DRAM bandwidth could not be judged, {bandwidth.intensity.reason}."
+            f"DRAM bandwidth could not be judged ({bandwidth.intensity.reason})."
         )
     return Verdict(
         "limited",
@@ -296,7 +296,7 @@ def _none_near_verdict(phase: Phase, resources: Sequence[Judged]) -> Verdict:
         names = wording.listing([_name(judged) for judged in unjudged])
         reasons = "; ".join(dict.fromkeys(judged.intensity.reason for judged in unjudged))
         sentence += f" Not judged: {names} ({reasons})."
-        advice = advice or next((judged.intensity.advice for judged in unjudged), "")
+        advice = next((judged.intensity.advice for judged in unjudged if judged.intensity.advice), advice)
     return Verdict("none_near", (), sentence, tuple(evidence), advice)
 
 
