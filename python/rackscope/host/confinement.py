@@ -51,6 +51,8 @@ class Cgroup:
 
     layout: CgroupLayout | None
     path: str | None
+    #: Where the group is mounted (of the memory controller, where hierarchies differ).
+    folder: str | None
     cpu_limit_cores: float | None
     memory_limit_bytes: int | None
     controllers: tuple[str, ...]
@@ -130,6 +132,7 @@ def read_cgroup(tree: Tree) -> Cgroup:
     return Cgroup(
         layout=layout,
         path=path,
+        folder=folders["memory"][1] if "memory" in folders else None,
         cpu_limit_cores=_cpu_limit(tree, folders.get("cpu")),
         memory_limit_bytes=_memory_limit(tree, folders.get("memory")),
         controllers=controllers,

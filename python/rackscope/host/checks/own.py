@@ -1,0 +1,138 @@
+"""Rackscope's own state: native module, calibration, leftovers, means to fetch systems."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from rackscope.host.ceilings import CalibrationError, load_ceilings
+from rackscope.host.checks.check import Check, Examined
+from rackscope.host.inventory import host_identity
+from rackscope.host.tree import Tree, integer
+
+_CALIBRATION_LASTS = timedelta(days=90)
+#: As the kernel cuts names off: 15 characters.
+_OWN_PROGRAMS = frozenset({"rackscope-keeper"[:15], "rackscope-cached"[:15]})
+_INIT_NAMES = frozenset({"systemd", "init", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan"})
+
+
+def native_probes(root: str) -> Sequence[Mapping[str, Any]]:
+    """What ``rackscope._native.list_probes`` says. Raises ImportError where the module is not to be had."""
+    from rackscope import _native
+
+    return _native.list_probes(root)
+
+
+def native_module(examined: Examined) -> list[Check]:
+    """Nothing is measured without it."""
+    try:
+        examined.probes(str(examined.tree.root))
+    except ImportError as error:
+        return [
+            Check(
+                "native module",
+                "bad",
+                f"it cannot be loaded: {error}",
+                "nothing can be measured",
+                "Install rackscope again (make run builds it).",
+            )
+        ]
+    except (RuntimeError, OSError) as error:
+        return [Check("native module", "bad", f"its probes fail: {error}", "the host cannot be sampled")]
+    return [Check("native module", "ok", "loaded")]
+
+
+def calibration(examined: Examined) -> list[Check]:
+    """Ceilings: known, readable, not too old."""
+    advice = "Run 'rackscope calibrate' (two minutes; --quick takes a quarter of one)."
+    costs = "how far a run is from what the hardware could do is not known"
+    try:
+        ceilings = load_ceilings(host_identity(examined.inventory))
+    except CalibrationError as error:
+        return [Check("calibration", "bad", error.what, costs, error.advice)]
+    if ceilings is None:
+        return [Check("calibration", "lacking", "this host was never calibrated", costs, advice)]
+    age = _age(ceilings.measured_at, examined.now)
+    untrusted = len(ceilings.untrusted())
+    text = f"{len(ceilings.ceilings)} ceilings{f', {untrusted} of them not trusted' if untrusted else ''}"
+    if age is None:
+        return [Check("calibration", "lacking", f"{text}, of unknown age", "they may be of another time", advice)]
+    text = f"{text}, measured {_days(age)}"
+    if age > _CALIBRATION_LASTS:
+        costs = "kernel, firmware or neighbours may have changed since"
+        return [Check("calibration", "lacking", text, costs, advice)]
+    return [Check("calibration", "ok", text)]
+
+
+def leftovers(examined: Examined) -> list[Check]:
+    """Keepers and engines whose rackscope is gone."""
+    left = leftover_processes(examined.tree)
+    if not left:
+        return [Check("leftovers", "ok", "no process of an earlier run is left")]
+    listed = ", ".join(map(str, left))
+    return [
+        Check(
+            "leftovers",
+            "bad",
+            f"processes of an earlier run are still there: {listed}",
+            "they hold ports and take the cores from what is measured",
+            f"End them: kill {' '.join(map(str, left))}.",
+        )
+    ]
+
+
+def packages(examined: Examined) -> list[Check]:
+    """``rackscope get`` unpacks the distribution's packages."""
+    del examined
+    lacking = [name for name in ("apt-get", "dpkg-deb") if shutil.which(name) is None]
+    if not lacking:
+        return [Check("packages", "ok", "apt-get and dpkg-deb are there: 'rackscope get' can fetch systems")]
+    return [
+        Check(
+            "packages",
+            "lacking",
+            f"{' and '.join(lacking)} not found",
+            "'rackscope get' cannot fetch systems",
+            "Install memcached, redis and fio with this distribution's own means.",
+        )
+    ]
+
+
+def leftover_processes(tree: Tree) -> list[int]:
+    """Process ids of our programs whose parent is gone, so that an init adopted them."""
+    left = []
+    for name in tree.names("proc"):
+        if not name.isdigit() or tree.text(f"proc/{name}/comm") not in _OWN_PROGRAMS:
+            continue
+        parent = _parent(tree, name)
+        if parent is not None and _adopts(tree, parent):
+            left.append(int(name))
+    return left
+
+
+def _parent(tree: Tree, pid: str) -> int | None:
+    # The name in parentheses may hold anything (proc_pid_stat(5)).
+    after_name = (tree.text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+    return integer(after_name[1]) if len(after_name) > 1 else None
+
+
+def _adopts(tree: Tree, parent: int) -> bool:
+    """Whether the parent is an init rather than whoever started them; in a container rackscope may be process 1."""
+    if "rackscope" in (tree.text(f"proc/{parent}/cmdline") or ""):
+        return False
+    return parent == 1 or tree.text(f"proc/{parent}/comm") in _INIT_NAMES
+
+
+def _age(measured_at: str, now: datetime) -> timedelta | None:
+    try:
+        return now - datetime.fromisoformat(measured_at)
+    except (ValueError, TypeError):
+        return None
+
+
+def _days(age: timedelta) -> str:
+    if age.days < 1:
+        return "today"
+    return f"{age.days} day{'' if age.days == 1 else 's'} ago"
