@@ -60,6 +60,22 @@ impl<'a> Lines<'a> {
     }
 }
 
+impl Lines<'_> {
+    /// What was looked for is not in the file, of which the last line was read.
+    pub(crate) fn lacks(&self, item: &'static str) -> Fault {
+        let problem = if self.number == 0 {
+            Problem::Empty
+        } else {
+            Problem::Missing
+        };
+        Fault {
+            line: self.number.max(1),
+            item,
+            problem,
+        }
+    }
+}
+
 impl<'a> Line<'a> {
     /// The fields of the line, separated by spaces or tabs.
     pub(crate) fn fields(self) -> Fields<'a> {

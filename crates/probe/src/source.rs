@@ -137,6 +137,21 @@ impl Source {
     }
 }
 
+/// What went wrong with any of several files: of the first in full, of the others how many.
+pub(crate) fn complaints<'a>(sources: impl Iterator<Item = &'a Source>) -> String {
+    let mut complaints = sources
+        .map(Source::complaint)
+        .filter(|complaint| !complaint.is_empty());
+    let Some(mut first) = complaints.next() else {
+        return String::new();
+    };
+    let others = complaints.count();
+    if others > 0 {
+        first.push_str(&format!(" (and {others} more files)"));
+    }
+    first
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

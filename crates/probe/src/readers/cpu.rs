@@ -126,10 +126,10 @@ impl Reader for Cpu {
     fn probes(&self) -> Vec<Probe> {
         let mut probe =
             Probe::new("cpu", NEEDS, columns(&self.cores)).untrusted_if(self.stat.complaint());
-        match &self.load {
-            Ok(load) => probe.note(load.complaint()),
-            Err(reason) => probe.note(reason),
-        }
+        probe = match &self.load {
+            Ok(load) => probe.untrusted_if(load.complaint()),
+            Err(reason) => probe.untrusted(reason),
+        };
         if let Some(core) = self.late_core {
             probe.note(format!(
                 "core {core} appeared after the start and is not sampled"
@@ -149,43 +149,40 @@ impl Reader for Cpu {
         } = self;
         stat.read(|text| {
             let mut lines = Lines::new(text);
+            let host = lines.expect("cpu")?;
+            let Some((CoreLine::Host, fields)) = core_line(host) else {
+                return Err(host.fault("cpu", Problem::Missing));
+            };
+            times(
+                fields,
+                *ticks_per_second,
+                &mut row[..STATES.len()],
+                &mut highest[0],
+            )?;
             let mut next_core = 0;
-            let mut first = lines.expect("cpu")?;
-            loop {
-                match core_line(first) {
-                    Some((CoreLine::Host, fields)) => {
-                        times(
-                            fields,
-                            *ticks_per_second,
-                            &mut row[..STATES.len()],
-                            &mut highest[0],
-                        )?;
-                    }
-                    Some((CoreLine::Core(core), fields)) => {
-                        // In order, save for those that are offline.
-                        while cores.get(next_core).is_some_and(|known| *known < core) {
-                            next_core += 1;
-                        }
-                        if cores.get(next_core) == Some(&core) {
-                            let start = FIRST_CORE + next_core * STATES.len();
-                            let columns = &mut row[start..start + STATES.len()];
-                            times(
-                                fields,
-                                *ticks_per_second,
-                                columns,
-                                &mut highest[next_core + 1],
-                            )?;
-                        } else {
-                            *late_core = Some(core);
-                        }
-                    }
-                    None => counter(first, row)?,
+            while let Some(line) = lines.next()? {
+                let Some((CoreLine::Core(core), fields)) = core_line(line) else {
+                    counter(line, row)?;
+                    continue;
+                };
+                // In order, save for those that are offline.
+                while cores.get(next_core).is_some_and(|known| *known < core) {
+                    next_core += 1;
                 }
-                match lines.next()? {
-                    Some(line) => first = line,
-                    None => return Ok(()),
+                if cores.get(next_core) == Some(&core) {
+                    let start = FIRST_CORE + next_core * STATES.len();
+                    let columns = &mut row[start..start + STATES.len()];
+                    times(
+                        fields,
+                        *ticks_per_second,
+                        columns,
+                        &mut highest[next_core + 1],
+                    )?;
+                } else {
+                    *late_core = Some(core);
                 }
             }
+            Ok(())
         });
         if let Ok(load) = load {
             load.read(|text| {

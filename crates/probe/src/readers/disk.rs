@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::error::Fault;
+use crate::error::{Fault, Problem};
 use crate::host::Host;
 use crate::parse::{Fields, Lines};
 use crate::probes::{Probe, column, some_of};
@@ -193,27 +193,30 @@ impl Reader for Disk {
         source.read(|text| {
             let mut lines = Lines::new(text);
             let mut expected = 0;
-            let mut next = Some(lines.expect("a disk")?);
-            while let Some(line) = next {
+            while let Some(line) = lines.next()? {
                 let mut fields = line.fields();
-                fields.skip(2);
-                let name = fields.next().unwrap_or_default();
-                match find(devices, expected, name) {
-                    Some(position) => {
-                        expected = position + 1;
-                        let device = &mut devices[position];
-                        if let Some(disk) = device.disk {
-                            let start = disk * COLUMNS.len();
-                            values(
-                                fields,
-                                &mut device.times,
-                                &mut row[start..start + COLUMNS.len()],
-                            )?;
-                        }
-                    }
-                    None => note_late(late, name),
+                fields.number("major number")?;
+                fields.number("minor number")?;
+                let name = fields
+                    .next()
+                    .ok_or(line.fault("device", Problem::Missing))?;
+                let Some(position) = find(devices, expected, name) else {
+                    note_late(late, name);
+                    continue;
+                };
+                expected = position + 1;
+                let device = &mut devices[position];
+                if let Some(disk) = device.disk {
+                    let start = disk * COLUMNS.len();
+                    values(
+                        fields,
+                        &mut device.times,
+                        &mut row[start..start + COLUMNS.len()],
+                    )?;
                 }
-                next = lines.next()?;
+            }
+            if expected == 0 {
+                return Err(lines.lacks("a disk"));
             }
             Ok(())
         });

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::parse;
 use crate::probes::{Probe, column};
 use crate::readers::{MissingReader, Reader, Registration};
-use crate::source::Source;
+use crate::source::{Source, complaints};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "frequency",
@@ -20,14 +20,15 @@ pub(crate) const REGISTRATION: Registration = Registration {
 
 const NEEDS: &str = "a cpufreq driver, which guests usually lack";
 
-/// Cores are asked until this much time is spent, and the next ones in a later row.
-const BUDGET_NANOSECONDS: u64 = 500_000;
-/// One part of the time in so many is spent at most.
-const SHARE: u64 = 200;
+/// Cores are asked until one part of the interval in so many is spent, and the next ones for the next row.
+const SHARE: u64 = 500;
+/// A kernel that takes this long sleeps for its answer: it is asked less often.
+const SLEEP_NANOSECONDS: u64 = 1_000_000;
 
 struct Frequency {
     cores: Vec<(u32, Source)>,
     next: usize,
+    budget: u64,
     throttle: Throttle,
 }
 
@@ -57,6 +58,7 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     vec![Box::new(Frequency {
         cores,
         next: 0,
+        budget: host.interval.as_nanos() as u64 / SHARE,
         throttle: Throttle::new(0, SHARE),
     })]
 }
@@ -68,8 +70,8 @@ impl Reader for Frequency {
             .iter()
             .map(|(core, _)| column("cpu_frequency_hertz", &[("core", &core.to_string())]))
             .collect();
-        let complaints = self.cores.iter().map(|(_, source)| source.complaint());
-        vec![complaints.fold(Probe::new("frequency", NEEDS, columns), Probe::untrusted_if)]
+        let complaint = complaints(self.cores.iter().map(|(_, source)| source));
+        vec![Probe::new("frequency", NEEDS, columns).untrusted_if(complaint)]
     }
 
     fn read(&mut self, row: &mut [f64]) {
@@ -86,11 +88,13 @@ impl Reader for Frequency {
                 Ok(())
             });
             end = clock::monotonic();
-            if end - start > BUDGET_NANOSECONDS {
+            if end - start > self.budget {
                 break;
             }
         }
-        self.throttle.done(start, end);
+        if end - start > SLEEP_NANOSECONDS {
+            self.throttle.done(start, end);
+        }
     }
 }
 

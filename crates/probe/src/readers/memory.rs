@@ -17,8 +17,8 @@ pub(crate) const REGISTRATION: Registration = Registration {
 
 const NEEDS: &str = "/proc/meminfo and /proc/vmstat";
 
-/// Kind, and its key in `/proc/meminfo`. All are in KiB, save huge pages, which are counted.
-const KINDS: [(&str, &[u8]); 16] = [
+/// Kind, and its key in `/proc/meminfo`, which counts in KiB.
+const KINDS: [(&str, &[u8]); 14] = [
     ("total", b"MemTotal"),
     ("free", b"MemFree"),
     ("available", b"MemAvailable"),
@@ -33,10 +33,12 @@ const KINDS: [(&str, &[u8]); 16] = [
     ("writeback", b"Writeback"),
     ("swap_total", b"SwapTotal"),
     ("swap_free", b"SwapFree"),
+];
+/// Kinds that are counted in huge pages; their columns follow.
+const HUGE_PAGES: [(&str, &[u8]); 2] = [
     ("huge_pages_total", b"HugePages_Total"),
     ("huge_pages_free", b"HugePages_Free"),
 ];
-const HUGE_PAGES: [usize; 2] = [14, 15];
 
 /// Column, key in `/proc/vmstat`, and whether it counts pages that are to become bytes.
 const EVENTS: [(&str, &[u8], bool); 6] = [
@@ -84,6 +86,7 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
 fn meminfo_probe() -> Probe {
     let columns = KINDS
         .iter()
+        .chain(&HUGE_PAGES)
         .map(|(kind, _)| column("memory_bytes", &[("kind", kind)]))
         .collect();
     Probe::new("memory", NEEDS, columns)
@@ -120,51 +123,51 @@ impl Reader for Vmstat {
 
 fn kinds(text: &[u8], row: &mut [f64]) -> Result<(), Fault> {
     let mut lines = Lines::new(text);
-    let mut line = lines.expect("MemTotal")?;
-    // Pages counted and their size come in an order that is not promised: multiplied at the end.
-    let mut huge_page_bytes = f64::NAN;
-    loop {
-        let colon =
-            memchr::memchr(b':', line.text).ok_or(line.fault("the key", Problem::Unknown))?;
-        let (key, rest) = (&line.text[..colon], &line.text[colon + 1..]);
+    let (mut huge_pages, mut huge_page_bytes) = ([f64::NAN; HUGE_PAGES.len()], f64::NAN);
+    let mut known = 0;
+    while let Some(line) = lines.next()? {
+        let colon = memchr::memchr(b':', line.text).ok_or(line.fault("a key", Problem::Missing))?;
+        let key = &line.text[..colon];
+        let mut fields = Fields::new(&line.text[colon + 1..], line.number);
         if let Some(position) = KINDS.iter().position(|(_, known)| *known == key) {
-            let number = Fields::new(rest, line.number).number(KINDS[position].0)? as f64;
-            row[position] = if HUGE_PAGES.contains(&position) {
-                number
-            } else {
-                number * 1024.0
-            };
+            row[position] = fields.number(KINDS[position].0)? as f64 * 1024.0;
+            known += 1;
+        } else if let Some(position) = HUGE_PAGES.iter().position(|(_, known)| *known == key) {
+            huge_pages[position] = fields.number(HUGE_PAGES[position].0)? as f64;
         } else if key == b"Hugepagesize" {
-            huge_page_bytes =
-                Fields::new(rest, line.number).number("Hugepagesize")? as f64 * 1024.0;
+            huge_page_bytes = fields.number("Hugepagesize")? as f64 * 1024.0;
         }
-        match lines.next() {
-            Ok(Some(next)) => line = next,
-            end => {
-                for position in HUGE_PAGES {
-                    row[position] *= huge_page_bytes;
-                }
-                return end.map(|_| ());
-            }
-        }
+    }
+    for (value, pages) in row[KINDS.len()..].iter_mut().zip(huge_pages) {
+        *value = pages * huge_page_bytes;
+    }
+    if known == 0 {
+        Err(lines.lacks("MemTotal"))
+    } else {
+        Ok(())
     }
 }
 
 fn events(text: &[u8], page_bytes: f64, row: &mut [f64]) -> Result<(), Fault> {
     let mut lines = Lines::new(text);
-    let mut next = Some(lines.expect("pswpin")?);
-    while let Some(line) = next {
+    let mut known = 0;
+    while let Some(line) = lines.next()? {
         let mut fields = line.fields();
         let key = fields.next().unwrap_or_default();
         if let Some(position) = EVENTS.iter().position(|(_, known, _)| *known == key) {
             let (name, _, pages) = EVENTS[position];
             row[position] = fields.number(name)? as f64 * if pages { page_bytes } else { 1.0 };
+            known += 1;
         } else if key == OLD_FILE_REFAULTS {
             row[FILE_REFAULTS] = fields.number("workingset_refault")? as f64;
+            known += 1;
         }
-        next = lines.next()?;
     }
-    Ok(())
+    if known == 0 {
+        Err(lines.lacks("pgmajfault"))
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -235,7 +238,7 @@ mod tests {
         #[test]
         fn random_bytes_do_not_panic(bytes: Vec<u8>, text in "((MemTotal|Cached|pswpin|Hugepagesize)[: ]?[0-9x ]{0,24}\n?){0,4}") {
             for text in [&bytes[..], text.as_bytes()] {
-                let _ = kinds(text, &mut [0.0; KINDS.len()]);
+                let _ = kinds(text, &mut [0.0; KINDS.len() + HUGE_PAGES.len()]);
                 let _ = events(text, 4096.0, &mut [0.0; EVENTS.len()]);
             }
         }

@@ -5,10 +5,10 @@ use std::fs;
 
 use crate::error::{Fault, Problem};
 use crate::host::Host;
-use crate::parse::{Fields, Lines};
+use crate::parse::{Fields, Line, Lines};
 use crate::probes::{Probe, column, some_of};
 use crate::readers::{MissingReader, Reader, Registration};
-use crate::source::Source;
+use crate::source::{Source, complaints};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "network",
@@ -31,6 +31,8 @@ const COLUMNS: [(&str, usize); 8] = [
     ("network_transmit_drops_total", 11),
 ];
 const FIELDS: usize = 12;
+/// Lines above the first interface.
+const HEADINGS: usize = 2;
 
 /// Interfaces that carry what another one carries as well, or nothing: ends of containers, tunnels and placeholders.
 const LEFT_OUT: [&str; 14] = [
@@ -85,7 +87,7 @@ fn interfaces(host: &Host) -> Box<dyn Reader> {
     let (mut names, mut left_out) = (Vec::new(), Vec::new());
     let mut lines = Lines::new(&text);
     while let Ok(Some(line)) = lines.next() {
-        if let Some((name, _)) = interface(line.text, line.number) {
+        if let Some((name, _)) = interface(line) {
             let name = String::from_utf8_lossy(name).into_owned();
             let skip = LEFT_OUT.iter().any(|prefix| name.starts_with(prefix))
                 || names.len() >= MOST_INTERFACES;
@@ -109,13 +111,13 @@ fn interfaces(host: &Host) -> Box<dyn Reader> {
     })
 }
 
-/// The name of an interface and what follows it, or None for the lines of headings.
-fn interface(text: &[u8], number: u32) -> Option<(&[u8], Fields<'_>)> {
+/// The name of an interface and what follows it.
+fn interface(line: Line<'_>) -> Option<(&[u8], Fields<'_>)> {
     // A name may hold a colon (an alias such as eth0:1); what follows the last one is numbers.
-    let colon = memchr::memrchr(b':', text)?;
+    let colon = memchr::memrchr(b':', line.text)?;
     Some((
-        text[..colon].trim_ascii(),
-        Fields::new(&text[colon + 1..], number),
+        line.text[..colon].trim_ascii(),
+        Fields::new(&line.text[colon + 1..], line.number),
     ))
 }
 
@@ -153,23 +155,24 @@ impl Reader for Interfaces {
         source.read(|text| {
             let mut lines = Lines::new(text);
             let mut expected = 0;
-            let mut next = Some(lines.expect("an interface")?);
-            while let Some(line) = next {
-                if let Some((name, fields)) = interface(line.text, line.number) {
-                    let is = |known: &String| known.as_bytes() == name;
-                    let position = match names.get(expected) {
-                        Some(known) if is(known) => Some(expected),
-                        _ => names.iter().position(is),
-                    };
-                    if let Some(position) = position {
-                        expected = position + 1;
-                        let start = position * COLUMNS.len();
-                        traffic(fields, &mut row[start..start + COLUMNS.len()])?;
-                    } else if !left_out.iter().any(is) {
-                        note_late(late, name);
-                    }
+            for _ in 0..HEADINGS {
+                lines.expect("an interface")?;
+            }
+            while let Some(line) = lines.next()? {
+                let (name, fields) =
+                    interface(line).ok_or(line.fault("an interface", Problem::Missing))?;
+                let is = |known: &String| known.as_bytes() == name;
+                let position = match names.get(expected) {
+                    Some(known) if is(known) => Some(expected),
+                    _ => names.iter().position(is),
+                };
+                if let Some(position) = position {
+                    expected = position + 1;
+                    let start = position * COLUMNS.len();
+                    traffic(fields, &mut row[start..start + COLUMNS.len()])?;
+                } else if !left_out.iter().any(is) {
+                    note_late(late, name);
                 }
-                next = lines.next()?;
             }
             Ok(())
         });
@@ -225,8 +228,7 @@ fn protocol_probe() -> Probe {
 
 impl Reader for Protocols {
     fn probes(&self) -> Vec<Probe> {
-        let complaints = self.0.iter().map(|(_, source)| source.complaint());
-        vec![complaints.fold(protocol_probe(), Probe::untrusted_if)]
+        vec![protocol_probe().untrusted_if(complaints(self.0.iter().map(|(_, source)| source)))]
     }
 
     fn read(&mut self, row: &mut [f64]) {
@@ -239,34 +241,37 @@ impl Reader for Protocols {
 /// Stores the counters of a file: pairs of lines that start with the same word, names in the first and numbers below.
 fn counters(text: &[u8], file: usize, row: &mut [f64]) -> Result<(), Fault> {
     let mut lines = Lines::new(text);
-    let mut names = lines.expect("a protocol")?;
-    loop {
+    let mut known = 0;
+    while let Some(names) = lines.next()? {
         let numbers = lines.expect("the numbers of a protocol")?;
-        let mut keys = names.fields();
+        let (mut keys, mut values) = (names.fields(), numbers.fields());
         let protocol = keys.next().unwrap_or_default();
-        if PROTOCOLS
-            .iter()
-            .any(|(_, known_file, known, _)| *known_file == file && *known == protocol)
-        {
-            let mut values = numbers.fields();
-            if values.next() != Some(protocol) {
-                return Err(numbers.fault("the numbers of a protocol", Problem::Missing));
-            }
-            while let Some(key) = keys.next() {
-                let wanted = PROTOCOLS
-                    .iter()
-                    .position(|(_, _, known, name)| *known == protocol && *name == key);
-                match wanted {
-                    Some(position) => row[position] = values.number(PROTOCOLS[position].0)? as f64,
-                    // Some, such as MaxConn, may be negative.
-                    None => values.skip(1),
+        if values.next() != Some(protocol) {
+            return Err(numbers.fault("the numbers of a protocol", Problem::Missing));
+        }
+        let is_wanted =
+            |wanted: &(&str, usize, &[u8], &[u8])| wanted.1 == file && wanted.2 == protocol;
+        if !PROTOCOLS.iter().any(is_wanted) {
+            continue;
+        }
+        while let Some(key) = keys.next() {
+            match PROTOCOLS
+                .iter()
+                .position(|wanted| is_wanted(wanted) && wanted.3 == key)
+            {
+                Some(position) => {
+                    row[position] = values.number(PROTOCOLS[position].0)? as f64;
+                    known += 1;
                 }
+                // Some, such as MaxConn, may be negative.
+                None => values.skip(1),
             }
         }
-        match lines.next()? {
-            Some(line) => names = line,
-            None => return Ok(()),
-        }
+    }
+    if known == 0 {
+        Err(lines.lacks("a protocol"))
+    } else {
+        Ok(())
     }
 }
 
@@ -350,7 +355,7 @@ mod tests {
         fn random_bytes_do_not_panic(bytes: Vec<u8>, text in "((Tcp:|Udp:)( OutSegs| [0-9]{1,22}){0,3}\n?){0,4}") {
             for text in [&bytes[..], text.as_bytes()] {
                 let _ = counters(text, 0, &mut [0.0; PROTOCOLS.len()]);
-                if let Some((_, fields)) = interface(text, 1) {
+                if let Some((_, fields)) = interface(Line { text, number: 1 }) {
                     let _ = traffic(fields, &mut [0.0; COLUMNS.len()]);
                 }
             }

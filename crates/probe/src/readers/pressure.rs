@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::parse::{self, Lines};
 use crate::probes::{Probe, column};
 use crate::readers::{MissingReader, Reader, Registration};
-use crate::source::Source;
+use crate::source::{Source, complaints};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "pressure",
@@ -91,11 +91,9 @@ impl Reader for Pressure {
             .iter()
             .flat_map(|(resource, shares, _)| columns(resource, shares))
             .collect();
-        let mut probe = Probe::new("pressure", NEEDS, columns);
+        let complaint = complaints(self.files.iter().map(|(_, _, source)| source));
+        let mut probe = Probe::new("pressure", NEEDS, columns).untrusted_if(complaint);
         probe.note(&self.absent);
-        for (_, _, source) in &self.files {
-            probe = probe.untrusted_if(source.complaint());
-        }
         vec![probe]
     }
 
@@ -112,8 +110,8 @@ impl Reader for Pressure {
 /// Stores the seconds stalled (`total=`, in microseconds) of each share.
 fn totals(text: &[u8], shares: &[&str], row: &mut [f64]) -> Result<(), Fault> {
     let mut lines = Lines::new(text);
-    let mut next = Some(lines.expect("total")?);
-    while let Some(line) = next {
+    let mut known = 0;
+    while let Some(line) = lines.next()? {
         let mut fields = line.fields();
         let share = fields.next().unwrap_or_default();
         if let Some(position) = shares.iter().position(|known| known.as_bytes() == share) {
@@ -123,10 +121,14 @@ fn totals(text: &[u8], shares: &[&str], row: &mut [f64]) -> Result<(), Fault> {
             let microseconds =
                 parse::unsigned(total).map_err(|problem| line.fault("total", problem))?;
             row[position] = microseconds as f64 / 1e6;
+            known += 1;
         }
-        next = lines.next()?;
     }
-    Ok(())
+    if known < shares.len() {
+        Err(lines.lacks("some or full"))
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub(super) fn keyed(
     row: &mut [f64],
 ) -> Result<(), Fault> {
     let mut lines = Lines::new(text);
+    let mut found = 0;
     while let Some(line) = lines.next()? {
         let mut fields = line.fields();
         let key = fields.next().unwrap_or_default();
@@ -21,9 +22,14 @@ pub(super) fn keyed(
             } else {
                 *value + number
             };
+            found += 1;
         }
     }
-    Ok(())
+    if found == 0 {
+        Err(lines.lacks("a counter of the group"))
+    } else {
+        Ok(())
+    }
 }
 
 /// A limit in bytes, or NaN where there is none: `max` in v2, and in v1 what does not fit in memory at all.

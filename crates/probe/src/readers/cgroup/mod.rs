@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::parse;
 use crate::probes::{Probe, column};
 use crate::readers::{MissingReader, Reader, Registration};
-use crate::source::Source;
+use crate::source::{Source, complaints};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "cgroup",
@@ -218,10 +218,8 @@ fn parts(folders: &Folders, clock_ticks: f64) -> Vec<Part> {
 
 impl Reader for Cgroup {
     fn probes(&self) -> Vec<Probe> {
-        let mut probe = probe(&self.label);
-        for file in &self.files {
-            probe = probe.untrusted_if(file.source.complaint());
-        }
+        let complaint = complaints(self.files.iter().map(|file| &file.source));
+        let mut probe = probe(&self.label).untrusted_if(complaint);
         if !self.lacking.is_empty() {
             probe.note(format!("not given for this group: {}", self.lacking));
         }
