@@ -70,6 +70,17 @@ def test_a_missing_sensor_is_named_with_its_reason(tmp_path: Path) -> None:
     assert "CAP_PERFMON" in cpi
 
 
+def test_an_untrusted_counter_is_drawn_and_marked(tmp_path: Path) -> None:
+    def doubt(manifest) -> None:
+        manifest.probes[-1].status = "untrusted"
+        manifest.probes[-1].reason = "off by 40 % from a kernel of known bytes"
+
+    document = report_of(tmp_path, edit_manifest=doubt)
+    assert document.panel("dram-bandwidth")["series"]
+    panel = document.text.partition("DRAM bandwidth bytes per second")[2]
+    assert panel.strip().startswith("that the cores read from DRAM not trusted off by 40 %")
+
+
 def test_what_was_never_read_is_not_drawn_as_zero(tmp_path: Path) -> None:
     unread = ['memory_bytes{kind="slab"}', 'cpu_seconds_total{state="steal"}', "load_errors_total"]
     unread += [f'pressure_stall_seconds_total{{resource="{name}",share="some"}}' for name in ("cpu", "memory", "io")]
@@ -81,7 +92,7 @@ def test_what_was_never_read_is_not_drawn_as_zero(tmp_path: Path) -> None:
     assert "slab" not in {series["label"] for series in document.panel("memory")["series"]}
     assert "steal" not in {series["label"] for series in document.panel("cpu")["series"]}
     assert "pressure" not in {panel["id"] for panel in document.data["panels"]}
-    assert "Pressure stall information was not sampled." in document.text
+    assert "The samples have no pressure_stall_seconds_total." in document.text
 
 
 def test_a_gap_in_a_gauge_stays_a_gap(tmp_path: Path) -> None:

@@ -203,6 +203,8 @@ def test_phases_are_placed_on_the_runs_own_clock() -> None:
         ("load", ((0.0, 2.0),)),
         ("measure", ((3.0, 4.0), (4.0, 4.5))),
     ]
+    assert groups_of(windows, {("measure", 1)})[1].spans == ((4.0, 4.5),)
+    assert groups_of(windows, {("measure", 1), ("measure", 2)})[1].spans == ((3.0, 4.0), (4.0, 4.5))
 
 
 def test_findings_put_what_was_measured_first_and_cite_below() -> None:

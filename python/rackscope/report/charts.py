@@ -76,6 +76,8 @@ class Panel:
     phases: tuple[str, ...] = ()
     #: What ``Series.overall`` is over.
     overall_name: str = "whole run"
+    #: Why what is drawn should not be believed; empty when it may be.
+    distrust: str = ""
 
     @property
     def text_alternative(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rackscope.report.quantities import format_quantity
+from rackscope.report.quantities import as_sentence, format_quantity
 
 if TYPE_CHECKING:
     from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
@@ -64,7 +64,7 @@ def intensity_of(characterisation: Characterisation) -> IntensityTable | None:
     labels = list(dict.fromkeys(resource.label for phase in phases for resource in phase.resources))
     reasons: dict[str, dict[str, None]] = {}
     for resource in (one for phase in measured for one in phase.resources if one.intensity is None):
-        text = f"{_sentence(resource.intensity_reason)} {resource.advice}".strip()
+        text = f"{as_sentence(resource.intensity_reason)} {resource.advice}".strip()
         reasons.setdefault(text, {})[resource.label] = None
     return IntensityTable(
         groups=tuple(BarGroup(phase.phase, tuple(_bar(item) for item in phase.resources)) for phase in measured),
@@ -89,14 +89,10 @@ def _bar(resource: ResourceAssessment) -> Bar:
         status_words=STATUS_WORDS.get(resource.status, resource.status),
         use=format_quantity(resource.use, resource.unit),
         ceiling=_ceiling(resource),
-        reason=_sentence(resource.intensity_reason),
+        reason=as_sentence(resource.intensity_reason),
         saturation=saturation,
         advice=resource.advice,
     )
-
-
-def _sentence(reason: str) -> str:
-    return f"{reason[0].upper()}{reason[1:].rstrip('.')}." if reason else ""
 
 
 def _ceiling(resource: ResourceAssessment) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rackscope.report.charts import Distribution, Missing, Panel, distribution_data, embed_json, panel_data, significant
+from rackscope.report.charts import Distribution, Panel, distribution_data, embed_json, panel_data, significant
 from rackscope.report.configuration import Configuration, configuration_of
 from rackscope.report.distribution import DistributionRow, distribution_of
 from rackscope.report.figures import REPETITION_COLUMNS, MeasuredPhase, measured_phases
@@ -52,30 +51,27 @@ class Page:
 def page_of(run: RunDirectory) -> Page:
     """Read the run directory and work out what to say. Raises RunDirectoryError when a table is damaged."""
     from rackscope.analysis.characterisation import characterise
+    from rackscope.analysis.context import Run
     from rackscope.analysis.rates import Samples
+    from rackscope.analysis.thresholds import packaged_thresholds
     from rackscope.runs.facts import run_facts
 
     manifest, recorded, results, latency = run.manifest, run.samples(), run.results(), run.latency()
     origin = origin_ns(manifest, None if recorded.is_empty() else int(recorded["timestamp_ns"][0]))
-    pinned = {"system": tuple(manifest.system.cores)} if manifest.system.cores else {}
     # A column that was never read must not make sums with it unknown.
     read = recorded.select(column for column in recorded if column.null_count() < len(column) or not len(column))
+    facts = run_facts(manifest)
+    judged = Run.of(facts, read, results, latency, packaged_thresholds())
+    pinned = {"system": facts.system_cores} if facts.system_cores else {}
     samples = Samples(read, origin_ns=origin, core_sets=pinned)
     windows = windows_of(manifest, origin, float(samples.seconds[-1]) if len(samples.seconds) else None)
-    groups = groups_of(windows)
-    source = PanelSource(
-        samples,
-        groups,
-        missing_probes=_missing_probes(manifest),
-        ceilings=manifest.ceilings.values,
-        offered_operations_per_second=manifest.client.rate_per_second,
-        is_open_loop=manifest.client.loop == "open",
-        system=manifest.system.name,
-    )
+    discarded = _discarded(results)
+    groups = groups_of(windows, discarded)
+    source = PanelSource(samples, groups, judged)
     panels = build_panels(source)
-    characterisation = characterise(run_facts(manifest), recorded, results, latency)
+    characterisation = characterise(facts, read, results, latency)
     measured = [group.name for group in groups if group.kind == "measure"]
-    distribution, rows = distribution_of(latency, measured, _discarded(results))
+    distribution, rows = distribution_of(latency, measured, discarded)
     notices = notices_of(manifest, characterisation)
     return Page(
         title=f"{manifest.system.name} under {manifest.workload.name}",
@@ -113,14 +109,6 @@ def _readable_time(text: str) -> str:
     except ValueError:
         return text
     return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
-
-
-def _missing_probes(manifest: Manifest) -> Mapping[str, Missing]:
-    return {
-        probe.name: Missing(probe.reason or f"The {probe.name} probe does not read here.", probe.needs)
-        for probe in manifest.probes
-        if probe.status != "ok"
-    }
 
 
 def _discarded(results: pl.DataFrame) -> set[tuple[str, int | None]]:

@@ -67,6 +67,11 @@ def format_clock(seconds: float) -> str:
     return f"{sign}{minutes}:{whole % 60:02d}"
 
 
+def as_sentence(text: str) -> str:
+    """With a capital at its start and one full stop at its end; empty when there is nothing to say."""
+    return f"{text[0].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
 def _digits(value: float) -> str:
     magnitude = abs(value)
     if magnitude == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,11 +64,16 @@ def windows_of(manifest: Manifest, origin: int, last_seconds: float | None) -> t
     return tuple(windows)
 
 
-def groups_of(windows: Sequence[Window]) -> tuple[PhaseGroup, ...]:
-    """Windows of the same name together, preparations first, then what was measured."""
+def groups_of(windows: Sequence[Window], discarded: Collection[tuple[str, int | None]] = ()) -> tuple[PhaseGroup, ...]:
+    """Windows of the same name together, preparations first, then what was measured.
+
+    Repetitions that were discarded are left out, unless all of a phase were.
+    """
     order = list(dict.fromkeys((window.name, window.kind) for window in windows))
     order.sort(key=lambda item: item[1] == "measure")
-    return tuple(
-        PhaseGroup(name, kind, tuple(item for item in windows if (item.name, item.kind) == (name, kind)))
-        for name, kind in order
-    )
+    groups = []
+    for name, kind in order:
+        every = tuple(window for window in windows if (window.name, window.kind) == (name, kind))
+        kept = tuple(window for window in every if (window.name, window.repetition) not in discarded)
+        groups.append(PhaseGroup(name, kind, kept or every))
+    return tuple(groups)

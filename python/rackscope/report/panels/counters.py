@@ -16,20 +16,20 @@ def cycles_per_instruction(source: PanelSource) -> Panel:
         "cycles per instruction; the lower, the more work each cycle does",
         "cycles",
         _by_scope(source, "cycles_per_instruction", "line"),
-        missing=source.missing("perf", "This run has no counts of cycles and instructions."),
+        metrics=("perf_cycles_total", "perf_instructions_total"),
     )
 
 
 def dram_bandwidth(source: PanelSource) -> Panel:
     """Cache lines filled from DRAM, as bytes, against what calibration measured."""
-    ceiling = source.ceilings.get("dram_read_bytes_per_second")
+    ceiling = source.run.facts.ceilings.get("dram_read_bytes_per_second")
     return source.panel(
         "dram-bandwidth",
         "DRAM bandwidth",
         "bytes per second that the cores read from DRAM",
         "bytes/s",
         _by_scope(source, "dram_read_bytes_per_second", "area"),
-        missing=source.missing("perf", "This run has no counts of DRAM fills: this CPU may not name such an event."),
+        metrics=("perf_dram_fills_total",),
         references=[Reference("measured ceiling", ceiling)] if ceiling else [],
     )
 

@@ -21,6 +21,7 @@ def disk(source: PanelSource) -> Panel:
         source,
         "disk",
         "Disk",
+        metrics=("disk_read_bytes_total", "disk_write_bytes_total"),
         label="device",
         directions=(
             ("read", "disk_read_bytes_per_second", "blue"),
@@ -35,6 +36,7 @@ def network(source: PanelSource) -> Panel:
         source,
         "network",
         "Network",
+        metrics=("network_receive_bytes_total", "network_transmit_bytes_total"),
         label="interface",
         directions=(
             ("in", "network_receive_bytes_per_second", "blue"),
@@ -44,7 +46,13 @@ def network(source: PanelSource) -> Panel:
 
 
 def _directions(
-    source: PanelSource, identifier: str, title: str, *, label: str, directions: tuple[tuple[str, str, Colour], ...]
+    source: PanelSource,
+    identifier: str,
+    title: str,
+    *,
+    metrics: tuple[str, ...],
+    label: str,
+    directions: tuple[tuple[str, str, Colour], ...],
 ) -> Panel:
     samples, drawing = source.samples, source.host
     found = {
@@ -71,7 +79,7 @@ def _directions(
         caption,
         "bytes/s",
         series,
-        missing=source.missing(identifier, f"{title} traffic was not sampled."),
+        metrics=metrics,
     )
 
 

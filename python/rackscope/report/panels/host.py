@@ -42,7 +42,7 @@ def cpu(source: PanelSource) -> Panel:
         f"percent of {len(cores)} core{'s' if len(cores) != 1 else ''}" if cores else "percent of all cores",
         "percent",
         series,
-        missing=source.missing("cpu", "CPU time was not sampled."),
+        metrics=("cpu_seconds_total",),
         maximum=100,
     )
 
@@ -90,7 +90,7 @@ def memory(source: PanelSource) -> Panel:
         caption,
         "bytes",
         series,
-        missing=source.missing("memory", "Memory was not sampled."),
+        metrics=("memory_bytes",),
         maximum=maximum,
     )
 
@@ -116,7 +116,7 @@ def pressure(source: PanelSource) -> Panel:
         "percent of time in which some task waited for the resource",
         "percent",
         series,
-        missing=source.missing("pressure", "Pressure stall information was not sampled."),
+        metrics=("pressure_stall_seconds_total",),
     )
 
 
@@ -138,5 +138,5 @@ def processes(source: PanelSource) -> Panel:
         "cores in use",
         "cores",
         series,
-        missing=source.missing("process", "Processes were not sampled."),
+        metrics=("process_cpu_seconds_total",),
     )

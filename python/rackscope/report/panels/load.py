@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rackscope.report.charts import Colour, Missing, Panel, Reference, Style
+from rackscope.report.charts import Colour, Panel, Reference, Style
 from rackscope.report.panels.source import PanelSource
 
 
@@ -20,15 +20,16 @@ def throughput(source: PanelSource) -> Panel:
             if np.nanmax(values, initial=0.0) > 0:
                 series.append(drawing.series("failed", values, "red", worst=True))
     references = []
-    if source.offered_operations_per_second is not None:
-        references.append(Reference("offered", source.offered_operations_per_second))
+    offered = source.run.facts.offered_operations_per_second
+    if offered is not None:
+        references.append(Reference("offered", offered))
     return source.panel(
         "throughput",
         "Throughput",
         "operations per second",
         "operations/s",
         series,
-        missing=Missing("The run holds no samples of the load generator."),
+        metrics=("load_throughput_operations_per_second",),
         is_load=True,
         references=references,
     )
@@ -53,14 +54,14 @@ def response_time(source: PanelSource) -> Panel:
             positive = np.where(values > 0, values, np.nan)
             if np.isfinite(positive).any():
                 series.append(drawing.series(label, positive, colour, style, worst=worst))
-    counted = "from the intended start of each request" if source.is_open_loop else "closed loop"
+    counted = "from the intended start of each request" if source.run.facts.loop == "open" else "closed loop"
     return source.panel(
         "response-time",
         "Response time",
         f"percentiles of each interval, {counted}, log scale",
         "seconds",
         series,
-        missing=Missing("The run holds no latency of the load generator."),
+        metrics=("load_response_seconds",),
         is_load=True,
         is_logarithmic=True,
     )

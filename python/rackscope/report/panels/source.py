@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from rackscope.report.charts import Colour, Missing, Panel, PhaseSummary, Reference, Series, Style
 from rackscope.report.clock import Array, Buckets, Clock
-from rackscope.report.quantities import Unit
+from rackscope.report.quantities import Unit, as_sentence
 from rackscope.report.window import PhaseGroup
 
 if TYPE_CHECKING:
+    from rackscope.analysis.context import Run
     from rackscope.analysis.rates import Samples
     from rackscope.analysis.rates import Series as Derived
 
@@ -95,12 +96,13 @@ class PanelSource:
 
     samples: Samples
     groups: tuple[PhaseGroup, ...]
-    #: Probe name to why it does not read here and what it needs.
-    missing_probes: Mapping[str, Missing] = field(default_factory=dict)
-    ceilings: Mapping[str, float] = field(default_factory=dict)
-    offered_operations_per_second: float | None = None
-    is_open_loop: bool = False
-    system: str = "system"
+    #: The run as the analysis sees it: it knows why something is missing and what not to trust.
+    run: Run
+
+    @property
+    def system(self) -> str:
+        """What the system under test is called."""
+        return self.run.facts.system
 
     @cached_property
     def host(self) -> Drawing:
@@ -112,10 +114,6 @@ class PanelSource:
         """The load generator's clock."""
         return Drawing(Clock.of_source(self.samples, is_load=True), self.groups)
 
-    def missing(self, probe: str, otherwise: str) -> Missing:
-        """Why a panel has nothing to show: what its probe said, or that the run holds no such samples."""
-        return self.missing_probes.get(probe, Missing(otherwise))
-
     def panel(
         self,
         identifier: str,
@@ -124,13 +122,13 @@ class PanelSource:
         unit: Unit,
         series: Sequence[Series],
         *,
-        missing: Missing,
+        metrics: Sequence[str],
         is_load: bool = False,
         is_logarithmic: bool = False,
         maximum: float | None = None,
         references: Sequence[Reference] = (),
     ) -> Panel:
-        """A panel of these series, or of the reason why there are none."""
+        """A panel of these series, made of ``metrics``, or of the reason why there are none."""
         drawing = self.load if is_load else self.host
         drawn = tuple(one for one in series if np.isfinite(one.values).any())
         absent = not drawn or drawing.clock.is_empty
@@ -142,10 +140,17 @@ class PanelSource:
             unit,
             "load" if is_load else "host",
             () if absent else drawn,
-            missing if absent else None,
+            self._missing(metrics, is_load=is_load) if absent else None,
             "logarithmic" if is_logarithmic else "linear",
             maximum,
             tuple(references),
             tuple(group.name for group in self.groups),
             "measured" if measured else "whole run",
+            "" if absent else self.run.distrust(*metrics),
         )
+
+    def _missing(self, metrics: Sequence[str], *, is_load: bool) -> Missing:
+        if is_load:
+            return Missing("The run holds no samples of the load generator.")
+        reason, advice = self.run.missing(*metrics)
+        return Missing(as_sentence(reason), advice)
