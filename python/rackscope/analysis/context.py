@@ -110,9 +110,9 @@ class Run:
 
     def distrust(self, *metrics: str) -> str:
         """Why one of the metrics is not to be believed here; empty when all are."""
-        for metric in metrics:
-            if metric in self.facts.distrusted:
-                return self.facts.distrusted[metric]
+        for column, why in self.facts.distrusted.items():
+            if split_column(column)[0] in metrics:
+                return why
         for probe in self.facts.probes:
             if probe.status == "untrusted" and any(split_column(name)[0] in metrics for name in probe.columns):
                 return probe.reason or f"probe '{probe.name}' is marked untrusted"

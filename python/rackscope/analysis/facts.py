@@ -63,7 +63,7 @@ class RunFacts:
     client_cores: tuple[int, ...] = ()
     memory_total_bytes: float | None = None
     ceilings: Mapping[str, float] = field(default_factory=dict)
-    #: Why, by name, of ceilings and of metrics that failed calibrate's checks; uses are not judged by them.
+    #: Why, by name (labels and all), of ceilings and counters that failed calibrate's checks; they judge nothing.
     distrusted: Mapping[str, str] = field(default_factory=dict)
     probes: tuple[ProbeReport, ...] = ()
     loop: LoopKind = "closed"
