@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PROGRAMS := rackscope-cached rackscope-keeper
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export PIP_QUIET = 1
 
 .PHONY: run test build check format clean fetch
 

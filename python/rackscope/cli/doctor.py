@@ -1,0 +1,48 @@
+"""What can be measured on this host, and what each lack costs.
+
+Ends with status 1 when something would make results wrong or impossible.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rackscope.cli import arguments as common
+
+HELP = "what can be measured on this host, and what each lack costs"
+
+_MARKS = {"ok": ("✓", "green"), "lacking": ("–", "yellow"), "bad": ("✗", "red")}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be asked for."""
+    common.add_json(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Examine and print: what stops everything first."""
+    from rackscope.host.checks import run_checks
+
+    checks = run_checks()
+    bad = any(check.status == "bad" for check in checks)
+    if arguments.json:
+        import dataclasses
+        import json
+
+        print(json.dumps({"checks": [dataclasses.asdict(check) for check in checks], "bad": bad}))
+        return int(bad)
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for check in checks:
+        mark, colour = _MARKS[check.status]
+        console.print(Text.assemble((f"{mark} ", colour), (f"{check.name}: ", "bold"), check.what))
+        for line, style in ((check.costs, ""), (f"→ {check.advice}" if check.advice else "", "dim")):
+            if line and check.status != "ok":
+                console.print(Padding(Text(line, style=style), (0, 0, 0, 4)))
+    lacking = sum(check.status == "lacking" for check in checks)
+    summary = "Something here would make results wrong or impossible." if bad else "Runs can be made here."
+    console.print(f"\n{summary} {lacking} of {len(checks)} checks found a lack.", style="bold")
+    return int(bad)
