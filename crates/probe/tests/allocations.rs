@@ -1,4 +1,5 @@
 //! A tick allocates nothing: every allocation of the sampling thread is counted.
+#![allow(clippy::unwrap_used)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,4 +1,5 @@
 //! The readers on recorded and written trees of other kinds of machine, and on broken ones.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -473,9 +474,12 @@ const INVENTORY: [&str; 8] = [
     "perf_event_paranoid",
 ];
 
+/// Turns what a file holds into something broken.
+type Break = fn(&[u8]) -> Vec<u8>;
+
 #[test]
 fn broken_files_are_told_with_path_and_line_and_give_no_numbers_that_are_none() {
-    let kinds: [(&str, fn(&[u8]) -> Vec<u8>); 4] = [
+    let kinds: [(&str, Break); 4] = [
         ("cut off", cut_off),
         ("garbage", garbage),
         ("huge numbers", huge_numbers),
