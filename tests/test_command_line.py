@@ -14,7 +14,7 @@ from conftest import Rackscope
     [
         (("run", "memcachd", "ycsb-b"), "memcached"),
         (("run", "memcached", "ycsb-z"), "no workload 'ycsb-z'"),
-        (("run", "cache", "ycsb-b", "--set", "thread=2"), "no setting"),
+        (("run", "cache", "ycsb-b", "--set", "thread=2"), "Did you mean threads?"),
         (("run", "cache", "ycsb-b", "--set", "threads=many"), "threads"),
         (("run", "cache", "ycsb-b", "--set", "value_size=12q"), "value_size"),
         (("run", "cache", "ycsb-b", "--set", "threads"), "Write it like threads=8"),

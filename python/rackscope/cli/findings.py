@@ -57,14 +57,14 @@ def _print_findings(console: Any, characterisation: Characterisation) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    measured = {phase.phase for phase in characterisation.phases if phase.kind == "measure"}
     for finding in characterisation.findings:
-        style = "bold" if finding.kind == "verdict" else ""
-        console.print(Padding(Text(f"• {finding.sentence}", style=style), (0, 0, 0, 0)))
-        evidence = "; ".join(item.describe() for item in finding.evidence)
-        if evidence and finding.kind == "verdict":
-            console.print(Padding(Text(f"[{evidence}]", style="dim"), (0, 0, 0, 2)))
+        # What held back loading and warming up is in the report; here it would bury the answer.
+        if measured and finding.phase is not None and finding.phase not in measured:
+            continue
+        console.print(Text(f"• {finding.sentence}", style="bold" if finding.kind == "verdict" else ""))
         if finding.advice:
-            console.print(Padding(Text(f"→ {finding.advice}"), (0, 0, 0, 2)))
+            console.print(Padding(Text(f"→ {finding.advice}", style="dim"), (0, 0, 0, 2)))
     console.print()
 
 

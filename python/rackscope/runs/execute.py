@@ -19,7 +19,7 @@ from rackscope.runs.placement import Placement
 from rackscope.runs.prepare import Prepared, first_manifest, now_text, prepare
 from rackscope.runs.records import latency_rows, result_row
 from rackscope.runs.repetition import Repetition
-from rackscope.runs.sampling import HostSampler
+from rackscope.runs.sampling import HostSampler, cgroup_of
 from rackscope.systems.base import Launch
 from rackscope.workloads import PhasePlan
 
@@ -96,7 +96,12 @@ class Execution:
         part.command, part.endpoint, part.pid = list(system.command), system.endpoint.describe(), system.pid
         part.ready_seconds = ready_seconds
 
-        sampler = HostSampler(options.sample_interval_seconds, {"system": system.pid, "rackscope": os.getpid()})
+        group = cgroup_of(system.pid)
+        sampler = HostSampler(
+            options.sample_interval_seconds,
+            {"system": system.pid, "rackscope": os.getpid()},
+            {"system": group} if group is not None else {},
+        )
         self._sampler = sampler
         stack.callback(self._stop_sampler)
         _describe_probes(self.manifest, sampler)

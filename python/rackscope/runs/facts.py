@@ -29,6 +29,7 @@ def run_facts(manifest: Manifest) -> RunFacts:
         ceilings={
             name: value for name, value in manifest.ceilings.values.items() if name not in manifest.ceilings.untrusted
         },
+        distrusted=dict(manifest.ceilings.untrusted),
         probes=tuple(
             ProbeReport(
                 probe.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import resource
 from dataclasses import dataclass
@@ -49,9 +50,11 @@ def prepare(options: RunOptions, progress: ProgressCallback) -> Prepared:
     knob_names = {knob.name for knob in system.knobs}
     unknown = [name for name in options.settings if name not in parameters | knob_names]
     if unknown:
+        near = difflib.get_close_matches(unknown[0], sorted(parameters | knob_names), n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
         raise UsageError(
             f"neither {system.name} nor {workload.name} has a setting '{unknown[0]}'",
-            f"{system.name} has {', '.join(sorted(knob_names))}; {workload.name} has {', '.join(sorted(parameters))}.",
+            f"{hint}{system.name} has {', '.join(sorted(knob_names))}; {workload.name} has {', '.join(sorted(parameters))}.",
         )
     settled = plan_workload(
         workload,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import ProbeError
@@ -20,12 +21,16 @@ _SYSTEM_RESIDENT = 'process_resident_bytes{process="system"}'
 class HostSampler:
     """``rackscope._native.Sampler`` with polars frames for blocks of rows."""
 
-    def __init__(self, interval_seconds: float, processes: Mapping[str, int]) -> None:
+    def __init__(
+        self, interval_seconds: float, processes: Mapping[str, int], cgroups: Mapping[str, str] | None = None
+    ) -> None:
         from rackscope import _native
 
         self.interval_seconds = interval_seconds
         try:
-            self._sampler = _native.Sampler(interval_seconds=interval_seconds, processes=dict(processes))
+            self._sampler = _native.Sampler(
+                interval_seconds=interval_seconds, processes=dict(processes), cgroups=dict(cgroups or {})
+            )
         except (OSError, RuntimeError, ValueError) as error:
             raise ProbeError(f"the host cannot be sampled: {error}", "Run 'rackscope doctor' to see why.") from error
         self._columns = list(self._sampler.columns)
@@ -96,3 +101,21 @@ def _interpolate(rows: list[tuple[int, float, float]], moment_ns: int) -> float 
         return nearest[1]
     (t0, v0, _), (t1, v1, _) = before[-1], after[0]
     return v0 + (v1 - v0) * (moment_ns - t0) / (t1 - t0)
+
+
+def cgroup_of(pid: int, root: Path = Path("/")) -> str | None:
+    """The most specific control group that limits a process (cgroups(7)); ``None`` when it cannot be read.
+
+    A process has one group in the unified hierarchy and one for each v1 controller; limits of CPU and memory hang on
+    the deepest of those.
+    """
+    try:
+        lines = (root / "proc" / str(pid) / "cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    paths = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers or {"cpu", "memory"} & set(controllers.split(",")):
+            paths.append(path)
+    return max(paths, key=lambda path: path.rstrip("/").count("/"), default=None)
