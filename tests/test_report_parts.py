@@ -94,6 +94,8 @@ def test_a_row_speaks_for_the_interval_that_it_ends() -> None:
         (math.nan, "percent", "–"),
         (0.0, "percent", "0 %"),
         (0.583, "ratio", "58.3 %"),
+        (0.99984, "ratio", "99.984 %"),
+        (99.9999, "percent", "99.999 %"),
         (1.2e9, "bytes", "1.12 GiB"),
         (5 * 1024**2, "bytes/s", "5.00 MiB/s"),
         (101_326.4, "operations/s", "101,326/s"),

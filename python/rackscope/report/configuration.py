@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rackscope.report.quantities import format_quantity
 
 if TYPE_CHECKING:
-    from rackscope.runs.manifest import ClientPart, KnobValue, Manifest, OverheadPart, ProbePart
+    from rackscope.runs.manifest import ClientPart, Manifest, OverheadPart, ProbePart
 
 #: Rows that a nested inventory may take; what is longer is in manifest.json.
 MAXIMUM_HOST_ROWS = 160
@@ -26,11 +26,21 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Knob:
+    """A setting of the system, its default, and why it is what it is."""
+
+    name: str
+    value: str
+    default: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Configuration:
     """Tables of settings, in the order in which they are shown."""
 
     system: tuple[Row, ...]
-    knobs: tuple[tuple[str, KnobValue], ...]
+    knobs: tuple[Knob, ...]
     workload: tuple[Row, ...]
     client: tuple[Row, ...]
     repetition: tuple[Row, ...]
@@ -47,7 +57,7 @@ def configuration_of(manifest: Manifest) -> Configuration:
     """All of it, as text."""
     return Configuration(
         system=_system(manifest),
-        knobs=tuple(sorted(manifest.system.knobs.items(), key=lambda item: (item[1].source == "default", item[0]))),
+        knobs=_knobs(manifest),
         workload=_workload(manifest),
         client=_client(manifest.client),
         repetition=_repetition(manifest),
@@ -120,6 +130,22 @@ def _system(manifest: Manifest) -> tuple[Row, ...]:
     )
 
 
+def _knobs(manifest: Manifest) -> tuple[Knob, ...]:
+    """Those that were changed first."""
+    knobs = [
+        Knob(name, _readable_size(knob.value), _readable_size(knob.default), knob.source)
+        for name, knob in manifest.system.knobs.items()
+    ]
+    return tuple(sorted(knobs, key=lambda knob: (knob.source == "default", knob.name)))
+
+
+def _readable_size(value: str) -> str:
+    """``4294967296 (4.00 GiB)``: nobody reads ten digits."""
+    if value.isascii() and value.isdigit() and int(value) >= 1024**2 and int(value) % 1024 == 0:
+        return f"{value} ({format_quantity(float(value), 'bytes')})"
+    return value
+
+
 def _workload(manifest: Manifest) -> tuple[Row, ...]:
     workload = manifest.workload
     pairs: list[tuple[str, Any]] = [
@@ -154,14 +180,12 @@ def _client(client: ClientPart) -> tuple[Row, ...]:
 
 def _repetition(manifest: Manifest) -> tuple[Row, ...]:
     part = manifest.repetition
-    width = part.relative_half_width
     return _rows(
         [
             ("measured phase", format_quantity(part.duration_seconds, "seconds")),
             ("repetitions", part.achieved),
             ("stopped because", part.stopping_reason),
             ("interval wanted", f"± {100 * part.target_relative_half_width:.2g} %"),
-            ("interval reached", None if width is None else f"± {100 * width:.2g} %"),
             ("budget", None if part.budget_seconds is None else format_quantity(part.budget_seconds, "seconds")),
             *(("discarded", reason) for reason in part.discarded),
         ]

@@ -23,6 +23,8 @@ MAXIMUM_OPERATIONS = 5
 KINDS = ("response", "service", "lag")
 _COLOURS: tuple[Colour, ...] = ("blue", "orange", "teal", "magenta", "yellow")
 _STYLES: Mapping[str, Style] = {"response": "line", "service": "dashed"}
+#: Curves that differ by less everywhere cannot be told apart on a logarithmic axis.
+_SAME_LINE = 0.02
 _COLUMNS = {"phase", "repetition", "operation", "kind", "grouping_power", "max_value_power", "index", "count"}
 
 
@@ -44,7 +46,8 @@ def distribution_of(
     grouped = _merge_repetitions(latency, phases, discarded)
     names = _operation_names(grouped)
     colours = dict(zip(names, _COLOURS, strict=False))
-    curves, rows = [], []
+    curves: list[Curve] = []
+    rows = []
     for (phase, operation, kind), histogram in grouped.items():
         name = names[(phase, operation)]
         rows.append(
@@ -53,8 +56,13 @@ def distribution_of(
             )
         )
         colour = colours.get((phase, operation))
-        if kind in _STYLES and colour is not None:
-            values = _quantiles(histogram, CURVE_PERCENTILES)
+        if kind not in _STYLES or colour is None:
+            continue
+        values = _quantiles(histogram, CURVE_PERCENTILES)
+        if kind == "service" and curves and curves[-1].colour == colour and _look_alike(values, curves[-1].values):
+            # One line over the other would look as if one of them were missing.
+            curves[-1] = replace(curves[-1], label=f"{name} response, service alike")
+        else:
             curves.append(Curve(f"{name} {kind}", values, colour, _STYLES[kind]))
     drawn = 1 + max(
         (index for curve in curves for index, value in enumerate(curve.values) if not math.isnan(value)), default=-1
@@ -99,6 +107,11 @@ def _quantiles(histogram: Histogram, shares: Sequence[float]) -> tuple[float, ..
         value if total * (1.0 - share) >= MINIMUM_BEYOND or share <= 0.5 else math.nan
         for share, value in zip(shares, values, strict=True)
     )
+
+
+def _look_alike(one: Sequence[float], other: Sequence[float]) -> bool:
+    known = [(a, b) for a, b in zip(one, other, strict=True) if not math.isnan(a) and not math.isnan(b)]
+    return all(math.isclose(a, b, rel_tol=_SAME_LINE) for a, b in known)
 
 
 def _maximum_seconds(histogram: Histogram) -> float:

@@ -17,9 +17,9 @@ def format_quantity(value: float | None, unit: str) -> str:
     if value is None or not math.isfinite(value):
         return UNKNOWN
     if unit == "percent":
-        return f"{_digits(value)} %"
+        return f"{_percent(value)} %"
     if unit == "ratio":
-        return f"{_digits(100 * value)} %"
+        return f"{_percent(100 * value)} %"
     if unit == "bytes":
         return format_bytes(value)
     if unit == "bytes/s":
@@ -70,6 +70,11 @@ def format_clock(seconds: float) -> str:
 def as_sentence(text: str) -> str:
     """With a capital at its start and one full stop at its end; empty when there is nothing to say."""
     return f"{text[0].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
+def _percent(value: float) -> str:
+    """Nearly all is not all: 99.984 stays that."""
+    return f"{math.floor(value * 1000) / 1000:g}" if 99.9 < value < 100 else _digits(value)
 
 
 def _digits(value: float) -> str:

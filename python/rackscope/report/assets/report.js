@@ -23,7 +23,7 @@
   const KIBI = [[1024 ** 4, "TiB"], [1024 ** 3, "GiB"], [1024 ** 2, "MiB"], [1024, "KiB"]];
   const THOUSANDS = [[1e9, "G"], [1e6, "M"], [1e3, "k"]];
   const formatters = {
-    percent: (value) => digits(value).replace(/(\.\d)\d$/, "$1") + " %",
+    percent: (value) => (value > 99.9 && value < 100 ? String(Math.floor(value * 1000) / 1000) : digits(value).replace(/(\.\d)\d$/, "$1")) + " %",
     bytes: (value) => scaled(value, KIBI, [1, "B"]),
     "bytes/s": (value) => scaled(value, KIBI, [1, "B"]) + "/s",
     "operations/s": (value) => (Math.abs(value) >= 1e7 ? scaled(value, THOUSANDS, [1, ""]) : Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(3)))) + "/s",
@@ -60,8 +60,7 @@
   };
   // Byte axes step by powers of 1024 rather than of 1000.
   const BINARY_STEPS = [];
-  for (let power = 0; power <= 50; power += 10) for (const step of [1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 100, 128, 200, 250, 256, 400, 500, 512]) BINARY_STEPS.push(step * 2 ** power);
-  BINARY_STEPS.sort((a, b) => a - b);
+  for (let power = 0; power <= 50; power++) BINARY_STEPS.push(2 ** power);
 
   const clock = (seconds, step) => {
     const magnitude = Math.abs(seconds);

@@ -120,22 +120,23 @@ def pressure(source: PanelSource) -> Panel:
     )
 
 
-_PROCESS_COLOURS: tuple[Colour, ...] = ("blue", "yellow", "magenta", "teal", "orange")
+_PROCESS_COLOURS: tuple[Colour, ...] = ("blue", "orange", "magenta", "teal", "yellow")
 
 
 def processes(source: PanelSource) -> Panel:
-    """Cores that each process tree used."""
+    """Cores that each process tree used. Not stacked: a tree can lie within another."""
     drawing = source.host
-    names = {"system": source.system, "rackscope": "rackscope and its load generator"}
+    names = {"system": source.system, "rackscope": "rackscope and all it started"}
+    trees = sorted(source.samples.find_all("process_cpu_cores"), key=lambda tree: tree.labels["process"] != "system")
     series = [
-        drawing.sum(names.get(label, label), [derived], colour, "area")
-        for derived, colour in zip(source.samples.find_all("process_cpu_cores"), _PROCESS_COLOURS, strict=False)
+        drawing.sum(names.get(label, label), [derived], colour, "line" if position else "area")
+        for position, (derived, colour) in enumerate(zip(trees, _PROCESS_COLOURS, strict=False))
         if (label := derived.labels["process"])
     ]
     return source.panel(
         "processes",
         "CPU by process",
-        "cores in use",
+        "cores in use by process trees",
         "cores",
         series,
         metrics=("process_cpu_seconds_total",),
