@@ -67,6 +67,11 @@ impl Ticks {
         self.missed += skipped;
         self.deadline += (skipped + 1) * self.interval;
     }
+
+    /// No tick starts any more: those that were due a whole interval ago are missed.
+    pub(crate) fn end(&mut self, now: u64) {
+        self.missed += now.saturating_sub(self.deadline) / self.interval;
+    }
 }
 
 /// Keeps something costly to a small share of the time.
@@ -126,6 +131,17 @@ mod tests {
             (ticks.missed, ticks.worst_lateness, ticks.deadline()),
             (4, 355, 1600)
         );
+    }
+
+    #[test]
+    fn at_the_end_only_whole_intervals_are_missed() {
+        let mut ticks = Ticks::new(1000, 100);
+        ticks.begin(1000);
+        for (now, missed) in [(1050, 0), (1199, 0), (1200, 1), (1310, 2)] {
+            let mut ticks = ticks;
+            ticks.end(now);
+            assert_eq!(ticks.missed, missed, "at {now}");
+        }
     }
 
     #[test]

@@ -15,7 +15,13 @@ pub struct ReaderSet {
     row: Vec<f64>,
     previous: Vec<f64>,
     counters: Vec<bool>,
+    /// How often everything was read, and when each column was last readable; 0 is never.
+    reads: u64,
+    last_readable: Vec<u64>,
 }
+
+/// A column that was not readable for so many rows is called lost: some are read in turns.
+const ROWS_UNTIL_LOST: u64 = 20;
 
 struct Entry {
     reader: Box<dyn Reader>,
@@ -54,6 +60,7 @@ impl ReaderSet {
         }
         let counters = columns.iter().map(|name| is_counter(name)).collect();
         let blank = vec![f64::NAN; columns.len()];
+        let last_readable = vec![0; columns.len()];
         let mut set = Self {
             entries,
             columns,
@@ -61,6 +68,8 @@ impl ReaderSet {
             row: blank.clone(),
             previous: blank,
             counters,
+            reads: 0,
+            last_readable,
         };
         set.read();
         for entry in &mut set.entries {
@@ -87,6 +96,7 @@ impl ReaderSet {
     pub fn read(&mut self) -> &[f64] {
         std::mem::swap(&mut self.row, &mut self.previous);
         self.row.fill(f64::NAN);
+        self.reads += 1;
         let mut start = clock::monotonic();
         for entry in &mut self.entries {
             let row = &mut self.row[entry.range.clone()];
@@ -100,6 +110,9 @@ impl ReaderSet {
             start = end;
             for (offset, value) in row.iter().enumerate() {
                 let column = entry.range.start + offset;
+                if !value.is_nan() {
+                    self.last_readable[column] = self.reads;
+                }
                 if self.counters[column] && *value < self.previous[column] {
                     if entry.backward_steps == 0 {
                         entry.backward_column = column;
@@ -120,16 +133,12 @@ impl ReaderSet {
                 if probe.status != Status::Missing {
                     let range = column..column + probe.columns.len();
                     column = range.end;
-                    let row = &self.row[range.clone()];
-                    let unread: Vec<String> = probe
-                        .columns
-                        .iter()
-                        .zip(row)
-                        .filter(|(_, v)| v.is_nan())
-                        .map(|(c, _)| c.clone())
-                        .collect();
-                    if !unread.is_empty() {
-                        probe.note(format!("not readable at last: {}", some_of(&unread)));
+                    let (never, lost) = self.unreadable(range.clone());
+                    if !never.is_empty() && probe.reason.is_empty() {
+                        probe.note(format!("not readable here: {}", some_of(&never)));
+                    }
+                    if !lost.is_empty() {
+                        probe.note(format!("no longer readable: {}", some_of(&lost)));
                     }
                     if entry.backward_steps > 0 && range.contains(&entry.backward_column) {
                         probe = probe.untrusted(format!(
@@ -145,6 +154,22 @@ impl ReaderSet {
                 self.probes.push(probe);
             }
         }
+    }
+}
+
+impl ReaderSet {
+    /// Columns that were never readable, and those that were but have not been for a while.
+    fn unreadable(&self, range: Range<usize>) -> (Vec<String>, Vec<String>) {
+        let select = |wanted: &dyn Fn(u64) -> bool| -> Vec<String> {
+            let columns = range
+                .clone()
+                .filter(|column| wanted(self.last_readable[*column]));
+            columns.map(|column| self.columns[column].clone()).collect()
+        };
+        (
+            select(&|last| last == 0),
+            select(&|last| last > 0 && self.reads - last >= ROWS_UNTIL_LOST),
+        )
     }
 }
 

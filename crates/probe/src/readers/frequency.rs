@@ -29,6 +29,8 @@ struct Frequency {
     cores: Vec<(u32, Source)>,
     next: usize,
     budget: u64,
+    /// Whether a row did not get round all cores.
+    in_turns: bool,
     throttle: Throttle,
 }
 
@@ -59,6 +61,7 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
         cores,
         next: 0,
         budget: host.interval.as_nanos() as u64 / SHARE,
+        in_turns: false,
         throttle: Throttle::new(0, SHARE),
     })]
 }
@@ -71,7 +74,11 @@ impl Reader for Frequency {
             .map(|(core, _)| column("cpu_frequency_hertz", &[("core", &core.to_string())]))
             .collect();
         let complaint = complaints(self.cores.iter().map(|(_, source)| source));
-        vec![Probe::new("frequency", NEEDS, columns).untrusted_if(complaint)]
+        let mut probe = Probe::new("frequency", NEEDS, columns).untrusted_if(complaint);
+        if self.in_turns {
+            probe.note("asking costs so much here that the cores are asked in turns");
+        }
+        vec![probe]
     }
 
     fn read(&mut self, row: &mut [f64]) {
@@ -89,6 +96,7 @@ impl Reader for Frequency {
             });
             end = clock::monotonic();
             if end - start > self.budget {
+                self.in_turns = self.cores.len() > 1;
                 break;
             }
         }

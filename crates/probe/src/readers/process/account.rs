@@ -19,8 +19,8 @@ pub(super) struct Entry {
     pub parent: u32,
     /// What it and its children that were waited for used, when last read.
     pub usage: Usage,
-    /// The CPU time of its children that were waited for, when last read.
-    pub children_ticks: u64,
+    /// The CPU time of its children that were waited for, when last read; None before that.
+    pub children_ticks: Option<u64>,
     /// By how much that grew with the last reading; what processes that ended are taken from.
     pub growth: u64,
     /// How many readings ago it ended; None if it lives.
@@ -112,7 +112,7 @@ mod tests {
             pid,
             parent,
             usage: [ticks, 0, 0, 0, 0],
-            children_ticks: 0,
+            children_ticks: Some(0),
             growth: 0,
             ended: None,
         }
@@ -125,8 +125,8 @@ mod tests {
             .iter_mut()
             .find(|entry| entry.pid == pid)
             .unwrap();
-        entry.growth = children - entry.children_ticks;
-        entry.children_ticks = children;
+        entry.growth = children - entry.children_ticks.unwrap();
+        entry.children_ticks = Some(children);
         entry.usage[USER] = own + children;
     }
 

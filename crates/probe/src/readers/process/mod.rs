@@ -113,7 +113,9 @@ fn follow(host: &Host, label: &str, root: u32) -> Box<dyn Reader> {
                 .at(&host.path(&format!("proc/{root}/stat")))
                 .to_string()
         }),
-        Err(Errno::NOENT | Errno::SRCH) => Some(format!("there is no process {root}")),
+        Err(Errno::NOENT | Errno::SRCH) => Some(format!(
+            "there is no process {root}, or /proc hides it (hidepid)"
+        )),
         Err(errno) => Some(format!(
             "cannot read /proc/{root}/stat: {}",
             io::Error::from(errno)
@@ -141,6 +143,7 @@ fn follow(host: &Host, label: &str, root: u32) -> Box<dyn Reader> {
         complete: true,
         unreadable: None,
     };
+    reader.admit(root);
     reader.scan();
     reader.io_at_start = reader.io_reason.is_empty();
     Box::new(reader)
@@ -168,14 +171,9 @@ impl Process {
             ..
         } = self;
         found.clear();
-        found.push(self.root);
-        // Those whose parent has ended are still part of the tree.
-        found.extend(
-            self.members
-                .iter()
-                .map(|member| member.pid)
-                .filter(|pid| *pid != self.root),
-        );
+        // Those whose parent has ended are still part of the tree; one that has ended is not, as its number may be
+        // another's by now.
+        found.extend(self.members.iter().map(|member| member.pid));
         self.complete = scanner.descendants(opener, found, MOST_PROCESSES);
         threads.begin_scan();
         for &process in found.iter() {
@@ -225,7 +223,7 @@ impl Process {
             pid,
             parent: 0,
             usage: [0; 5],
-            children_ticks: 0,
+            children_ticks: None,
             growth: 0,
             ended: None,
         });
@@ -280,8 +278,8 @@ impl Process {
 fn update(entry: &mut Entry, stat: &Stat) {
     let children_ticks = stat.children_user_ticks + stat.children_system_ticks;
     entry.parent = stat.parent;
-    entry.growth = children_ticks.saturating_sub(entry.children_ticks);
-    entry.children_ticks = children_ticks;
+    entry.growth = children_ticks.saturating_sub(entry.children_ticks.unwrap_or(children_ticks));
+    entry.children_ticks = Some(children_ticks);
     entry.usage[USER] = stat.user_ticks + stat.children_user_ticks;
     entry.usage[SYSTEM] = stat.system_ticks + stat.children_system_ticks;
     entry.usage[FAULTS] = stat.major_faults + stat.children_major_faults;
@@ -324,11 +322,6 @@ impl Reader for Process {
     }
 
     fn read(&mut self, row: &mut [f64]) {
-        let now = clock::monotonic();
-        if self.throttle.is_due(now) {
-            self.scan();
-            self.throttle.done(now, clock::monotonic());
-        }
         let [processes, threads, pages] = self.read_members();
         let usage: Usage = self.account.total();
         if processes == 0 {
@@ -351,6 +344,12 @@ impl Reader for Process {
         if self.io_at_start && self.io_reason.is_empty() {
             row[9] = usage[READ] as f64;
             row[10] = usage[WRITTEN] as f64;
+        }
+        // After the reading, which tells who has ended; what is found is read with the next row.
+        let now = clock::monotonic();
+        if self.throttle.is_due(now) {
+            self.scan();
+            self.throttle.done(now, clock::monotonic());
         }
     }
 }

@@ -111,7 +111,10 @@ fn what_a_process_used_stays_when_its_file_is_garbage() {
 fn a_process_that_is_not_there_is_missing() {
     let probes = build(&host(&tree(), 99))[0].probes();
     assert_eq!(probes[0].status, Status::Missing);
-    assert_eq!(probes[0].reason, "there is no process 99");
+    assert_eq!(
+        probes[0].reason,
+        "there is no process 99, or /proc hides it (hidepid)"
+    );
 }
 
 #[test]

@@ -22,15 +22,18 @@ struct Thread {
     waits: Waits,
     schedstat: Option<OwnedFd>,
     status: Option<OwnedFd>,
+    kept_open: bool,
     /// Whether the last scan met it.
     met: bool,
 }
 
 /// The threads of a tree.
 pub(super) struct Threads {
+    /// Sorted by process and thread.
     threads: Vec<Thread>,
     /// What threads that ended had waited when last read.
     ended: Waits,
+    kept_open: usize,
     next: usize,
     /// Whether the kernel gives each at all: run delay needs CONFIG_SCHED_INFO.
     pub has_run_delay: bool,
@@ -44,6 +47,7 @@ impl Threads {
         Self {
             threads: Vec::new(),
             ended: [0; 3],
+            kept_open: 0,
             next: 0,
             has_run_delay: true,
             has_switches: true,
@@ -60,15 +64,20 @@ impl Threads {
 
     /// A scan met a thread; a new one is read at once, so that the totals are whole from the start.
     pub(super) fn meet(&mut self, opener: &mut Opener, process: u32, id: u32) {
-        if let Some(known) = self
+        let place = self
             .threads
-            .iter_mut()
-            .find(|thread| thread.id == id && thread.process == process)
-        {
-            known.met = true;
-        } else if self.threads.len() < MOST_THREADS {
-            let keep = self.threads.len() < MOST_KEPT_OPEN;
-            self.threads.push(Thread {
+            .binary_search_by_key(&(process, id), |thread| (thread.process, thread.id));
+        let place = match place {
+            Ok(known) => {
+                self.threads[known].met = true;
+                return;
+            }
+            Err(place) => place,
+        };
+        if self.threads.len() < MOST_THREADS {
+            let keep = self.kept_open < MOST_KEPT_OPEN;
+            self.kept_open += usize::from(keep);
+            let thread = Thread {
                 process,
                 id,
                 waits: [0; 3],
@@ -78,9 +87,11 @@ impl Threads {
                 status: keep
                     .then(|| opener.open_thread(process, id, "status").ok())
                     .flatten(),
+                kept_open: keep,
                 met: true,
-            });
-            self.refresh(opener, self.threads.len() - 1);
+            };
+            self.threads.insert(place, thread);
+            self.refresh(opener, place);
         } else {
             self.left_out += 1;
         }
@@ -88,9 +99,15 @@ impl Threads {
 
     /// Those that the scan did not meet have ended.
     pub(super) fn end_scan(&mut self) {
-        let ended = &mut self.ended;
-        self.threads.retain(|thread| {
+        let Self {
+            threads,
+            ended,
+            kept_open,
+            ..
+        } = self;
+        threads.retain(|thread| {
             if !thread.met {
+                *kept_open -= usize::from(thread.kept_open);
                 for (sum, value) in ended.iter_mut().zip(thread.waits) {
                     *sum += value;
                 }
