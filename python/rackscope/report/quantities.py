@@ -74,7 +74,7 @@ def as_sentence(text: str) -> str:
 
 def _percent(value: float) -> str:
     """Nearly all is not all: 99.984 stays that."""
-    return f"{math.floor(value * 1000) / 1000:g}" if 99.9 < value < 100 else _digits(value)
+    return f"{min(round(value, 3), 99.999):g}" if 99.9 < value < 100 else _digits(value)
 
 
 def _digits(value: float) -> str:

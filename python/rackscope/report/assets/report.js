@@ -23,7 +23,7 @@
   const KIBI = [[1024 ** 4, "TiB"], [1024 ** 3, "GiB"], [1024 ** 2, "MiB"], [1024, "KiB"]];
   const THOUSANDS = [[1e9, "G"], [1e6, "M"], [1e3, "k"]];
   const formatters = {
-    percent: (value) => (value > 99.9 && value < 100 ? String(Math.floor(value * 1000) / 1000) : digits(value).replace(/(\.\d)\d$/, "$1")) + " %",
+    percent: (value) => (value > 99.9 && value < 100 ? String(Math.min(Number(value.toFixed(3)), 99.999)) : digits(value).replace(/(\.\d)\d$/, "$1")) + " %",
     bytes: (value) => scaled(value, KIBI, [1, "B"]),
     "bytes/s": (value) => scaled(value, KIBI, [1, "B"]) + "/s",
     "operations/s": (value) => (Math.abs(value) >= 1e7 ? scaled(value, THOUSANDS, [1, ""]) : Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(3)))) + "/s",
