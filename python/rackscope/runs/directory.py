@@ -5,6 +5,7 @@ Every file is written under a temporary name and renamed. Tables grow as numbere
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -28,14 +29,18 @@ LOGS = "logs"
 MANIFEST_LIMIT_BYTES = 16 * 1024 * 1024
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write ``content`` so that ``path`` holds either the old bytes or all the new ones. Raises RunDirectoryError."""
+def write_atomically(path: Path, content: bytes, *, sync: bool = True) -> None:
+    """Write ``content`` so that ``path`` holds either the old bytes or all the new ones. Raises RunDirectoryError.
+
+    Without ``sync`` that holds for a killed process, but not for a host that loses power.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -81,15 +86,12 @@ class RunWriter:
         if frame.is_empty():
             return
         folder = self.path / f"{table}.parts"
-        part = folder / f"{self._next_part[table]:06d}.parquet"
-        temporary = part.with_suffix(".tmp")
         try:
             folder.mkdir(exist_ok=True)
-            frame.write_parquet(temporary, compression="zstd", statistics=False)
-            temporary.replace(part)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise _cannot_write(part, error) from error
+            raise _cannot_write(folder, error) from error
+        part = folder / f"{self._next_part[table]:06d}.parquet"
+        write_atomically(part, _parquet(frame), sync=False)
         self._next_part[table] += 1
 
     def join_parts(self) -> None:
@@ -102,15 +104,15 @@ class RunWriter:
             if frame is not None:
                 if table == "samples":
                     frame = frame.sort("timestamp_ns")
-                target = self.path / f"{table}.parquet"
-                temporary = target.with_name(f".{target.name}.tmp")
-                try:
-                    frame.write_parquet(temporary, compression="zstd")
-                    temporary.replace(target)
-                except OSError as error:
-                    temporary.unlink(missing_ok=True)
-                    raise _cannot_write(target, error) from error
+                write_atomically(self.path / f"{table}.parquet", _parquet(frame))
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    # In memory first: writing to a file, polars reports a full disk as damage.
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd", statistics=False)
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)

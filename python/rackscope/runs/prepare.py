@@ -54,7 +54,8 @@ def prepare(options: RunOptions, progress: ProgressCallback) -> Prepared:
         hint = f"Did you mean {near[0]}? " if near else ""
         raise UsageError(
             f"neither {system.name} nor {workload.name} has a setting '{unknown[0]}'",
-            f"{hint}{system.name} has {', '.join(sorted(knob_names))}; {workload.name} has {', '.join(sorted(parameters))}.",
+            f"{hint}{system.name} has {', '.join(sorted(knob_names))}; "
+            f"{workload.name} has {', '.join(sorted(parameters))}.",
         )
     settled = plan_workload(
         workload,

@@ -118,7 +118,12 @@ def _declared(knob: Knob, text: str, context: KnobContext) -> tuple[str, str | N
 
 def _checked(system: str, knob: Knob, text: str, context: KnobContext) -> str:
     """A value that a user set."""
-    value = _canonical(knob, text, context)
+    try:
+        value = _canonical(knob, text, context)
+    except UsageError as error:
+        if knob.name in error.what:
+            raise
+        raise UsageError(f"knob {knob.name} of {system}: {error.what}", error.advice) from None
     if knob.kind not in ("integer", "size", "memory"):
         return value
     number = int(value)
