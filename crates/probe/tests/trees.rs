@@ -31,12 +31,15 @@ fn a_recorded_guest_with_both_kinds_of_control_groups() {
             .get(r#"cgroup_memory_limit_bytes{cgroup="system"}"#)
             .is_nan()
     );
+    let reason = &sample.probe("cgroup:system").reason;
+    assert!(reason.contains("no memory limit"), "{reason}");
+    // The v1 file says "Total 0" and names no device: not counted is not zero.
     assert!(
         sample
-            .probe("cgroup:system")
-            .reason
-            .contains("no memory limit")
+            .get(r#"cgroup_read_bytes_total{cgroup="system"}"#)
+            .is_nan()
     );
+    assert!(reason.contains("counts no disk traffic"), "{reason}");
     sample.assert_missing(
         "perf:host",
         "this guest's CPU offers no hardware counters to it",

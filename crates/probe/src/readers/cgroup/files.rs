@@ -89,23 +89,28 @@ pub(super) fn io_stat(text: &[u8], layers: &Layers) -> Result<[f64; 2], Fault> {
 }
 
 /// Bytes read and written of v1's `blkio.throttle.io_service_bytes`: `8:0 Read 1`, and last `Total 3`.
+///
+/// Where it names no device, they are not known: many kernels count only groups that have a throttle.
 pub(super) fn io_service_bytes(text: &[u8], layers: &Layers) -> Result<[f64; 2], Fault> {
-    let mut sums = [0.0; 2];
+    let mut sums = [f64::NAN; 2];
     let mut lines = Lines::new(text);
     while let Some(line) = lines.next()? {
         let mut fields = line.fields();
         let device = fields
             .next()
             .ok_or(line.fault("device", Problem::Missing))?;
-        if device == b"Total" || is_layer(device, layers) {
-            continue;
-        }
-        let sum = match fields.next() {
-            Some(b"Read") => &mut sums[0],
-            Some(b"Write") => &mut sums[1],
+        let place = match fields.next() {
+            Some(b"Read") => 0,
+            Some(b"Write") => 1,
             _ => continue,
         };
-        *sum += fields.number("bytes of a device")? as f64;
+        let bytes = fields.number("bytes of a device")?;
+        let counted = if is_layer(device, layers) { 0 } else { bytes };
+        sums[place] = if sums[place].is_nan() {
+            0.0
+        } else {
+            sums[place]
+        } + counted as f64;
     }
     Ok(sums)
 }
@@ -140,7 +145,7 @@ mod tests {
         assert_eq!(io_stat(io, &layers), Ok([11.0, 22.0]));
         let service = b"8:0 Read 10\n8:0 Write 20\n8:0 Sync 5\n253:0 Read 10\nTotal 35\n";
         assert_eq!(io_service_bytes(service, &layers), Ok([10.0, 20.0]));
-        assert_eq!(io_service_bytes(b"Total 0\n", &layers), Ok([0.0, 0.0]));
+        assert!(io_service_bytes(b"Total 0\n", &layers).unwrap()[0].is_nan());
     }
 
     #[test]

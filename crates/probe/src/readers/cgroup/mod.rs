@@ -38,6 +38,8 @@ const COLUMNS: [(&str, Option<(&str, &str)>); 12] = [
     ("cgroup_refaults_total", None),
 ];
 const LIMIT: usize = 8;
+const READ: usize = 9;
+const WRITTEN: usize = 10;
 
 /// A file of a group, and what is taken from it.
 struct File {
@@ -61,6 +63,7 @@ struct Cgroup {
     /// What the group's files do not give.
     lacking: String,
     unlimited: bool,
+    uncounted: bool,
 }
 
 fn build(host: &Host) -> Vec<Box<dyn Reader>> {
@@ -119,6 +122,7 @@ fn follow(host: &Host, mounts: &Mounts, label: &str, group: &str) -> Box<dyn Rea
         layers,
         lacking: lacking.join(", "),
         unlimited: false,
+        uncounted: false,
     })
 }
 
@@ -223,6 +227,9 @@ impl Reader for Cgroup {
         if !self.lacking.is_empty() {
             probe.note(format!("not given for this group: {}", self.lacking));
         }
+        if self.uncounted {
+            probe.note("the kernel counts no disk traffic of this group (v1 does so where a throttle is set)");
+        }
         if self.unlimited {
             probe.note("the group has no memory limit of its own");
         }
@@ -240,19 +247,19 @@ impl Reader for Cgroup {
                             parse::only_number(text, "memory of the group")? as f64 / *factor;
                     }
                     Take::Limit => row[LIMIT] = files::limit(text)?,
-                    Take::IoStat => row[9..11].copy_from_slice(&files::io_stat(text, layers)?),
+                    Take::IoStat => {
+                        row[READ..=WRITTEN].copy_from_slice(&files::io_stat(text, layers)?)
+                    }
                     Take::IoServiceBytes => {
-                        row[9..11].copy_from_slice(&files::io_service_bytes(text, layers)?)
+                        row[READ..=WRITTEN].copy_from_slice(&files::io_service_bytes(text, layers)?)
                     }
                 }
                 Ok(())
             });
         }
-        self.unlimited = row[LIMIT].is_nan()
-            && self
-                .files
-                .iter()
-                .any(|file| matches!(file.take, Take::Limit));
+        let gives = |wanted: fn(&Take) -> bool| self.files.iter().any(|file| wanted(&file.take));
+        self.unlimited = row[LIMIT].is_nan() && gives(|take| matches!(take, Take::Limit));
+        self.uncounted = row[READ].is_nan() && gives(|take| matches!(take, Take::IoServiceBytes));
     }
 }
 
