@@ -18,6 +18,8 @@ from rackscope.host.tree import Tree
 
 #: A hypervisor that took more than this of the cores' time spoils what was measured meanwhile.
 _MOST_STEAL = 0.05
+#: Share by which a ceiling may differ from an earlier one without a remark.
+_NOTABLE_CHANGE = 0.2
 #: Load average a core above which the host was not idle.
 _BUSY_LOAD = 0.5
 
@@ -92,9 +94,9 @@ def calibrate(
         def say(activity: str, share: float, start: float = start, step: Step = step) -> None:
             progress(CalibrationProgress(activity, start + share * step.seconds / expected))
 
-        found, missing = _run_step(step, setting, say)
+        found, missing = run_step(step, setting, say)
         spent += step.seconds
-        result = _with(result, found, missing)
+        result = _with(result, found, missing, earlier)
         keep(result.merged_over(earlier))
         progress(CalibrationProgress(step.activity, spent / expected, found))
     if not result.ceilings and not result.counters:
@@ -103,7 +105,8 @@ def calibrate(
     return result.merged_over(earlier)
 
 
-def _run_step(step: Step, setting: Setting, say: Say) -> tuple[tuple[Ceiling | CounterCheck, ...], dict[str, str]]:
+def run_step(step: Step, setting: Setting, say: Say) -> tuple[tuple[Ceiling | CounterCheck, ...], dict[str, str]]:
+    """Measure one step: what it found, or why each of its names is missing."""
     before = read_cpu_time(setting.tree)
     try:
         found = step.measure(setting, say)
@@ -128,13 +131,27 @@ def _doubt(ceiling: Ceiling, steal: float | None) -> Ceiling:
     return replace(ceiling, detail=detail, distrust=distrust)
 
 
-def _with(result: Ceilings, found: Result, missing: dict[str, str]) -> Ceilings:
+def _with(result: Ceilings, found: Result, missing: dict[str, str], earlier: Ceilings | None) -> Ceilings:
+    moved = [note for one in found if isinstance(one, Ceiling) and (note := _moved_note(one, earlier))]
     return replace(
         result,
+        notes=(*result.notes, *moved),
         measured_at=now_text(),
         ceilings=result.ceilings + tuple(one for one in found if isinstance(one, Ceiling)),
         counters=result.counters + tuple(one for one in found if isinstance(one, CounterCheck)),
         missing={**result.missing, **missing},
+    )
+
+
+def _moved_note(ceiling: Ceiling, earlier: Ceilings | None) -> str | None:
+    """A host's ceilings stay: one that moved was disturbed, now or then, or the host was changed."""
+    before = earlier.get(ceiling.name) if earlier else None
+    change = ceiling.value / before.value - 1.0 if before else 0.0
+    if before is None or abs(change) <= _NOTABLE_CHANGE:
+        return None
+    return (
+        f"{ceiling.name} is {abs(change):.0%} {'below' if change < 0 else 'above'} what was measured at "
+        f"{before.measured_at}: something disturbed one of the two, or the host was changed"
     )
 
 
