@@ -268,3 +268,11 @@ def test_the_real_kernels_answer_in_the_expected_shape(tmp_path: Path) -> None:
         native.measure_dram_latency(1 << 20, float("nan"))
     with pytest.raises(OSError, match="core 1000"):
         native.measure_instruction_rate(0.0, [1000])
+
+
+def test_the_real_load_generator_answers_in_the_expected_shape() -> None:
+    native = pytest.importorskip("rackscope._native")
+    network = CalibrationOptions(quick=True, only=frozenset({"network"}))
+    found = calibrate(network, lambda _: None, kernels=native)
+    assert found.values()["loopback_bytes_per_second"] > 0
+    assert found.values()["loopback_requests_per_second"] > 0

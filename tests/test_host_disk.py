@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from host_kernels import FakeKernels, setting
 from host_trees import amd_bare_metal
+from rackscope.errors import SystemUnderTestError
 from rackscope.host.ceilings import CalibrationError, Ceiling
 from rackscope.host.inventory import read_inventory
 from rackscope.host.measurements import disk
@@ -19,6 +19,7 @@ from rackscope.host.measurements.disk import QUEUE_DEPTHS, Target, choose_file_b
 from rackscope.host.measurements.fio import Figures, Job, allows_direct, choose_engine, run_fio, unnamed_file
 from rackscope.host.measurements.setting import FioProgram
 from rackscope.host.storage import FolderStorage
+from rackscope.systems.acquire import acquire_tool
 
 MEBIBYTE = 1 << 20
 TARGET = Target("vda", "fio 3.33 (libaio) in /data (ext4)", None, guest=False)
@@ -237,9 +238,12 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     assert "--folder" in caught.value.advice
 
 
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 def test_the_real_fio_understands_its_jobs(tmp_path: Path) -> None:
-    program = FioProgram(Path(shutil.which("fio") or ""), "installed")
+    try:
+        acquired = acquire_tool("fio", fetch=False)
+    except SystemUnderTestError as error:
+        pytest.skip(str(error))
+    program = FioProgram(acquired.program, acquired.version, dict(acquired.environment))
     size = 4 * MEBIBYTE
     with unnamed_file(tmp_path) as descriptor:
         os.ftruncate(descriptor, size)

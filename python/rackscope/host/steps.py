@@ -52,7 +52,7 @@ STEPS = (
         Step("memory", f"DRAM {kind}", (f"dram_{kind}_bytes_per_second",), partial(_bandwidth, kind), seconds=5)
         for kind in ("read", "write", "copy")
     ),
-    Step("memory", "DRAM latency", ("dram_latency_seconds",), partial(_silent, measure_latency), seconds=11),
+    Step("memory", "DRAM latency", ("dram_latency_seconds",), partial(_silent, measure_latency), seconds=10),
     Step(
         "network",
         "loopback bandwidth",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,12 +79,12 @@ def read_folder_storage(tree: Tree, folder: Path, device: int | None = None) -> 
 
     ``device`` is the folder's ``st_dev``; by default it is looked up when the tree is this host's own root.
     """
+    if tree.root == Path("/"):
+        folder = folder.resolve()
+        if device is None:
+            with suppress(OSError):
+                device = folder.stat().st_dev
     mount = find_mount(tree.text("proc/self/mountinfo") or "", folder)
-    if device is None and tree.root == Path("/"):
-        try:
-            device = folder.stat().st_dev
-        except OSError:
-            device = None
     numbers = None if device is None else f"{os.major(device)}:{os.minor(device)}"
     if mount is None:
         return FolderStorage(str(folder), None, None, None, None, (), "its mount was not found", in_memory=False)

@@ -184,7 +184,7 @@ def _storage(setting: Setting) -> FolderStorage:
     existing = setting.folder
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent
-    storage = read_folder_storage(setting.tree, existing.resolve())
+    storage = read_folder_storage(setting.tree, existing)
     if not storage.disks:
         raise CalibrationError(
             f"the disk below {setting.folder} is not known: {storage.reason}",

@@ -65,7 +65,7 @@ def measure_latency(setting: Setting) -> list[Ceiling]:
     for working_set in rungs(setting, largest):
         rung = setting.kernels.measure_dram_latency(working_set, setting.seconds(0.08, 0.4), core)
         ladder[str(rung["working_set_bytes"])] = rung["median_seconds_per_load"]
-    found = setting.kernels.measure_dram_latency(largest, setting.seconds(0.8, 4.0), core)
+    found = setting.kernels.measure_dram_latency(largest, setting.seconds(0.8, 2.0), core)
     ladder[str(found["working_set_bytes"])] = found["median_seconds_per_load"]
     huge = found["huge_page_bytes"]
     pages = "huge pages" if huge and huge >= found["working_set_bytes"] // 2 else "small pages: page walks included"
