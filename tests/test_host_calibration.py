@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,12 +12,13 @@ import pytest
 from host_kernels import FakeKernels, setting
 from host_trees import amd_bare_metal, arm_guest, container, small_guest
 from rackscope.errors import UsageError
-from rackscope.host.calibration import CalibrationOptions, CalibrationProgress, calibrate, groups, run_step
-from rackscope.host.ceilings import CalibrationError, Ceilings, ceilings_path, load_ceilings
+from rackscope.host.calibration import CalibrationOptions, CalibrationProgress, Missing, calibrate, groups, run_step
+from rackscope.host.ceilings import CalibrationError, Ceiling, Ceilings, ceilings_path, load_ceilings
 from rackscope.host.inventory import Inventory, read_inventory
 from rackscope.host.measurements.memory import chase_bytes, rungs, stream_buffer, thread_counts
-from rackscope.host.measurements.setting import choose_cores, spread
-from rackscope.host.steps import STEPS
+from rackscope.host.measurements.processor import measure_instructions
+from rackscope.host.measurements.setting import Setting, choose_cores, spread
+from rackscope.host.steps import STEPS, Step
 
 QUICK_NAMES = {
     "instructions_per_second",
@@ -68,7 +70,7 @@ def test_progress_only_grows_and_ends_at_one(amd: Inventory) -> None:
     fractions = [progress.fraction for progress in seen]
     assert fractions == sorted(fractions)
     assert fractions[-1] == pytest.approx(1.0)
-    assert {one.name for progress in seen for one in progress.found if hasattr(one, "name")} == QUICK_NAMES
+    assert {progress.found.name for progress in seen if isinstance(progress.found, Ceiling)} == QUICK_NAMES
 
 
 def test_ctrl_c_keeps_what_was_measured(amd: Inventory) -> None:
@@ -246,10 +248,32 @@ def test_steal_during_a_step_is_recorded_and_doubted(tmp_path: Path) -> None:
         (root / "proc/stat").write_text("cpu  100 0 100 850 0 0 0 50 0 0\n")
 
     kernels.after = neighbour
-    (found,), missing = run_step(STEPS[0], circumstances, lambda *_: None)
-    assert missing == {}
-    assert found.detail["steal_ratio"] == 0.5  # type: ignore[union-attr]
-    assert "50%" in (found.distrust or "")  # type: ignore[union-attr]
+    (found,) = run_step(STEPS[0], circumstances, lambda *_: None)
+    assert isinstance(found, Ceiling)
+    assert found.detail["steal_ratio"] == 0.5
+    assert "50%" in (found.distrust or "")
+
+
+def test_a_step_that_fails_half_way_keeps_its_first_half(tmp_path: Path) -> None:
+    root = small_guest(tmp_path)
+    good = measure_instructions(setting(read_inventory(root, Path("/")), FakeKernels(), root))[0]
+
+    def measure(_setting: Setting, _say: object) -> Iterator[Ceiling]:
+        yield good
+        raise OSError("the disk went away")
+
+    step = Step("disk", "disk", (good.name, "disk_random_read_operations_per_second"), measure, 1.0)
+    found = list(run_step(step, setting(read_inventory(root, Path("/")), FakeKernels(), root), lambda *_: None))
+    assert isinstance(found[0], Ceiling)
+    assert found[1:] == [Missing(("disk_random_read_operations_per_second",), "the disk went away")]
+
+
+def test_a_result_that_cannot_be_kept_is_an_error_not_a_missing_ceiling(amd: Inventory) -> None:
+    def full(_: Ceilings) -> None:
+        raise CalibrationError("the ceilings could not be kept: No space left on device")
+
+    with pytest.raises(CalibrationError, match="could not be kept"):
+        calibrate(CalibrationOptions(quick=True), lambda _: None, inventory=amd, kernels=FakeKernels(), keep=full)
 
 
 def test_the_real_kernels_answer_in_the_expected_shape(tmp_path: Path) -> None:

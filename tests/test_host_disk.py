@@ -188,10 +188,17 @@ def test_a_slow_disk_is_measured_over_what_it_took() -> None:
 
 def test_progress_of_a_disk_grows_to_less_than_all() -> None:
     shares: list[float] = []
-    measure_file(Disk(), MEBIBYTE * 8, TARGET, 0.1, lambda _, share: shares.append(share))
+    list(measure_file(Disk(), MEBIBYTE * 8, TARGET, 0.1, lambda _, share: shares.append(share)))
     assert shares == sorted(shares)
     assert shares[0] == 0.0
     assert shares[-1] < 1.0
+
+
+def test_each_ceiling_is_told_as_soon_as_it_is_known() -> None:
+    device = Disk()
+    found = measure_file(device, MEBIBYTE * 8, TARGET, 0.1, lambda *_: None)
+    assert next(found).name.startswith("disk_sequential_read")
+    assert {job.pattern for job in device.jobs[1:]} == {"read"}
 
 
 def test_space_that_is_short_is_refused(tmp_path: Path) -> None:
@@ -220,11 +227,11 @@ def test_without_fio_or_a_disk_the_reason_is_given(tmp_path: Path) -> None:
     inventory = read_inventory(root, Path("/"))
     without = setting(inventory, FakeKernels(), root)
     with pytest.raises(CalibrationError, match="fio") as caught:
-        disk.measure_disk(without, lambda *_: None)
+        list(disk.measure_disk(without, lambda *_: None))
     assert "rackscope get fio" in caught.value.advice
     in_memory = setting(inventory, FakeKernels(), root, fio=fake_fio(tmp_path, "answer()"), folder=Path("/tmp/x"))
     with pytest.raises(CalibrationError, match="in memory"):
-        disk.measure_disk(in_memory, lambda *_: None)
+        list(disk.measure_disk(in_memory, lambda *_: None))
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
@@ -234,7 +241,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     if not read_inventory(folder=tmp_path).working_folder.disks:
         pytest.skip("the temporary folder is on no disk")
     with pytest.raises(CalibrationError, match="could not be measured") as caught:
-        disk.measure_disk(blocked, lambda *_: None)
+        list(disk.measure_disk(blocked, lambda *_: None))
     assert "--folder" in caught.value.advice
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -13,7 +13,7 @@ from rackscope.host.ceilings import CalibrationError, Ceiling, Ceilings, Counter
 from rackscope.host.cpu_time import read_cpu_time
 from rackscope.host.inventory import Inventory, host_identity, read_inventory
 from rackscope.host.measurements.setting import FioProgram, Kernels, Setting, choose_cores, now_text
-from rackscope.host.steps import STEPS, Result, Say, Step
+from rackscope.host.steps import STEPS, Say, Step
 from rackscope.host.tree import Tree
 
 #: A hypervisor that took more than this of the cores' time spoils what was measured meanwhile.
@@ -47,7 +47,7 @@ class CalibrationProgress:
 
     activity: str
     fraction: float
-    found: tuple[Ceiling | CounterCheck, ...] = ()
+    found: Ceiling | CounterCheck | None = None
 
 
 Progress = Callable[[CalibrationProgress], None]
@@ -68,7 +68,7 @@ def calibrate(
 ) -> Ceilings:
     """Measure what ``options`` asks for, and return it over what was measured before.
 
-    Every step's result is kept at once, so Ctrl-C (or worse) loses only the step it hits. A ceiling that could not be
+    Every ceiling is kept at once, so Ctrl-C (or worse) loses only the one that it hits. A ceiling that could not be
     measured is in ``missing`` with the reason, and does not end the others. Raises UsageError for cores or groups that
     do not exist, CalibrationError when nothing could be measured or the result cannot be kept.
     """
@@ -94,30 +94,42 @@ def calibrate(
         def say(activity: str, share: float, start: float = start, step: Step = step) -> None:
             progress(CalibrationProgress(activity, start + share * step.seconds / expected))
 
-        found, missing = run_step(step, setting, say)
         spent += step.seconds
-        result = _with(result, found, missing, earlier)
-        keep(result.merged_over(earlier))
-        progress(CalibrationProgress(step.activity, spent / expected, found))
+        for found in run_step(step, setting, say):
+            result = _with(result, found, earlier)
+            keep(result.merged_over(earlier))
+            if not isinstance(found, Missing):
+                progress(CalibrationProgress(step.activity, spent / expected, found))
     if not result.ceilings and not result.counters:
         reasons = "; ".join(dict.fromkeys(result.missing.values()))
         raise CalibrationError(f"nothing could be measured: {reasons}")
     return result.merged_over(earlier)
 
 
-def run_step(step: Step, setting: Setting, say: Say) -> tuple[tuple[Ceiling | CounterCheck, ...], dict[str, str]]:
-    """Measure one step: what it found, or why each of its names is missing."""
+@dataclass(frozen=True)
+class Missing:
+    """What a step should have found, and why it did not."""
+
+    names: tuple[str, ...]
+    reason: str
+
+
+def run_step(step: Step, setting: Setting, say: Say) -> Iterator[Ceiling | CounterCheck | Missing]:
+    """Measure one step: each thing that it finds, and what is missing when it fails."""
+    absent = list(step.names)
     before = read_cpu_time(setting.tree)
     try:
-        found = step.measure(setting, say)
+        for found in step.measure(setting, say):
+            name = found.name if isinstance(found, Ceiling) else found.column
+            absent = [one for one in absent if not name.startswith(one)]
+            after = read_cpu_time(setting.tree)
+            steal = after.steal_ratio_since(before) if before and after else None
+            yield _doubt(found, steal) if isinstance(found, Ceiling) else found
     except UsageError:
         raise
     except (RackscopeError, RuntimeError, OSError, ValueError) as error:
         # What Rust raises is a full sentence already.
-        return (), dict.fromkeys(step.names, str(error))
-    after = read_cpu_time(setting.tree)
-    steal = after.steal_ratio_since(before) if before and after else None
-    return tuple(_doubt(one, steal) if isinstance(one, Ceiling) else one for one in found), {}
+        yield Missing(tuple(absent), str(error))
 
 
 def _doubt(ceiling: Ceiling, steal: float | None) -> Ceiling:
@@ -131,16 +143,15 @@ def _doubt(ceiling: Ceiling, steal: float | None) -> Ceiling:
     return replace(ceiling, detail=detail, distrust=distrust)
 
 
-def _with(result: Ceilings, found: Result, missing: dict[str, str], earlier: Ceilings | None) -> Ceilings:
-    moved = [note for one in found if isinstance(one, Ceiling) and (note := _moved_note(one, earlier))]
-    return replace(
-        result,
-        notes=(*result.notes, *moved),
-        measured_at=now_text(),
-        ceilings=result.ceilings + tuple(one for one in found if isinstance(one, Ceiling)),
-        counters=result.counters + tuple(one for one in found if isinstance(one, CounterCheck)),
-        missing={**result.missing, **missing},
-    )
+def _with(result: Ceilings, found: Ceiling | CounterCheck | Missing, earlier: Ceilings | None) -> Ceilings:
+    result = replace(result, measured_at=now_text())
+    if isinstance(found, Missing):
+        return replace(result, missing={**result.missing, **dict.fromkeys(found.names, found.reason)})
+    if isinstance(found, CounterCheck):
+        return replace(result, counters=(*result.counters, found))
+    moved = _moved_note(found, earlier)
+    notes = (*result.notes, moved) if moved else result.notes
+    return replace(result, ceilings=(*result.ceilings, found), notes=notes)
 
 
 def _moved_note(ceiling: Ceiling, earlier: Ceilings | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,8 @@ from rackscope.host.measurements.setting import Setting
 
 #: What is being done now, and the share of the step that is over.
 Say = Callable[[str, float], None]
-Result = Sequence[Ceiling | CounterCheck]
+#: Whatever is found, as soon as it is: what takes long is kept bit by bit.
+Result = Iterable[Ceiling | CounterCheck]
 
 
 @dataclass(frozen=True)

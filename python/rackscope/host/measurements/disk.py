@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,8 @@ RunJob = Callable[[Job], Figures]
 Report = Callable[[str, float], None]
 
 
-def measure_disk(setting: Setting, report: Report) -> list[Ceiling]:
-    """All four ceilings of the disk below ``setting.folder``. Raises CalibrationError when they cannot be measured."""
+def measure_disk(setting: Setting, report: Report) -> Iterator[Ceiling]:
+    """The four ceilings of the disk below ``setting.folder``. Raises CalibrationError when they cannot be measured."""
     if setting.fio is None:
         raise CalibrationError("fio, which measures disks, is not on this host", "Run 'rackscope get fio' first.")
     storage = _storage(setting)
@@ -78,7 +78,7 @@ def measure_disk(setting: Setting, report: Report) -> list[Ceiling]:
             def run_job(job: Job) -> Figures:
                 return run_fio(program, descriptor, job, engine=engine, direct=direct)
 
-            return measure_file(run_job, file_bytes, target, setting.seconds(1.0, 2.0), report)
+            yield from measure_file(run_job, file_bytes, target, setting.seconds(1.0, 2.0), report)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise CalibrationError(
@@ -87,7 +87,7 @@ def measure_disk(setting: Setting, report: Report) -> list[Ceiling]:
         ) from error
 
 
-def measure_file(run_job: RunJob, file_bytes: int, target: Target, seconds: float, report: Report) -> list[Ceiling]:
+def measure_file(run_job: RunJob, file_bytes: int, target: Target, seconds: float, report: Report) -> Iterator[Ceiling]:
     """Fill the file, then measure it. Every byte is written first: reading a hole would touch no disk."""
     measurements = len(_SEQUENTIAL) + len(_RANDOM) * len(QUEUE_DEPTHS)
     done = 0
@@ -103,12 +103,11 @@ def measure_file(run_job: RunJob, file_bytes: int, target: Target, seconds: floa
     file_bytes = min(file_bytes, run_job(fill).bytes_moved // _MEBIBYTE * _MEBIBYTE)
     if file_bytes == 0:
         raise CalibrationError(f"disk {target.device} took no data within {_LAYOUT_SECONDS:.0f} s", "See dmesg.")
-    ceilings = []
     for direction, pattern in _SEQUENTIAL:
         say(f"sequential {direction}")
         job = Job(pattern, _SEQUENTIAL_BLOCK_BYTES, _SEQUENTIAL_QUEUE_DEPTH, file_bytes, seconds)
         rates = [run_job(job).bytes_per_second for _ in range(_SEQUENTIAL_REPETITIONS)]
-        ceilings.append(_ceiling(f"disk_sequential_{direction}_bytes_per_second", rates, "bytes/s", target, job, {}))
+        yield _ceiling(f"disk_sequential_{direction}_bytes_per_second", rates, "bytes/s", target, job, {})
     for direction, pattern in _RANDOM:
         by_depth: dict[int, list[Figures]] = {}
         for depth in QUEUE_DEPTHS:
@@ -119,10 +118,7 @@ def measure_file(run_job: RunJob, file_bytes: int, target: Target, seconds: floa
         job = Job(pattern, _RANDOM_BLOCK_BYTES, depth, file_bytes, seconds)
         rates = [run.operations_per_second for run in best]
         detail = {"by_queue_depth": {str(depth): _at_depth(runs) for depth, runs in by_depth.items()}}
-        ceilings.append(
-            _ceiling(f"disk_random_{direction}_operations_per_second", rates, "operations/s", target, job, detail)
-        )
-    return ceilings
+        yield _ceiling(f"disk_random_{direction}_operations_per_second", rates, "operations/s", target, job, detail)
 
 
 def _ceiling(name: str, rates: list[float], unit: str, target: Target, job: Job, detail: Mapping[str, Any]) -> Ceiling:
