@@ -30,14 +30,14 @@ fetch: build
 check: $(VENV)/.ready
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff format --check python tests
-	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check python tests benches
+	$(BIN)/ruff check python tests benches
 	$(BIN)/mypy
 
 format: $(VENV)/.ready
 	cargo fmt --all
-	$(BIN)/ruff format python tests
-	$(BIN)/ruff check --fix python tests
+	$(BIN)/ruff format python tests benches
+	$(BIN)/ruff check --fix python tests benches
 
 $(VENV)/.ready: pyproject.toml
 	sh tools/make-venv $(PYTHON) $(VENV)

@@ -55,14 +55,12 @@ def main() -> int:
     rows = [
         compare("redis", "get", "redis-benchmark", redis_benchmark("get"), {"read": 1.0}, "resp", arguments),
         compare("redis", "set", "redis-benchmark", redis_benchmark("set"), {"update": 1.0}, "resp", arguments),
-        compare(
-            "memcached", "9:1", "memcaslap", memcaslap, {"read": 0.9, "update": 0.1}, "memcached_text", arguments
-        ),
+        compare("memcached", "9:1", "memcaslap", memcaslap, {"read": 0.9, "update": 0.1}, "memcached_text", arguments),
     ]
     if arguments.json:
         print(json.dumps(rows))
         return 0
-    print("| system | mix | load, operations/s | other client | operations/s | load / other (95 %) | client CPU | server CPU |")
+    print("| system | mix | load, op/s | other client | op/s | load / other (95 %) | client CPU | server CPU |")
     print("|---|---|---|---|---|---|---|---|")
     for row in rows:
         print(

@@ -28,24 +28,27 @@ def print_comparison(comparison: Comparison, a: str, b: str, remarks: Sequence[s
     for row in comparison.rows:
         if row.verdict in ("higher", "lower"):
             console.print(Text(f"• {row.sentence}", style=_style(row)))
+    several = len({row.phase for row in comparison.rows}) > 1
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for heading, side in (("phase", "left"), ("metric", "left"), ("A", "right"), ("B", "right"), ("B / A", "right")):
-        table.add_column(heading, justify="left" if side == "left" else "right")
-    table.add_column("95 % interval", justify="right")
-    table.add_column("", justify="left")
+    for heading in (["phase"] if several else []) + ["metric"]:
+        table.add_column(heading, no_wrap=True)
+    for heading in ("A", "B", "B / A", "95 %"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
     for row in comparison.rows:
         ratio = row.ratio
         table.add_row(
-            row.phase,
+            *([row.phase] if several else []),
             row.label,
             _quantity(row.a.estimate, row.unit),
             _quantity(row.b.estimate, row.unit),
             "-" if ratio is None else f"{ratio.estimate:.3f}",
             _bounds(ratio),
-            Text(row.verdict, style=_style(row)),
+            Text("" if row.verdict == "no difference seen" else row.verdict, style=_style(row)),
         )
     console.print()
     console.print(table)
+    console.print(Text("\nNothing is said where the interval of the ratio holds 1.", style="dim"))
 
 
 def _style(row: ComparisonRow) -> str:
@@ -57,7 +60,7 @@ def _style(row: ComparisonRow) -> str:
 def _bounds(ratio: Interval | None) -> str:
     if ratio is None or ratio.low is None or ratio.high is None:
         return "-"
-    return f"{ratio.low:.3f} to {ratio.high:.3f}"
+    return f"{ratio.low:.3f}–{ratio.high:.3f}"
 
 
 def _quantity(value: float, unit: str) -> str:

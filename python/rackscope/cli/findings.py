@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rackscope.analysis.findings import Characterisation
+    from rackscope.analysis.findings import Characterisation, TrustWarning
     from rackscope.runs.directory import RunDirectory
 
 
@@ -54,28 +54,38 @@ def print_run(folder: Path) -> None:
 
 
 def _print_findings(console: Any, characterisation: Characterisation) -> None:
+    """Everything about a single measured phase; of several, what limits each, and what concerns them all.
+
+    What held back loading and warming up is in the report; here it would bury the answer.
+    """
     from rich.padding import Padding
     from rich.text import Text
 
     measured = {phase.phase for phase in characterisation.phases if phase.kind == "measure"}
-    for finding in characterisation.findings:
-        # What held back loading and warming up is in the report; here it would bury the answer.
-        if measured and finding.phase is not None and finding.phase not in measured:
-            continue
+    kept = [one for one in characterisation.findings if not measured or one.phase is None or one.phase in measured]
+    if len(measured) > 1:
+        kept = [one for one in kept if one.kind == "verdict" or one.phase is None]
+    for finding in kept:
         console.print(Text(f"• {finding.sentence}", style="bold" if finding.kind == "verdict" else ""))
         if finding.advice:
             console.print(Padding(Text(f"→ {finding.advice}", style="dim"), (0, 0, 0, 2)))
+    if len(measured) > 1:
+        console.print(Text("More about each phase is in the report.", style="dim"))
     console.print()
 
 
 def _print_warnings(console: Any, characterisation: Characterisation, *, serious: bool) -> None:
+    """One line a kind of warning; phases after the first that share it are counted."""
     from rich.text import Text
 
     chosen = [warning for warning in characterisation.warnings if (warning.severity != "note") == serious]
+    by_code: dict[str, list[TrustWarning]] = {}
     for warning in chosen:
-        mark = "!" if serious else "note:"
-        style = "yellow" if serious else "dim"
-        console.print(Text(f"{mark} {warning.sentence} {warning.advice}".rstrip(), style=style))
+        by_code.setdefault(warning.code, []).append(warning)
+    for first, *others in by_code.values():
+        more = f" The same of {len(others)} other phase{'s' if len(others) > 1 else ''}." if others else ""
+        mark, style = ("!", "yellow") if serious else ("note:", "dim")
+        console.print(Text(f"{mark} {first.sentence} {first.advice}".rstrip() + more, style=style))
     if chosen:
         console.print()
 

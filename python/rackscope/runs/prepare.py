@@ -88,6 +88,7 @@ def first_manifest(prepared: Prepared) -> Manifest:
     """The manifest as it stands before the first phase."""
     options, plan, acquired = prepared.options, prepared.plan, prepared.acquired
     inventory, identity = inventory_part()
+    ceilings, warnings = ceilings_part(identity)
     return Manifest(
         rackscope_version=rackscope.__version__,
         command_line=list(options.command_line),
@@ -128,7 +129,8 @@ def first_manifest(prepared: Prepared) -> Manifest:
             verify=options.verify,
         ),
         host=inventory,
-        ceilings=ceilings_part(identity),
+        ceilings=ceilings,
+        warnings=warnings,
         repetition=RepetitionPart(
             duration_seconds=options.duration_seconds,
             minimum=Repetition.minimum(options),

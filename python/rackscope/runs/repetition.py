@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rackscope.analysis.intervals import decide_stopping
+from rackscope.analysis.intervals import decide_stopping, mean_interval, relative_half_width
 
 if TYPE_CHECKING:
     from rackscope.analysis.intervals import StoppingDecision
@@ -62,8 +62,11 @@ class Repetition:
         return False
 
     def half_width(self) -> float | None:
-        """Relative half width of the widest stage's 95 % interval."""
-        widths = [self._decide(values).half_width for values in self._throughputs.values()]
+        """Relative half width of the widest stage's 95 % interval; ``None`` while some stage has none."""
+        sequential = self._options.repetitions is None
+        widths = [
+            relative_half_width(mean_interval(values, sequential=sequential)) for values in self._throughputs.values()
+        ]
         known = [width for width in widths if width is not None]
         return max(known) if known and len(known) == len(widths) else None
 
