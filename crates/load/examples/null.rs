@@ -1,5 +1,5 @@
 //! What the generator can do from one core, against a responder on another that answers at once:
-//! `cargo run --release -p load --example null [PROTOCOL [GENERATOR_CORE RESPONDER_CORE [SECONDS]]]`.
+//! `cargo run --release -p load --example null [PROTOCOL [GENERATOR_CORE RESPONDER_CORE [SECONDS [tcp|unix [DEPTH]]]]]`.
 use load::{LoadClient, NullResponder};
 use serde_json::json;
 use std::time::Duration;
@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let generator_core: usize = argument(1, "0").parse()?;
     let responder_core: usize = argument(2, "1").parse()?;
     let seconds: f64 = argument(3, "3").parse()?;
+    let (only_kind, only_depth) = (argument(4, ""), argument(5, ""));
     let socket = std::env::temp_dir().join(format!("load-null-{}.sock", std::process::id()));
     let endpoints = [
         json!({"kind": "tcp", "host": "127.0.0.1", "port": 0}),
@@ -26,6 +27,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ];
     for endpoint in endpoints {
         for (connections, pipeline) in SETTINGS {
+            let skips = |only: &str, this: &str| !only.is_empty() && only != this;
+            if skips(&only_kind, endpoint["kind"].as_str().unwrap_or_default())
+                || skips(&only_depth, &pipeline.to_string())
+            {
+                continue;
+            }
             let mut responder =
                 NullResponder::new(&protocol, &endpoint.to_string(), Some(responder_core))?;
             let target: serde_json::Value = serde_json::from_str(&responder.endpoint())?;

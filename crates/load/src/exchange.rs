@@ -2,7 +2,7 @@
 use crate::connection::{Connection, KeyUse, Request};
 use crate::data_set::DataSet;
 use crate::distribution::Chooser;
-use crate::keys::KeyKind;
+use crate::keys::{KeyKind, KeyTemplate};
 use crate::operation::{Mix, Operation};
 use crate::phase::Phase;
 use crate::protocol::{Answer, Command, Protocol, Step};
@@ -47,6 +47,8 @@ pub(crate) struct Exchange<'a, P> {
     /// The longest reply that is taken, in bytes.
     pub(crate) most_reply_bytes: usize,
     pub(crate) key: [u8; MAX_KEY_BYTES],
+    /// A get of one key, where keys are such that there can be a template.
+    pub(crate) get_template: Option<KeyTemplate>,
     pub(crate) protocol: PhantomData<P>,
 }
 
@@ -96,6 +98,15 @@ impl<P: Protocol> Exchange<'_, P> {
 
     #[inline]
     fn push_get(&mut self, connection: &mut Connection, keys: usize) {
+        if keys == 1 && self.get_template.is_some() {
+            let id = self.draw();
+            if let Some(request) = self.get_template.as_mut().and_then(|get| get.with(id)) {
+                connection.out.extend_from_slice(request);
+                let floor = self.data.floor(id);
+                connection.keys.push_back(KeyUse { id, floor });
+                return;
+            }
+        }
         P::push_get(&mut connection.out, keys);
         for _ in 0..keys {
             let id = self.draw();

@@ -30,6 +30,9 @@ impl KeyKind {
 
 /// Digits of the largest 64-bit number.
 const MAX_DIGITS: usize = 20;
+/// Digits that are enough for nearly all ids, and quickly written.
+const COMMON_DIGITS: usize = 16;
+const TOO_LARGE_FOR_COMMON_DIGITS: u64 = 10_u64.pow(COMMON_DIGITS as u32);
 const WORD_BYTES: usize = 4;
 
 /// Writes keys.
@@ -84,15 +87,38 @@ impl KeyFormat {
         kind: KeyKind,
         id: u64,
     ) -> &'a [u8] {
-        let bytes = self.sizes.of(id).min(MAX_KEY_BYTES);
-        let (word, padded) = buffer[..bytes].split_at_mut(WORD_BYTES);
+        let key = &mut buffer[..self.sizes.of(id).min(MAX_KEY_BYTES)];
+        let (word, number) = key.split_at_mut(WORD_BYTES);
         word.copy_from_slice(kind.word());
-        let all = decimal_digits(id);
-        let digits = all.len().min(padded.len());
-        let (zeros, place) = padded.split_at_mut(padded.len() - digits);
-        zeros.fill(b'0');
-        place.copy_from_slice(&all[all.len() - digits..]);
-        &buffer[..bytes]
+        if let Some((zeros, digits)) = number.split_last_chunk_mut::<COMMON_DIGITS>()
+            && id < TOO_LARGE_FOR_COMMON_DIGITS
+        {
+            zeros.fill(b'0');
+            write_common_digits(digits, id);
+        } else {
+            write_padded(number, id);
+        }
+        key
+    }
+
+    /// A request that holds the key of one id, of which only the key's digits change from id to id; `None` where keys
+    /// are of several sizes or too short for this.
+    pub(crate) fn template(&self, push: impl FnOnce(&mut Vec<u8>, &[u8])) -> Option<KeyTemplate> {
+        let Sizes::Fixed(bytes) = self.sizes else {
+            return None;
+        };
+        if bytes < WORD_BYTES + COMMON_DIGITS {
+            return None;
+        }
+        let mut buffer = [0; MAX_KEY_BYTES];
+        let key = self.write(&mut buffer, KeyKind::User, 0);
+        let mut request = Vec::new();
+        push(&mut request, key);
+        let start = memchr::memmem::find(&request, key)?;
+        Some(KeyTemplate {
+            digits: start + bytes - COMMON_DIGITS,
+            request: request.into(),
+        })
     }
 
     /// The key of `id`, for messages.
@@ -103,15 +129,40 @@ impl KeyFormat {
     }
 }
 
-/// `number` in decimal with leading zeros, in 24 digits.
+/// A request whose key changes.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyTemplate {
+    request: Box<[u8]>,
+    /// Where the last digits of the key begin.
+    digits: usize,
+}
+
+impl KeyTemplate {
+    /// The request with the key of `id`; `None` for the largest ids.
+    #[inline]
+    pub(crate) fn with(&mut self, id: u64) -> Option<&[u8]> {
+        if id >= TOO_LARGE_FOR_COMMON_DIGITS {
+            return None;
+        }
+        let digits = self.request[self.digits..].first_chunk_mut::<COMMON_DIGITS>()?;
+        write_common_digits(digits, id);
+        Some(&self.request)
+    }
+}
+
 #[inline]
-fn decimal_digits(number: u64) -> [u8; 24] {
-    const EIGHT: u64 = 100_000_000;
-    let mut digits = [0; 24];
-    digits[..8].copy_from_slice(&eight_digits(number / EIGHT / EIGHT));
-    digits[8..16].copy_from_slice(&eight_digits(number / EIGHT % EIGHT));
-    digits[16..].copy_from_slice(&eight_digits(number % EIGHT));
-    digits
+fn write_common_digits(digits: &mut [u8; COMMON_DIGITS], number: u64) {
+    let (high, low) = digits.split_at_mut(8);
+    high.copy_from_slice(&eight_digits(number / 100_000_000));
+    low.copy_from_slice(&eight_digits(number % 100_000_000));
+}
+
+/// Fill `place` with the last digits of `number`, padded with zeros.
+fn write_padded(place: &mut [u8], mut number: u64) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
 }
 
 /// `number`, below 10^8, as eight digits: splits into halves of four, two and one digits in parallel, in lanes of
@@ -176,9 +227,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn digits_are_those_of_the_number(number in any::<u64>(), shift in 0..64) {
+        fn digits_are_those_of_the_number(number in any::<u64>(), shift in 0..64, bytes in 24_usize..=250) {
             let number = number >> shift;
-            prop_assert_eq!(decimal_digits(number).to_vec(), format!("{number:024}").into_bytes());
+            let keys = format(100, SizeConfig::Fixed { bytes }).expect("valid");
+            let expected = format!("list{number:0>width$}", width = bytes - 4);
+            prop_assert_eq!(keys.text(KeyKind::List, number), expected);
+        }
+
+        #[test]
+        fn a_template_writes_what_is_written_without(id in any::<u64>(), shift in 0..64, bytes in 20_usize..=40) {
+            let id = id >> shift;
+            let keys = format(100, SizeConfig::Fixed { bytes }).expect("valid");
+            let push = |out: &mut Vec<u8>, key: &[u8]| out.extend([b"get 0 ", key, b" 0\r\n"].concat());
+            let mut template = keys.template(push).expect("long keys of one size");
+            template.with(9_999_999_999_999_999);
+            if let Some(request) = template.with(id) {
+                let expected = format!("get 0 {} 0\r\n", keys.text(KeyKind::User, id));
+                prop_assert_eq!(String::from_utf8_lossy(request), expected);
+            } else {
+                prop_assert!(id >= 10_000_000_000_000_000);
+            }
         }
     }
 

@@ -123,9 +123,6 @@ impl Worker {
             ProtocolKind::MemcachedMeta => self.run_with::<MemcachedMeta>(phase, config, data),
             ProtocolKind::Resp => self.run_with::<Redis>(phase, config, data),
         }
-        let statistics = &phase.statistics[self.index];
-        statistics.cpu.set(clock::thread_cpu());
-        statistics.ended.set(clock::now());
     }
 
     fn run_with<P: Protocol>(&mut self, phase: &Phase, config: &ClientConfig, data: &DataSet) {
@@ -163,6 +160,11 @@ impl Worker {
             outstanding: 0,
             most_reply_bytes: data.values.most() + REPLY_SLACK_BYTES,
             key: [0; MAX_KEY_BYTES],
+            get_template: data.keys.template(|out, key| {
+                P::push_get(out, 1);
+                P::push_get_key(out, key, 1);
+                P::push_get_end(out, 1);
+            }),
             protocol: PhantomData,
         };
         let mut run = Run {
@@ -249,6 +251,9 @@ impl<P: Protocol> Run<'_, P> {
                 self.settle(worker, token, done);
             }
         }
+        let statistics = self.exchange.statistics;
+        statistics.cpu.set(clock::thread_cpu());
+        statistics.ended.set(clock::now());
         self.count_unsent();
     }
 

@@ -9,6 +9,8 @@ use crate::random::Random;
 #[derive(Debug, Clone)]
 pub(crate) struct Zipfian {
     theta: f64,
+    /// 1 / (1 - theta).
+    inverse_exponent: f64,
     /// Draws this close below their rank are accepted without evaluating `h`.
     shortcut: f64,
     /// H(1.5) - h(1): the lower end of u.
@@ -23,6 +25,7 @@ impl Zipfian {
     pub(crate) fn new(theta: f64) -> Self {
         let mut zipfian = Self {
             theta,
+            inverse_exponent: (1.0 - theta).recip(),
             shortcut: 0.0,
             lowest: 0.0,
             highest: 0.0,
@@ -71,17 +74,12 @@ impl Zipfian {
     fn inverse(&self, u: f64) -> f64 {
         // Rounding may lead slightly below the least value, where the logarithm ends.
         let t = (u * (1.0 - self.theta)).max(-1.0);
-        (log_plus_one_ratio(t) * u).exp()
-    }
-}
-
-/// ln(1 + t) / t, also near 0.
-#[inline]
-fn log_plus_one_ratio(t: f64) -> f64 {
-    if t.abs() > 1e-8 {
-        t.ln_1p() / t
-    } else {
-        1.0 - t * (0.5 - t * (1.0 / 3.0 - 0.25 * t))
+        if t.abs() > 1e-8 {
+            (t.ln_1p() * self.inverse_exponent).exp()
+        } else {
+            // ln(1 + t) / t near 0, where the exponent may be infinite.
+            ((1.0 - t * (0.5 - t * (1.0 / 3.0 - 0.25 * t))) * u).exp()
+        }
     }
 }
 
