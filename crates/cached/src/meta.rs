@@ -4,26 +4,18 @@ use crate::counters::Count;
 use crate::execute::{Context, NOT_A_NUMBER};
 use crate::storage::Storage;
 use crate::store::{self, Change, Outcome};
-use mica::{Contents, Entry, Item, Marks, Occupied};
+use mica::{Contents, Entry, Item, Key, Marks, Occupied, Partition};
 use wire::memcached::server::{Direction, Meta, MetaFlag, MetaMode, StoreMode, reply};
 
 /// `mg`.
 pub(crate) fn get<S: Storage>(context: &mut Context<'_, S>, meta: &Meta<'_>, out: &mut Vec<u8>) {
     let (clock, now) = (context.clock, context.now);
     let hit = context.storage.with(meta.key, |partition, key| {
-        let mut won = false;
-        if let (Some(exptime), Entry::Vacant(entry)) = (meta.vivify, partition.entry(key, now)) {
-            let contents = Contents {
-                expires_at: clock.deadline(exptime, now),
-                marks: key_marks(meta),
-                ..Contents::of(b"")
-            };
-            won = entry.insert(contents).is_ok();
-        }
+        let created = vivify(partition, key, now, meta, b"");
         let Entry::Occupied(mut entry) = partition.entry(key, now) else {
             return false;
         };
-        let created = won;
+        let mut won = created;
         let before = entry.item();
         let (marks, accessed_at) = (before.marks, before.accessed_at);
         if meta.value {
@@ -37,6 +29,10 @@ pub(crate) fn get<S: Storage>(context: &mut Context<'_, S>, meta: &Meta<'_>, out
                 MetaFlag::Exptime => {
                     entry.set_expires_at(clock.deadline(meta.exptime.unwrap_or_default(), now))
                 }
+                MetaFlag::Vivify if created => {
+                    entry.set_expires_at(clock.deadline(meta.vivify.unwrap_or_default(), now))
+                }
+                MetaFlag::Vivify => {}
                 MetaFlag::RenewBefore => {
                     let expires_at = entry.item().expires_at;
                     let before = clock.deadline(meta.renew_before.unwrap_or_default(), now);
@@ -202,49 +198,41 @@ pub(crate) fn arithmetic<S: Storage>(
         Some(MetaMode::Count(direction)) => direction,
         _ => Direction::Up,
     };
+    let mut digits = [0; reply::DECIMAL_BYTES_MAX];
+    let from = reply::write_decimal(&mut digits, meta.initial);
+    let initial = &digits[from..];
     let start = out.len();
-    let change = context.storage.with(meta.key, |partition, key| {
+    let (change, created) = context.storage.with(meta.key, |partition, key| {
         let change = match partition.entry(key, now) {
             Entry::Occupied(entry) => {
                 store::count(entry, direction, meta.delta, meta.cas.unwrap_or_default())
             }
             Entry::Vacant(_) => Change::NotFound,
         };
-        let number = match (change, meta.vivify, partition.entry(key, now)) {
-            (Change::Done { value, .. }, ..) => value,
-            (Change::NotFound, Some(exptime), Entry::Vacant(entry)) => {
-                let mut digits = [0; reply::DECIMAL_BYTES_MAX];
-                let from = reply::write_decimal(&mut digits, meta.initial);
-                let contents = Contents {
-                    expires_at: clock.deadline(exptime, now),
-                    marks: key_marks(meta),
-                    ..Contents::of(&digits[from..])
-                };
-                if entry.insert(contents).is_err() {
-                    return change;
-                }
-                meta.initial
-            }
-            _ => return change,
+        let created = change == Change::NotFound && vivify(partition, key, now, meta, initial);
+        let number = match change {
+            Change::Done { value, .. } => value,
+            _ if created => meta.initial,
+            _ => return (change, false),
         };
         if let Entry::Occupied(entry) = partition.entry(key, now) {
             changed(
                 entry,
                 meta,
                 number,
+                created,
                 &|exptime| clock.deadline(exptime, now),
                 now,
                 out,
             );
         }
-        change
+        (change, created)
     });
     context.count_arithmetic(direction, change);
     let code = match change {
         Change::Done { .. } if meta.quiet => return out.truncate(start),
         Change::Done { .. } => return,
-        // It was created.
-        Change::NotFound if out.len() > start => return,
+        Change::NotFound if created => return,
         Change::NotFound => b"NF",
         Change::Exists => b"EX",
         Change::NotANumber => return reply::line(out, NOT_A_NUMBER),
@@ -254,11 +242,31 @@ pub(crate) fn arithmetic<S: Storage>(
     reply::line(out, b"");
 }
 
+/// Create an item that is missing if the client asked for that. It does not expire before its `N` flag is looked at,
+/// so that the answer is about it even if it is over at once.
+fn vivify(
+    partition: &mut Partition,
+    key: Key<'_>,
+    now: u32,
+    meta: &Meta<'_>,
+    value: &[u8],
+) -> bool {
+    let contents = Contents {
+        marks: key_marks(meta),
+        ..Contents::of(value)
+    };
+    match partition.entry(key, now) {
+        Entry::Vacant(entry) if meta.vivify.is_some() => entry.insert(contents).is_ok(),
+        _ => false,
+    }
+}
+
 /// The answer of `ma` about an item that has its new number.
 fn changed(
     mut entry: Occupied<'_, '_>,
     meta: &Meta<'_>,
     number: u64,
+    created: bool,
     deadline: &dyn Fn(i32) -> u32,
     now: u32,
     out: &mut Vec<u8>,
@@ -275,6 +283,9 @@ fn changed(
     for flag in meta.steps() {
         match flag {
             MetaFlag::Exptime => entry.set_expires_at(deadline(meta.exptime.unwrap_or_default())),
+            MetaFlag::Vivify if created => {
+                entry.set_expires_at(deadline(meta.vivify.unwrap_or_default()))
+            }
             MetaFlag::Key => identify(flag, meta, out),
             MetaFlag::Cas | MetaFlag::TimeToLive | MetaFlag::Opaque(_) => {
                 common(flag, &entry.item(), now, out)

@@ -50,7 +50,7 @@ fn change(
     match mode {
         StoreMode::Set | StoreMode::Replace => stored(entry.replace(contents)),
         StoreMode::Add => {
-            entry.note_hit();
+            entry.keep();
             Outcome::NotStored
         }
         StoreMode::Cas if cas == 0 => Outcome::Exists,

@@ -101,6 +101,11 @@ impl<'p, 'k> Occupied<'p, 'k> {
         self.partition.note_hit(&mut self.found, self.key, self.now);
     }
 
+    /// Let the item live on as a hit does, without noting one.
+    pub fn keep(&mut self) {
+        self.partition.keep(&mut self.found, self.key, self.now);
+    }
+
     /// Change the second at which it expires; 0 means never.
     #[inline]
     pub fn set_expires_at(&mut self, expires_at: u32) {

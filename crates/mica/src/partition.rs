@@ -188,14 +188,20 @@ impl Partition {
 
     #[inline]
     pub(crate) fn note_hit(&mut self, found: &mut Found, key: Key<'_>, now: u32) {
-        if self.log.is_near_its_end(found.position) {
-            self.reinsert(found, key, now);
-        }
+        self.keep(found, key, now);
         let header = &mut found.header;
         if header.accessed_at != now || !header.marks.has(Marks::FETCHED) {
             header.accessed_at = now;
             header.marks = header.marks.with(Marks::FETCHED);
             self.log.set_header(found.offset(), &found.header);
+        }
+    }
+
+    /// Move an item that is soon to be overwritten out of the tail's way.
+    #[inline]
+    pub(crate) fn keep(&mut self, found: &mut Found, key: Key<'_>, now: u32) {
+        if self.log.is_near_its_end(found.position) {
+            self.reinsert(found, key, now);
         }
     }
 

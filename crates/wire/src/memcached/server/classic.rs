@@ -83,6 +83,8 @@ pub(super) fn parse<'a>(words: &Words<'a>) -> Line<'a> {
         b"append" => return store(words, StoreMode::Append, quiet),
         b"prepend" => return store(words, StoreMode::Prepend, quiet),
         b"cas" => return store(words, StoreMode::Cas, quiet),
+        // What could be a key is one.
+        b"delete" if words.count() == 2 => return whole(delete(words, false), false),
         b"delete" => delete(words, quiet),
         b"incr" => arithmetic(words, Direction::Up),
         b"decr" => arithmetic(words, Direction::Down),

@@ -209,6 +209,8 @@ pub enum MetaFlag<'a> {
     Size,
     /// `t`: seconds until it expires.
     TimeToLive,
+    /// `N`: from here on an item that was created has its expiration time.
+    Vivify,
 }
 
 impl<'a> Meta<'a> {
@@ -226,6 +228,7 @@ impl<'a> Meta<'a> {
                 b't' => MetaFlag::TimeToLive,
                 b'T' => MetaFlag::Exptime,
                 b'R' => MetaFlag::RenewBefore,
+                b'N' => MetaFlag::Vivify,
                 _ => return None,
             })
         })

@@ -173,6 +173,7 @@ impl<'a> Flags<'a> {
         let mut opaque_too_long = false;
         let mut seen = 0_u128;
         let mut mistake = None;
+        let mut decoded = None;
         for word in tokens(meta.flags) {
             let (flag, token) = (word[0], &word[1..]);
             if flag >= 127 || seen >> flag & 1 == 1 {
@@ -185,7 +186,11 @@ impl<'a> Flags<'a> {
                 }
             };
             match flag {
-                b'b' => meta.binary = true,
+                b'b' => {
+                    meta.binary = true;
+                    decoded = base64::decode(meta.key, room);
+                    check(decoded.is_some(), "CLIENT_ERROR error decoding key");
+                }
                 b'v' => meta.value = true,
                 b'q' => meta.quiet = true,
                 b'u' => meta.no_update = true,
@@ -209,7 +214,10 @@ impl<'a> Flags<'a> {
                 b'F' => {
                     let parsed = parse_u32(token);
                     meta.client_flags = parsed.unwrap_or_default();
-                    check(parsed.is_some(), BAD_LINE);
+                    // The one mistake without words of its own.
+                    if parsed.is_none() {
+                        mistake = mistake.or(Some(BAD_LINE));
+                    }
                 }
                 b'J' => {
                     let parsed = parse_u64(token);
@@ -234,11 +242,8 @@ impl<'a> Flags<'a> {
                 _ => return Err("CLIENT_ERROR invalid flag"),
             }
         }
-        if meta.binary {
-            match base64::decode(meta.key, room) {
-                Some(length) => meta.key = &room[..length],
-                None => mistake = Some("CLIENT_ERROR error decoding key"),
-            }
+        if let Some(length) = decoded {
+            meta.key = &room[..length];
         }
         mistake.map_or(
             Ok(Self {

@@ -1,0 +1,427 @@
+//! Random commands to `rackscope-cached` and to memcached 1.6.18: the answers must be the same, byte by byte.
+//!
+//! memcached is taken from the variable `RACKSCOPE_MEMCACHED` (a path), or from PATH. Where there is none the test
+//! says so and passes.
+//!
+//! Differences that are meant, and that the generator below therefore does not ask for:
+//!
+//! * `version`, `stats` and `me` tell about the server itself; administration of slabs, LRU crawler, watchers and the
+//!   like (`slabs`, `lru`, `lru_crawler`, `watch`, `cache_memlimit`, `shutdown`, `extstore`) is an `ERROR`.
+//! * In a `get` with a key that is too long, memcached reads the keys before it, and marks them as read.
+//! * After a line that is too long memcached closes without a word.
+//! * `flush_all 1` in memcached also drops what is stored until the second ends; a `flush_all` for later brings back
+//!   what an earlier one dropped and nobody has asked for since.
+//! * memcached skips characters that are not base64 in a binary key; we refuse the key.
+//! * memcached reads on behind a value of nothing but spaces when it looks for a number in it, and behind one of 2^63
+//!   or more when it looks for a sign.
+//! * An opaque token that is too long is refused before `ma` counts and `mg` touches, not after.
+//! * Items within a hundred bytes of the largest: the two have headers of different length.
+//! * Seconds left (`t`) and since the last hit (`l`) may differ by one between two servers.
+//! * A binary key stays marked as such when `append` or `mg` with `N` makes a new item.
+
+mod support;
+use proptest::prelude::*;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+use support::{Client, Server, shown};
+
+/// Both servers, fresh or after a case that went well, which left them in step (their CAS numbers too).
+struct Both {
+    ours: Client,
+    theirs: Client,
+    _server: Server,
+    _memcached: Memcached,
+}
+
+struct Memcached(Child);
+
+impl Drop for Memcached {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+fn memcached_program() -> Option<String> {
+    let candidates = [
+        std::env::var("RACKSCOPE_MEMCACHED").unwrap_or_default(),
+        "memcached".to_owned(),
+    ];
+    candidates.into_iter().find(|program| {
+        let output = Command::new(program)
+            .arg("-V")
+            .stderr(Stdio::null())
+            .output();
+        output.is_ok_and(|output| output.stdout.starts_with(b"memcached 1.6."))
+    })
+}
+
+impl Both {
+    fn start(program: &str) -> Self {
+        // memcached does not tell which port it got: find a free one, and hope that nobody is faster.
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a free port")
+            .port();
+        let mut command = Command::new(program);
+        // Its housekeeping threads hold items now and then, and a number that is held is not padded with spaces.
+        command.args(["-o", "no_lru_maintainer,no_lru_crawler"]);
+        command.args([
+            "-l",
+            "127.0.0.1",
+            "-U",
+            "0",
+            "-t",
+            "1",
+            "-m",
+            "64",
+            "-p",
+            &port.to_string(),
+        ]);
+        if rustix::process::geteuid().is_root() {
+            command.args(["-u", "nobody"]);
+        }
+        let memcached = Memcached(command.spawn().expect("start memcached"));
+        let address = format!("127.0.0.1:{port}");
+        let deadline = std::time::Instant::now() + support::PATIENCE;
+        while std::net::TcpStream::connect(&address).is_err() {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "memcached does not listen on {address}"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let server = Server::start(&[]);
+        Self {
+            ours: server.connect(),
+            theirs: Client::connect(&address),
+            _server: server,
+            _memcached: memcached,
+        }
+    }
+
+    /// The answers of both to one command. One at a time: what memcached does may depend on answers that it has not
+    /// sent yet (it pads a number with spaces only if nobody is about to read the old one, and a key that is too long
+    /// makes it forget them).
+    fn ask(&mut self, command: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        // A command that was cut short takes what follows for the end of its value.
+        let question = [
+            command, b"
+
+
+",
+        ]
+        .concat();
+        (self.ours.ask(&question), self.theirs.ask(&question))
+    }
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        20 => prop::sample::select(vec!["a", "b", "c", "d", "Zm9v"]).prop_map(str::to_owned),
+        1 => Just("k".repeat(250)),
+    ]
+}
+
+/// The same, rarely one that is too long.
+fn any_key() -> impl Strategy<Value = String> {
+    prop_oneof![20 => key(), 1 => Just("k".repeat(251))]
+}
+
+/// Never empty: the words behind it would move up, and a length of another meaning take what follows for a value.
+fn number() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => (0..30_u64).prop_map(|number| number.to_string()),
+        2 => any::<u64>().prop_map(|number| number.to_string()),
+        1 => any::<i64>().prop_map(|number| number.to_string()),
+        2 => prop::sample::select(vec![
+            "x", "-", "+1", "-0", "1x", "01", "4294967295", "4294967296", "-1", "2147483647", "2147483648",
+            "9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "1\t2", "1.5",
+        ]).prop_map(str::to_owned),
+    ]
+}
+
+/// Never so soon that the two servers could disagree about the second.
+fn exptime() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => Just("0".to_owned()),
+        2 => Just("5000".to_owned()),
+        1 => prop::sample::select(vec!["-1", "-100", "2592000", "2592001", "1000000000", "2147483647", "2147483648", "4294967296", "-2147483649", "x", "5000x"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+/// Without the sign: see the differences above.
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    let value = prop_oneof![
+        6 => number().prop_map(String::into_bytes),
+        6 => "([a-z][a-z ]{0,20})?".prop_map(String::into_bytes),
+        2 => prop::collection::vec(any::<u8>(), 0..40),
+        1 => (0..2000_usize).prop_map(|length| vec![b'v'; length]),
+    ];
+    value.prop_map(|mut value: Vec<u8>| {
+        value.retain(|&byte| byte != b'-');
+        value
+    })
+}
+
+/// What follows a declared length: usually as long, and rarely not.
+fn block() -> impl Strategy<Value = (usize, Vec<u8>)> {
+    prop_oneof![
+        30 => value().prop_map(|value| (value.len(), value)),
+        1 => (value(), 0..3_usize).prop_map(|(value, more)| (value.len() + more, value)),
+        1 => (value(), 0..3_usize).prop_map(|(value, less)| (value.len().saturating_sub(less), value)),
+    ]
+}
+
+fn noreply() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "",
+        "",
+        "",
+        "",
+        "",
+        " noreply",
+        " noreply",
+        " nonsense",
+        " 0 noreply",
+        "  ",
+    ])
+}
+
+/// Bytes that a person can read in a failure.
+#[derive(Clone)]
+struct Bytes(Vec<u8>);
+
+impl std::fmt::Debug for Bytes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&shown(&self.0))
+    }
+}
+
+fn line(text: String) -> Bytes {
+    Bytes((text + "\r\n").into_bytes())
+}
+
+fn with_block(text: &str, value: &[u8]) -> Bytes {
+    Bytes([text.as_bytes(), b"\r\n", value, b"\r\n"].concat())
+}
+
+fn meta_flags() -> impl Strategy<Value = String> {
+    let plain = prop::sample::select(vec![
+        "v", "k", "f", "s", "c", "q", "h", "u", "b", "I", "O1", "Oopaque", "P1", "L1", "Z",
+    ]);
+    let valued = (prop::sample::select(vec!["C", "F", "D", "J"]), number())
+        .prop_map(|(flag, number)| flag.to_owned() + &number);
+    let timed = (prop::sample::select(vec!["T", "N", "R"]), exptime())
+        .prop_map(|(flag, time)| flag.to_owned() + &time);
+    let mode = prop::sample::select(vec![
+        "ME", "MA", "MP", "MR", "MS", "MI", "MD", "M+", "M-", "MX", "M", "MSS",
+    ]);
+    let flag = prop_oneof![8 => plain.prop_map(str::to_owned), 2 => valued, 2 => timed, 2 => mode.prop_map(str::to_owned)];
+    prop::collection::vec(flag, 0..5)
+        .prop_map(|flags| {
+            flags
+                .iter()
+                .map(|flag| format!(" {flag}"))
+                .collect::<String>()
+        })
+        .prop_filter("a binary key and what makes a new item", |flags| {
+            !flags.contains(" b") || ![" N", " MA", " MP"].iter().any(|flag| flags.contains(flag))
+        })
+}
+
+fn command() -> impl Strategy<Value = Bytes> {
+    let store = (
+        prop::sample::select(vec![
+            "set", "set", "set", "add", "replace", "append", "prepend",
+        ]),
+        any_key(),
+        number(),
+        exptime(),
+        block(),
+        noreply(),
+    )
+        .prop_map(|(verb, key, flags, exptime, (length, value), noreply)| {
+            with_block(
+                &format!("{verb} {key} {flags} {exptime} {length}{noreply}"),
+                &value,
+            )
+        });
+    let cas = (key(), exptime(), block(), number(), noreply()).prop_map(
+        |(key, exptime, (length, value), cas, noreply)| {
+            with_block(
+                &format!("cas {key} 0 {exptime} {length} {cas}{noreply}"),
+                &value,
+            )
+        },
+    );
+    let get = (
+        prop::sample::select(vec!["get", "gets"]),
+        prop::collection::vec(key(), 0..30),
+    )
+        .prop_map(|(verb, keys)| line(format!("{verb} {}", keys.join(" "))));
+    let touch = (
+        prop::sample::select(vec!["gat", "gats"]),
+        exptime(),
+        prop::collection::vec(key(), 0..4),
+    )
+        .prop_map(|(verb, exptime, keys)| line(format!("{verb} {exptime} {}", keys.join(" "))));
+    let one_number = (
+        prop::sample::select(vec!["incr", "decr", "incr", "decr", "delete"]),
+        any_key(),
+        number(),
+        noreply(),
+    )
+        .prop_map(|(verb, key, number, noreply)| line(format!("{verb} {key} {number}{noreply}")));
+    let retouch = (any_key(), exptime(), noreply())
+        .prop_map(|(key, exptime, noreply)| line(format!("touch {key} {exptime}{noreply}")));
+    let delete =
+        (any_key(), noreply()).prop_map(|(key, noreply)| line(format!("delete {key}{noreply}")));
+    let other = prop::sample::select(vec![
+        "flush_all",
+        "flush_all 0",
+        "flush_all -1",
+        "flush_all x",
+        "flush_all noreply",
+        "flush_all 0 noreply",
+        "flush_all 0 0 0",
+        "verbosity 0",
+        "verbosity",
+        "verbosity x",
+        "verbosity 0 noreply",
+        "verbosity 0 0 0",
+        "stats reset",
+        "",
+        " ",
+        "\r",
+        "x",
+        "xx",
+        "get",
+        "gets ",
+        "gat",
+        "incr",
+        "incr a",
+        "delete",
+        "touch",
+        "touch a",
+        "set a 0 0",
+        "cas a 0 0 1",
+        "GET a",
+        "getx a",
+        "mx a",
+        "ms a",
+        "mg",
+        "md",
+        "ma",
+        "ms a x",
+        "ms a -1",
+        "get a\0b",
+        "set a 0 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 noreply",
+        "mg a v k f s c q h u O1 P1 L1 T0 N0 R0 F0 C0 D0 J0 MS",
+    ])
+    .prop_map(|text| line(text.to_owned()));
+    let meta = (
+        prop::sample::select(vec!["mg", "mg", "md", "ma"]),
+        key(),
+        meta_flags(),
+    )
+        .prop_map(|(verb, key, flags)| line(format!("{verb} {key}{flags}")));
+    let meta_set = (key(), meta_flags(), block()).prop_map(|(key, flags, (length, value))| {
+        with_block(&format!("ms {key} {length}{flags}"), &value)
+    });
+    prop_oneof![8 => store, 2 => cas, 4 => get, 2 => touch, 4 => one_number, 1 => retouch, 2 => delete, 2 => other, 5 => meta, 3 => meta_set]
+}
+
+#[test]
+fn answers_are_memcached_s() {
+    let Some(program) = memcached_program() else {
+        eprintln!("skipped: no memcached 1.6 in RACKSCOPE_MEMCACHED or on PATH");
+        return;
+    };
+    let both = Mutex::new(None);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases: ProptestConfig::default().cases.max(1500),
+        max_shrink_iters: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let streams = prop::collection::vec(command(), 1..40);
+    let result = runner.run(&streams, |stream| {
+        let mut servers = both
+            .lock()
+            .expect("one thread")
+            .take()
+            .unwrap_or_else(|| Both::start(&program));
+        for command in stream {
+            let (ours, theirs) = servers.ask(&command.0);
+            prop_assert_eq!(shown(&ours), shown(&theirs), "to {:?}", command);
+        }
+        servers.ask(
+            b"flush_all
+",
+        );
+        *both.lock().expect("one thread") = Some(servers);
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("ours is left, memcached's is right: {error}");
+    }
+}
+
+/// What is too large or too long to be drawn at random.
+#[test]
+fn answers_about_large_things_are_memcached_s() {
+    let Some(program) = memcached_program() else {
+        eprintln!("skipped: no memcached 1.6 in RACKSCOPE_MEMCACHED or on PATH");
+        return;
+    };
+    let mut servers = Both::start(&program);
+    let large = "1".repeat(1_000_000);
+    let too_large = "1".repeat(1_100_000);
+    for burst in [
+        format!("get {}\r\n", "k".repeat(251)),
+        format!("gat 0 a {}\r\n", "k".repeat(251)),
+        "set a 0 0 2\r\n-5\r\nincr a 1\r\nset a 0 0 2\r\n-0\r\nincr a 1\r\nset a 0 0 2\r\n- \r\nincr a 1\r\n".to_owned(),
+        "mg a O12345678901234567890123456789012\r\n".to_owned(),
+        "ms a 1 O12345678901234567890123456789012\r\nx\r\nget a\r\n".to_owned(),
+        "ms a 1 O1234567890123456789012345678901\r\nx\r\nget a\r\n".to_owned(),
+        format!(
+            "set a 1 0 {}\r\n{large}\r\nget a\r\nincr a 1\r\nappend a 0 0 3\r\nxyz\r\nmg a s\r\n",
+            large.len()
+        ),
+        format!(
+            "set a 1 0 1\r\n1\r\nset a 1 0 {}\r\n{too_large}\r\nget a\r\n",
+            too_large.len()
+        ),
+        format!(
+            "set a 1 0 1\r\n1\r\nadd a 1 0 {}\r\n{too_large}\r\nget a\r\n",
+            too_large.len()
+        ),
+        format!(
+            "set a 1 0 1\r\n1\r\ncas a 1 0 {} 1 noreply\r\n{too_large}\r\nget a\r\n",
+            too_large.len()
+        ),
+        format!(
+            "set a 1 0 1\r\n1\r\nms a {} ME q\r\n{too_large}\r\nget a\r\n",
+            too_large.len()
+        ),
+        format!(
+            "set a 1 0 {}\r\n{large}\r\nappend a 0 0 100000\r\n{}\r\nmg a s\r\n",
+            large.len(),
+            &large[..100_000]
+        ),
+        format!("set a 1 0 {}\r\n{large}xyz\r\nget a\r\n", large.len()),
+    ] {
+        let (ours, theirs) = servers.ask(burst.as_bytes());
+        assert!(
+            ours == theirs,
+            "to {}: ours {}, memcached's {}",
+            shown(burst.as_bytes()),
+            shown(&ours),
+            shown(&theirs)
+        );
+    }
+}

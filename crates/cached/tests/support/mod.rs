@@ -1,0 +1,239 @@
+//! A server as a child process, and a client that waits for answers.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_rackscope-cached");
+
+/// A test that waits longer is stuck.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running `rackscope-cached`, killed when dropped.
+pub struct Server {
+    child: Child,
+    messages: BufReader<ChildStderr>,
+    address: String,
+}
+
+impl Server {
+    /// On a free port of 127.0.0.1, with `arguments`.
+    pub fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command.args(["-p", "0"]).args(arguments);
+        Self::from_command(command)
+    }
+
+    pub fn from_command(mut command: Command) -> Self {
+        let mut child = command
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start the server");
+        let mut messages = BufReader::new(child.stderr.take().expect("piped"));
+        let mut ready = String::new();
+        messages.read_line(&mut ready).expect("read the ready line");
+        let address = ready
+            .strip_prefix("rackscope-cached: ready on ")
+            .and_then(|rest| rest.split([',', ' ']).next())
+            .unwrap_or_else(|| panic!("not ready: {ready}"))
+            .to_owned();
+        Self {
+            child,
+            messages,
+            address,
+        }
+    }
+
+    /// Where it listens: `127.0.0.1:11211`, or `unix:/path`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn connect(&self) -> Client {
+        Client::connect(&self.address)
+    }
+
+    /// A connection without the client around it.
+    pub fn tcp(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).expect("connect");
+        stream.set_nodelay(true).expect("set an option");
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .expect("set an option");
+        stream
+            .set_write_timeout(Some(PATIENCE))
+            .expect("set an option");
+        stream
+    }
+
+    /// Send a signal, wait for the end, and return how it ended and what it said.
+    pub fn end_by(mut self, signal: &str) -> (ExitStatus, String) {
+        let kill = Command::new("kill")
+            .args([signal, &self.pid().to_string()])
+            .status();
+        assert!(kill.expect("run kill").success());
+        let status = self.child.wait().expect("wait for the server");
+        let mut said = String::new();
+        self.messages
+            .read_to_string(&mut said)
+            .expect("read what it said");
+        (status, said)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// Run the program to its end: its exit status, standard output and standard error.
+pub fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(PROGRAM)
+        .args(arguments)
+        .output()
+        .expect("run the program");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// A folder of this test's own, removed when dropped.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("cached-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("make a folder");
+        Self(path)
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0
+            .join(name)
+            .to_str()
+            .expect("a path of text")
+            .to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+trait Socket: Read + Write + Send {}
+impl<T: Read + Write + Send> Socket for T {}
+
+/// A connection that knows where answers end: after each question it asks `mn` too.
+pub struct Client {
+    socket: Box<dyn Socket>,
+}
+
+impl Client {
+    pub fn connect(address: &str) -> Self {
+        let socket: Box<dyn Socket> = if let Some(path) = address.strip_prefix("unix:") {
+            let stream = UnixStream::connect(path).expect("connect");
+            stream
+                .set_read_timeout(Some(PATIENCE))
+                .expect("set an option");
+            stream
+                .set_write_timeout(Some(PATIENCE))
+                .expect("set an option");
+            Box::new(stream)
+        } else {
+            let stream = TcpStream::connect(address).expect("connect");
+            stream.set_nodelay(true).expect("set an option");
+            stream
+                .set_read_timeout(Some(PATIENCE))
+                .expect("set an option");
+            stream
+                .set_write_timeout(Some(PATIENCE))
+                .expect("set an option");
+            Box::new(stream)
+        };
+        Self { socket }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.socket.write_all(bytes).expect("send");
+    }
+
+    /// Everything up to and without the answer to `mn`, which was sent last.
+    pub fn receive(&mut self) -> Vec<u8> {
+        let mut answer = Vec::new();
+        let mut piece = vec![0; 1 << 16];
+        while !answer.ends_with(b"MN\r\n") {
+            match self.socket.read(&mut piece) {
+                Ok(0) => panic!("closed after {:?}", shown(&answer)),
+                Ok(length) => answer.extend_from_slice(&piece[..length]),
+                Err(error) => panic!("{error} after {:?}", shown(&answer)),
+            }
+        }
+        answer.truncate(answer.len() - 4);
+        answer
+    }
+
+    /// The answer to `question`.
+    pub fn ask(&mut self, question: &[u8]) -> Vec<u8> {
+        self.send(&[question, b"mn\r\n"].concat());
+        self.receive()
+    }
+
+    /// The same, sent byte by byte.
+    pub fn ask_slowly(&mut self, question: &[u8]) -> Vec<u8> {
+        for byte in [question, b"mn\r\n"].concat() {
+            self.send(&[byte]);
+        }
+        self.receive()
+    }
+
+    /// All that comes until the server closes.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut answer = Vec::new();
+        match self.socket.read_to_end(&mut answer) {
+            Ok(_) => answer,
+            // Closed with bytes of ours unread.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => answer,
+            Err(error) => panic!("{error} after {:?}", shown(&answer)),
+        }
+    }
+
+    /// A number of `stats`.
+    pub fn statistic(&mut self, name: &str) -> u64 {
+        let answer = String::from_utf8(self.ask(b"stats\r\n")).expect("text");
+        answer
+            .lines()
+            .find_map(|line| {
+                line.strip_prefix("STAT ")?
+                    .strip_prefix(name)?
+                    .strip_prefix(' ')
+            })
+            .and_then(|value| value.parse().ok())
+            .unwrap_or_else(|| panic!("no {name} in {answer}"))
+    }
+}
+
+/// Bytes as a person can read them.
+pub fn shown(bytes: &[u8]) -> String {
+    let text = bytes.escape_ascii().to_string();
+    match text.char_indices().nth(2000) {
+        Some((at, _)) => format!("{}... ({} bytes)", &text[..at], bytes.len()),
+        None => text,
+    }
+}
