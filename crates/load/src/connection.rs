@@ -247,8 +247,11 @@ fn read(stream: &Stream, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Connect to the first of `candidates` that answers.
+/// The first of `candidates` that answers; the only one, untried.
 pub(crate) fn choose_endpoint(candidates: &[Endpoint]) -> Result<Endpoint, Error> {
+    if let [only] = candidates {
+        return Ok(only.clone());
+    }
     let mut failure = None;
     for endpoint in candidates {
         match Stream::connect(endpoint, CONNECT_TIMEOUT) {

@@ -19,6 +19,9 @@ pub(crate) struct DataSet {
 impl DataSet {
     pub(crate) fn new(config: &ClientConfig) -> Result<Self, Error> {
         let ClientConfig { keys, seed, .. } = config;
+        if config.verify {
+            check_memory(keys.count)?;
+        }
         Ok(Self {
             keys: KeyFormat::new(keys, *seed)?,
             values: Values::new(Sizes::values(config.values, *seed), *seed),
@@ -95,4 +98,18 @@ impl DataSet {
     fn sentence(&self, kind: KeyKind, id: u64, wrong: &dyn std::fmt::Display) -> String {
         format!("the value of key {} {wrong}", self.keys.text(kind, id))
     }
+}
+
+/// Refuse more keys than this host has memory to remember the versions of.
+fn check_memory(keys: u64) -> Result<(), Error> {
+    let system = rustix::system::sysinfo();
+    let half = system.totalram as u64 * u64::from(system.mem_unit) / 2;
+    let needed = keys.saturating_mul(Ledger::BYTES_PER_KEY);
+    if needed > half {
+        return Err(Error::Config(format!(
+            "to verify {keys} keys takes {needed} bytes of memory, more than half of this host's; lower keys.count or \
+             do not verify"
+        )));
+    }
+    Ok(())
 }

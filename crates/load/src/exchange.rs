@@ -72,7 +72,7 @@ impl<P: Protocol> Exchange<'_, P> {
             Command::Set => {
                 let id = match (operation, &self.chooser) {
                     (Operation::Update, _) | (_, Chooser::Sequential { .. }) => self.draw(),
-                    _ => self.data.space.claim(self.data.keys.capacity()),
+                    _ => self.claim(),
                 };
                 self.push_set(connection, id);
             }
@@ -94,6 +94,18 @@ impl<P: Protocol> Exchange<'_, P> {
     fn draw(&mut self) -> u64 {
         self.chooser
             .draw(&mut self.random, self.data.space.readable())
+    }
+
+    fn claim(&self) -> u64 {
+        let (space, capacity) = (&self.data.space, self.data.keys.capacity());
+        let id = space.claim();
+        if id < capacity {
+            return id;
+        }
+        self.phase.fail(format!(
+            "keys of this size can tell only {capacity} apart, and all are inserted; give keys.size more bytes"
+        ));
+        space.readable() - 1
     }
 
     #[inline]

@@ -32,11 +32,10 @@ impl KeySpace {
         self.readable.load(SeqCst)
     }
 
-    /// The id of a key to insert: a new one, or the newest again while one insert is so late that the window is
-    /// full, or when `capacity` keys are there.
-    pub(crate) fn claim(&self, capacity: u64) -> u64 {
+    /// The id of a key to insert: a new one, or the newest again while one insert is so late that the window is full.
+    pub(crate) fn claim(&self) -> u64 {
         let claim = |next: u64| {
-            let full = next - self.readable() >= self.window.len() as u64 || next >= capacity;
+            let full = next - self.readable() >= self.window.len() as u64;
             (!full).then_some(next + 1)
         };
         self.claimed
@@ -78,10 +77,7 @@ mod tests {
     #[test]
     fn keys_become_readable_in_order() {
         let space = KeySpace::new(10, 1);
-        assert_eq!(
-            [space.claim(99), space.claim(99), space.claim(99)],
-            [10, 11, 12]
-        );
+        assert_eq!([space.claim(), space.claim(), space.claim()], [10, 11, 12]);
         space.acknowledge(11);
         space.acknowledge(12);
         assert_eq!(space.readable(), 10);
@@ -92,15 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_or_key_space_gives_the_newest_key_again() {
+    fn a_full_window_gives_the_newest_key_again() {
         let space = KeySpace::new(10, 1);
         for id in 10..10 + 1024 {
-            assert_eq!(space.claim(u64::MAX), id);
+            assert_eq!(space.claim(), id);
         }
-        assert_eq!(space.claim(u64::MAX), 9);
+        assert_eq!(space.claim(), 9);
         space.acknowledge(10);
-        assert_eq!(space.claim(u64::MAX), 10 + 1024);
-        assert_eq!(KeySpace::new(10, 1).claim(10), 9);
+        assert_eq!(space.claim(), 10 + 1024);
     }
 
     proptest! {
@@ -108,7 +103,7 @@ mod tests {
         fn any_order_of_acknowledgements_ends_with_all_readable(order in Just((5..205_u64).collect::<Vec<_>>()).prop_shuffle()) {
             let space = KeySpace::new(5, 200);
             for _ in &order {
-                space.claim(u64::MAX);
+                space.claim();
             }
             let mut acknowledged = std::collections::BTreeSet::new();
             for id in order {
@@ -127,7 +122,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..20_000 {
-                        space.acknowledge(space.claim(u64::MAX));
+                        space.acknowledge(space.claim());
                     }
                 });
             }

@@ -55,6 +55,9 @@ pub(crate) enum WrongVersion {
 }
 
 impl Ledger {
+    /// Memory for each key, in bytes.
+    pub(crate) const BYTES_PER_KEY: u64 = size_of::<Entry>() as u64;
+
     pub(crate) fn new(keys: u64) -> Self {
         Self {
             initial: entries(keys),

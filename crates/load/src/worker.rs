@@ -273,11 +273,12 @@ impl<P: Protocol> Run<'_, P> {
         while worker.events.is_empty() && now < wake_at && !phase.is_stopped() {
             let left = wake_at - now;
             let spin = self.spins && now - began < SPIN_BEFORE_SLEEP;
-            let timeout = if spin {
-                0
-            } else {
-                left.saturating_sub(SPIN_BEFORE_ARRIVAL)
-            };
+            let mut timeout = left.saturating_sub(SPIN_BEFORE_ARRIVAL);
+            if spin && timeout > 0 {
+                // Where the server has to share this core, it goes first.
+                std::thread::yield_now();
+                timeout = 0;
+            }
             worker.poll(Duration::from_nanos(timeout))?;
             now = clock::now();
         }
