@@ -99,10 +99,9 @@ impl<S: Storage> Context<'_, S> {
             } => self.arithmetic(key, direction, delta, out),
             Command::Touch { key, exptime } => self.touch(key, exptime, out),
             Command::Flush { delay } => self.flush(delay, out),
-            Command::Version => reply::line(
-                out,
-                concat!("VERSION ", env!("CARGO_PKG_VERSION")).as_bytes(),
-            ),
+            Command::Version => {
+                reply::line(out, concat!("VERSION ", protocol_version!()).as_bytes())
+            }
             // Said for the sake of clients that ask; nothing is logged per command at any level.
             Command::Verbosity { .. } => reply::line(out, b"OK"),
             Command::Stats { section } => self.report.write(section, self.storage, self.now, out),

@@ -8,6 +8,14 @@
 //! * `storage`: with one worker it owns the only partition, and no lock is taken anywhere on a request's path; with
 //!   more, partitions are shared behind a lock each.
 
+/// What clients are told: the memcached whose protocol is spoken, because clients choose their dialect by it, and
+/// this program's version.
+macro_rules! protocol_version {
+    () => {
+        concat!("1.6.18-rackscope-", env!("CARGO_PKG_VERSION"))
+    };
+}
+
 pub mod arguments;
 mod clock;
 mod connection;

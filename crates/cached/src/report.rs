@@ -108,7 +108,7 @@ impl Report {
         reply::statistic(out, "pid", std::process::id());
         reply::statistic(out, "uptime", self.clock.uptime_seconds(now));
         reply::statistic(out, "time", self.clock.unix_seconds(now));
-        reply::statistic(out, "version", env!("CARGO_PKG_VERSION"));
+        reply::statistic(out, "version", protocol_version!());
         reply::statistic(out, "pointer_size", usize::BITS);
         if let Some((user, system)) = processor_seconds() {
             reply::statistic(out, "rusage_user", format_args!("{user:.6}"));

@@ -121,7 +121,11 @@ const EXCHANGES: &[(&str, &str)] = &[
     ),
     (
         "version\r\n",
-        concat!("VERSION ", env!("CARGO_PKG_VERSION"), "\r\n"),
+        concat!(
+            "VERSION 1.6.18-rackscope-",
+            env!("CARGO_PKG_VERSION"),
+            "\r\n"
+        ),
     ),
     ("stats reset\r\n", "RESET\r\n"),
     ("stats nonsense\r\n", "ERROR\r\n"),

@@ -12,15 +12,15 @@ pub struct Config {
     pub log_bytes: usize,
     /// Buckets that the index starts with, of 64 bytes and 8 slots each.
     pub buckets_min: usize,
-    /// Buckets that it may grow to (1 to 2^32); it grows by four for every five items.
+    /// Buckets that it may grow to (1 to 2^32), one for every item.
     pub buckets_max: usize,
     /// The largest item that is kept: [`HEADER_BYTES`], key and value; at most half of the log.
     pub item_bytes_max: usize,
 }
 
 impl Config {
-    /// A log of `log_bytes`, an index that grows as far as a log full of items of 64 bytes needs, and items of up to
-    /// 1 MiB where the log can take them.
+    /// A log of `log_bytes`, an index that may grow to a bucket for every 128 bytes, and items of up
+    /// to 1 MiB where the log can take them.
     #[must_use]
     pub fn for_log_bytes(log_bytes: usize) -> Self {
         Self {

@@ -16,7 +16,7 @@ fn with_room_for_all_items_next_to_none_are_lost() {
     let statistics = partition.statistics();
     assert_eq!(statistics.evictions, 0);
     assert!(
-        statistics.bucket_evictions < u64::from(items) / 2000,
+        statistics.bucket_evictions < u64::from(items) / 10_000,
         "{statistics:?}"
     );
     assert_eq!(
