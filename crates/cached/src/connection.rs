@@ -13,7 +13,7 @@ pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
 const SEND_BYTES: usize = 64 << 10;
 
 /// Up to this many bytes of an unfinished command are moved to the shared buffer to read the rest behind them.
-const MOVED_BYTES_MAX: usize = 4 << 10;
+const MOVED_BYTES_MAX: usize = 16 << 10;
 
 /// Buffers of a connection that are larger go back to the system when they become empty.
 const KEPT_BYTES_MAX: usize = 4 << 10;

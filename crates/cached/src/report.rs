@@ -115,10 +115,12 @@ impl Report {
             reply::statistic(out, "rusage_system", format_args!("{system:.6}"));
         }
         reply::statistic(out, "max_connections", self.options.connections);
+        // The two are read one after the other, while workers go on.
         reply::statistic(
             out,
             "curr_connections",
-            ever.get(Count::Opened) - ever.get(Count::Closed),
+            ever.get(Count::Opened)
+                .saturating_sub(ever.get(Count::Closed)),
         );
         reply::statistic(out, "total_connections", count(Count::Opened));
         reply::statistic(out, "rejected_connections", refused);

@@ -166,16 +166,18 @@ impl Server {
         self.poller
             .add(&stop, SIGNAL, Interest::READ)
             .map_err(system("watch for signals"))?;
+        let mut ready = Vec::new();
         loop {
             let timeout = self.exhausted.then_some(ACCEPT_RETRY);
-            let (mut stopped, mut worker_ended, mut ready) = (false, false, 0_u64);
+            let (mut stopped, mut worker_ended) = (false, false);
+            ready.clear();
             match self.poller.wait(timeout) {
                 Ok(events) => {
                     for event in events {
                         match event.token() {
                             SIGNAL => stopped = true,
                             WAKE => worker_ended = true,
-                            listener => ready |= 1 << listener,
+                            listener => ready.push(listener as usize),
                         }
                     }
                 }
@@ -192,9 +194,10 @@ impl Server {
                 self.exhausted = false;
                 self.watch_listeners()?;
             }
-            for index in 0..self.listeners.len() {
-                if ready >> index & 1 == 1 {
-                    self.accept_from(index)?;
+            for &listener in &ready {
+                self.accept_from(listener)?;
+                if self.exhausted {
+                    break;
                 }
             }
         }
@@ -341,28 +344,55 @@ impl Drop for WakeOnDrop {
 }
 
 fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
-    let mut endpoints = Vec::new();
+    let mut listeners = Vec::new();
     if let Some(path) = &options.unix_socket {
-        endpoints.push(Endpoint::Unix(path.clone()));
-    } else {
-        for host in &options.listen {
-            let resolved =
-                Endpoint::resolve(host, options.port).map_err(|source| Error::Setup {
-                    source,
-                    advice: "Give -l an address of this host, such as 127.0.0.1",
-                })?;
-            endpoints.extend(resolved);
-        }
+        listen_on(vec![Endpoint::Unix(path.clone())], &mut listeners)?;
+        return Ok(listeners);
     }
-    endpoints.dedup();
-    let mut listeners: Vec<Listener> = Vec::with_capacity(endpoints.len());
-    for endpoint in endpoints {
-        let endpoint = same_port(endpoint, listeners.first());
-        let listener = Listener::bind(&endpoint, ListenOptions::default())
-            .map_err(|source| Error::Listen { source })?;
-        listeners.push(listener);
+    let mut known = Vec::new();
+    for host in &options.listen {
+        let mut endpoints =
+            Endpoint::resolve(host, options.port).map_err(|source| Error::Setup {
+                source,
+                advice: "Give -l an address of this host, such as 127.0.0.1",
+            })?;
+        endpoints.retain(|endpoint| !known.contains(endpoint));
+        known.extend(endpoints.iter().cloned());
+        listen_on(endpoints, &mut listeners)?;
     }
     Ok(listeners)
+}
+
+/// Listen on what one name stands for. One of its addresses must do: a host may know `localhost` as `::1` and yet
+/// have no IPv6.
+fn listen_on(endpoints: Vec<Endpoint>, listeners: &mut Vec<Listener>) -> Result<(), Error> {
+    let mut missing = None;
+    let mut any = endpoints.is_empty();
+    for endpoint in endpoints {
+        let endpoint = same_port(endpoint, listeners.first());
+        match Listener::bind(&endpoint, ListenOptions::default()) {
+            Ok(listener) => {
+                listeners.push(listener);
+                any = true;
+            }
+            Err(source) if is_missing(&source) => missing = Some(source),
+            Err(source) => return Err(Error::Listen { source }),
+        }
+    }
+    match missing {
+        Some(source) if !any => Err(Error::Setup {
+            source,
+            advice: "Give -l an address of this host, such as 127.0.0.1",
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn is_missing(error: &net::Error) -> bool {
+    matches!(error, net::Error::Listen { source, .. } if matches!(
+        source.kind(),
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported
+    ) || source.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error()))
 }
 
 /// A name may stand for several addresses: where the port is to be picked, they all get the first one's.

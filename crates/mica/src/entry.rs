@@ -115,7 +115,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
     /// Change what is noted about it.
     #[inline]
     pub fn set_marks(&mut self, marks: Marks) {
-        self.update(|header| header.marks = marks.without(Marks::DEAD));
+        self.update(|header| header.marks = marks);
     }
 
     /// Give it a new CAS number, and return that.
@@ -155,7 +155,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
                 flags: contents.flags,
                 expires_at: contents.expires_at,
                 accessed_at: self.now,
-                marks: contents.marks.without(Marks::DEAD),
+                marks: contents.marks,
                 ..self.found.header
             };
             self.rewrite(&header);

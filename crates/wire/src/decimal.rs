@@ -1,9 +1,19 @@
 //! Decimal numbers as they stand in the protocols.
 
+/// Digits of the largest number.
+pub(crate) const DIGITS_MAX: usize = 20;
+
 /// Append `number` in decimal.
 #[inline]
-pub(crate) fn push(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0_u8; 20];
+pub(crate) fn push(out: &mut Vec<u8>, number: u64) {
+    let mut digits = [0; DIGITS_MAX];
+    let start = write(&mut digits, number);
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// Write `number` in decimal to the end of `digits`, and return where it starts.
+#[inline]
+pub(crate) fn write(digits: &mut [u8; DIGITS_MAX], mut number: u64) -> usize {
     let mut start = digits.len();
     loop {
         start -= 1;
@@ -11,10 +21,9 @@ pub(crate) fn push(out: &mut Vec<u8>, mut number: u64) {
         digits[start] = b'0' + (number % 10) as u8;
         number /= 10;
         if number == 0 {
-            break;
+            return start;
         }
     }
-    out.extend_from_slice(&digits[start..]);
 }
 
 /// Read `digits` as a decimal number: one to nineteen digits and nothing else.
