@@ -48,8 +48,9 @@ impl PyLoadClient {
     }
 
     fn wait(&self, py: Python<'_>, timeout_seconds: f64) -> PyResult<bool> {
-        let timeout = Duration::try_from_secs_f64(timeout_seconds)
-            .map_err(|_| PyValueError::new_err("timeout_seconds must be a number of seconds, 0 or more"))?;
+        let timeout = Duration::try_from_secs_f64(timeout_seconds).map_err(|_| {
+            PyValueError::new_err("timeout_seconds must be a number of seconds, 0 or more")
+        })?;
         let start = Instant::now();
         loop {
             let left = timeout.saturating_sub(start.elapsed());
