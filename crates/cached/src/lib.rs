@@ -21,6 +21,7 @@ mod clock;
 mod connection;
 mod counters;
 mod execute;
+mod listen;
 mod meta;
 mod report;
 pub mod server;

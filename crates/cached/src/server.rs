@@ -2,11 +2,12 @@
 
 use crate::arguments::Options;
 use crate::clock::Clock;
+use crate::listen::listen;
 use crate::report::Report;
 use crate::storage::{Owned, Shared, Storage};
 use crate::worker::{WAKE, Worker};
 use mica::{Config, Hasher, Partition};
-use net::{Endpoint, Interest, ListenOptions, Listener, Poller, Stream, Waker};
+use net::{Endpoint, Interest, Listener, Poller, Stream, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -340,69 +341,6 @@ struct WakeOnDrop(Arc<Waker>);
 impl Drop for WakeOnDrop {
     fn drop(&mut self) {
         self.0.wake();
-    }
-}
-
-fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
-    let mut listeners = Vec::new();
-    if let Some(path) = &options.unix_socket {
-        listen_on(vec![Endpoint::Unix(path.clone())], &mut listeners)?;
-        return Ok(listeners);
-    }
-    let mut known = Vec::new();
-    for host in &options.listen {
-        let mut endpoints =
-            Endpoint::resolve(host, options.port).map_err(|source| Error::Setup {
-                source,
-                advice: "Give -l an address of this host, such as 127.0.0.1",
-            })?;
-        endpoints.retain(|endpoint| !known.contains(endpoint));
-        known.extend(endpoints.iter().cloned());
-        listen_on(endpoints, &mut listeners)?;
-    }
-    Ok(listeners)
-}
-
-/// Listen on what one name stands for. One of its addresses must do: a host may know `localhost` as `::1` and yet
-/// have no IPv6.
-fn listen_on(endpoints: Vec<Endpoint>, listeners: &mut Vec<Listener>) -> Result<(), Error> {
-    let mut missing = None;
-    let mut any = endpoints.is_empty();
-    for endpoint in endpoints {
-        let endpoint = same_port(endpoint, listeners.first());
-        match Listener::bind(&endpoint, ListenOptions::default()) {
-            Ok(listener) => {
-                listeners.push(listener);
-                any = true;
-            }
-            Err(source) if is_missing(&source) => missing = Some(source),
-            Err(source) => return Err(Error::Listen { source }),
-        }
-    }
-    match missing {
-        Some(source) if !any => Err(Error::Setup {
-            source,
-            advice: "Give -l an address of this host, such as 127.0.0.1",
-        }),
-        _ => Ok(()),
-    }
-}
-
-fn is_missing(error: &net::Error) -> bool {
-    matches!(error, net::Error::Listen { source, .. } if matches!(
-        source.kind(),
-        io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported
-    ) || source.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error()))
-}
-
-/// A name may stand for several addresses: where the port is to be picked, they all get the first one's.
-fn same_port(endpoint: Endpoint, first: Option<&Listener>) -> Endpoint {
-    match (endpoint, first.map(Listener::endpoint)) {
-        (Endpoint::Tcp(mut address), Some(Endpoint::Tcp(first))) if address.port() == 0 => {
-            address.set_port(first.port());
-            Endpoint::Tcp(address)
-        }
-        (endpoint, _) => endpoint,
     }
 }
 

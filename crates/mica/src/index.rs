@@ -195,6 +195,7 @@ impl Index {
 mod tests {
     use super::*;
     use crate::Hasher;
+    use crate::item::Header;
 
     #[test]
     fn a_key_s_bucket_is_there_at_every_size_and_a_split_moves_it_at_most_once() {
@@ -219,4 +220,37 @@ mod tests {
             assert_eq!(index.buckets(), 100);
         }
     }
+    /// Else it would look alive again once the laps, counted modulo 256, came round.
+    #[test]
+    fn a_slot_whose_item_is_gone_is_empty_two_laps_later() {
+        let hasher = Hasher::new(1);
+        let mut log = Log::new(1 << 12).expect("a small log");
+        let mut index = Index::new(50, 50).expect("a small index");
+        let key = hasher.key(b"key");
+        let bucket = index.bucket_of(key);
+        let first = log.claim(64);
+        log.set_header(first.offset(), &ITEM);
+        index.set_slot(bucket, 3, Slot::new(key.tag(), first));
+        for _ in 0..2 * (1 << 12) / 64 {
+            while let Some(offset) = log.oldest_in_the_way(64) {
+                log.drop_oldest(log.header(offset).space_bytes);
+            }
+            let position = log.claim(64);
+            log.set_header(position.offset(), &ITEM);
+            index.sweep(&log, 64);
+            assert!(!log.is_alive(first) || index.slot(bucket, 3).position() == first);
+        }
+        assert_eq!(index.slot(bucket, 3), Slot::EMPTY);
+    }
+
+    const ITEM: Header = Header {
+        cas: 1,
+        value_bytes: 0,
+        space_bytes: 64,
+        flags: 0,
+        expires_at: 0,
+        accessed_at: 0,
+        key_bytes: 0,
+        marks: crate::Marks::BINARY_KEY,
+    };
 }
