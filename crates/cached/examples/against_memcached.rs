@@ -1,6 +1,8 @@
 //! `rackscope-cached -t 1` and `memcached -t 1` side by side, in turns, on one core, under YCSB-B from another:
 //! `cargo run --release -p cached --example against_memcached -- CACHED MEMCACHED [SECONDS [ROUNDS]]`
 //! (two programs; how long a measurement is; how often each pair is measured, in the order ABBA).
+//!
+//! Beside rates it tells the server's processor time for a request: where the client is the limit, rates say nothing.
 
 use load::LoadClient;
 use serde_json::{Value, json};
@@ -33,7 +35,9 @@ impl Drop for Running {
 struct System {
     client: LoadClient,
     rates: Vec<f64>,
-    _server: Running,
+    /// Processor time of the server for a request, in nanoseconds.
+    costs: Vec<f64>,
+    server: Running,
 }
 
 impl System {
@@ -77,7 +81,8 @@ impl System {
         let mut system = Self {
             client,
             rates: Vec::new(),
-            _server: server,
+            costs: Vec::new(),
+            server,
         };
         system.phase(
             &json!({"insert": 1.0}),
@@ -86,6 +91,7 @@ impl System {
         )?;
         system.measure(1.0)?;
         system.rates.clear();
+        system.costs.clear();
         Ok(system)
     }
 
@@ -112,6 +118,7 @@ impl System {
 
     fn measure(&mut self, seconds: f64) -> Result<(), Box<dyn Error>> {
         let zipfian = json!({"kind": "zipfian", "theta": 0.99, "scrambled": true});
+        let before = processor_seconds(self.server.0.id())?;
         let result = self.phase(
             &json!({"read": 0.95, "update": 0.05}),
             &zipfian,
@@ -119,8 +126,24 @@ impl System {
         )?;
         self.rates
             .push(result.operations as f64 / result.duration_seconds);
+        let spent = processor_seconds(self.server.0.id())? - before;
+        self.costs.push(spent * 1e9 / result.operations as f64);
         Ok(())
     }
+}
+
+/// User and system time of a process so far (`proc_pid_stat(5)`, fields 14 and 15).
+fn processor_seconds(pid: u32) -> Result<f64, Box<dyn Error>> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let fields = text
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .skip(11)
+        .take(2);
+    let ticks = fields.map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+    Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -159,10 +182,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 (least.min(ratio), most.max(ratio))
             });
         println!(
-            "{name:28} {connections:3} x {depth:2}, {value_bytes:4} B values: {:9.0}/s against {:9.0}/s, ratio {:.2} ({least:.2} to {most:.2} over {rounds} pairs)",
+            "{name:28} {connections:3} x {depth:2}, {value_bytes:4} B values: {:9.0}/s against {:9.0}/s, ratio {:.2} ({least:.2} to {most:.2} over {rounds} pairs); {:.0} ns against {:.0} ns of processor",
             mean(&a.rates),
             mean(&b.rates),
             mean(&ratios),
+            mean(&a.costs),
+            mean(&b.costs),
         );
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Clients that behave badly, or are many.
 
 mod support;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use support::{Server, shown};
 
@@ -207,6 +208,9 @@ fn a_full_cache_drops_the_oldest() {
 
 #[test]
 fn a_thousand_clients_are_served_and_cost_next_to_nothing_while_idle() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).expect("take as many descriptors as the host allows");
     let server = Server::start(&["-t", "2", "-c", "1100"]);
     let before = resident_bytes(server.pid());
     let mut clients: Vec<_> = (0..1000).map(|_| server.connect()).collect();

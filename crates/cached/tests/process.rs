@@ -1,13 +1,14 @@
 //! The program as a process: how it starts, what it says, how it ends.
 
 mod support;
+use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use support::{Folder, PROGRAM, Server, run};
 
 #[test]
 fn a_signal_ends_it_well() {
-    for signal in ["-TERM", "-INT"] {
+    for signal in [Signal::TERM, Signal::INT] {
         let server = Server::start(&["-t", "2"]);
         let mut client = server.connect();
         client.ask(b"set a 0 0 1\r\nx\r\n");
@@ -22,7 +23,7 @@ fn a_signal_ends_it_well() {
 fn the_file_of_a_unix_socket_comes_and_goes_and_a_dead_one_is_replaced() {
     let folder = Folder::new("socket");
     let path = folder.path("cache");
-    for signal in ["-KILL", "-TERM"] {
+    for signal in [Signal::KILL, Signal::TERM] {
         let server = Server::start(&["-s", &path]);
         assert_eq!(server.address(), format!("unix:{path}"));
         assert_eq!(server.connect().ask(b"get a\r\n"), b"END\r\n");
@@ -147,7 +148,7 @@ fn it_serves_those_it_can_when_descriptors_run_out() {
         others.drain(..30);
         assert_eq!(last.receive(), b"END\r\n");
     }
-    let (status, said) = server.end_by("-TERM");
+    let (status, said) = server.end_by(Signal::TERM);
     assert_eq!(status.code(), Some(0));
     assert!(
         said.contains("cannot accept a connection for now"),

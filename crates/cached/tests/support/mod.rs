@@ -1,6 +1,7 @@
 //! A server as a child process, and a client that waits for answers.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -76,11 +77,8 @@ impl Server {
     }
 
     /// Send a signal, wait for the end, and return how it ended and what it said.
-    pub fn end_by(mut self, signal: &str) -> (ExitStatus, String) {
-        let kill = Command::new("kill")
-            .args([signal, &self.pid().to_string()])
-            .status();
-        assert!(kill.expect("run kill").success());
+    pub fn end_by(mut self, signal: Signal) -> (ExitStatus, String) {
+        kill_process(Pid::from_child(&self.child), signal).expect("send a signal");
         let status = self.child.wait().expect("wait for the server");
         let mut said = String::new();
         self.messages
