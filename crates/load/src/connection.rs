@@ -13,6 +13,8 @@ const MOST_UNSENT_BYTES: usize = 1 << 20;
 /// The least room for a read into a connection's own buffer.
 const LEAST_READ_BYTES: usize = 64 << 10;
 
+const INTEREST: Interest = Interest::READ.or(Interest::WRITE).or(Interest::EDGE);
+
 /// A request that awaits its reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
@@ -31,6 +33,14 @@ pub(crate) struct KeyUse {
     pub(crate) id: u64,
     /// For a read, the least version it may see.
     pub(crate) floor: u64,
+}
+
+/// What a read came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Received {
+    pub(crate) bytes: usize,
+    /// Whether there was no more.
+    pub(crate) all: bool,
 }
 
 #[derive(Debug)]
@@ -56,7 +66,6 @@ pub(crate) struct Connection {
     carried: usize,
     /// How long that reply is known to be at least.
     needed: usize,
-    watching_write: bool,
     given_up: bool,
     /// Whether it stands in the worker's queue of connections with room.
     pub(crate) queued: bool,
@@ -73,8 +82,9 @@ impl Connection {
         token: u64,
     ) -> Result<Self, crate::Error> {
         let stream = Stream::connect(endpoint, CONNECT_TIMEOUT)?;
+        // Edges cost the kernel less, and are told once: reads and writes go on until there is no more to be had.
         poller
-            .add(&stream, token, Interest::READ)
+            .add(&stream, token, INTEREST)
             .map_err(crate::Error::system("watch a connection"))?;
         Ok(Self {
             number,
@@ -89,7 +99,6 @@ impl Connection {
             carry: Vec::new(),
             carried: 0,
             needed: 0,
-            watching_write: false,
             given_up: false,
             queued: false,
             last_progress: 0,
@@ -144,9 +153,9 @@ impl Connection {
         self.elements = None;
     }
 
-    /// Send what the socket has room for, and watch for more room if need be: how many bytes went.
+    /// Send what the socket has room for; an event tells when there is room for the rest. Returns how many bytes went.
     #[inline]
-    pub(crate) fn flush(&mut self, poller: &Poller, token: u64) -> io::Result<usize> {
+    pub(crate) fn flush(&mut self) -> io::Result<usize> {
         let before = self.sent;
         while self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
@@ -157,29 +166,23 @@ impl Connection {
             }
         }
         let written = self.sent - before;
-        let blocked = self.sent < self.out.len();
-        if !blocked {
+        if self.is_sent() {
             self.out.clear();
             self.sent = 0;
         } else if self.sent >= MOST_UNSENT_BYTES {
             self.out.drain(..self.sent);
             self.sent = 0;
         }
-        if blocked != self.watching_write {
-            self.watching_write = blocked;
-            let interest = if blocked {
-                Interest::READ | Interest::WRITE
-            } else {
-                Interest::READ
-            };
-            poller.modify(&self.stream, token, interest)?;
-        }
         Ok(written)
     }
 
+    /// Be told again if there is still something to read.
+    pub(crate) fn watch_again(&self, poller: &Poller, token: u64) -> io::Result<()> {
+        poller.modify(&self.stream, token, INTEREST)
+    }
+
     /// Read once, and hand all bytes that await parsing to `consume`, which says how many it used and how many are
-    /// needed at least (from the first unused one) before it can use more. What it leaves is kept. Returns how many
-    /// bytes were read.
+    /// needed at least (from the first unused one) before it can use more. What it leaves is kept.
     ///
     /// Usually the bytes stay in `shared`, which is warm in the cache; only a reply that is cut off moves to a
     /// buffer of the connection's own, which grows to `most` bytes.
@@ -189,7 +192,7 @@ impl Connection {
         shared: &mut [u8],
         most: usize,
         consume: impl FnOnce(&mut Self, &[u8]) -> Result<(usize, usize), E>,
-    ) -> Result<usize, E> {
+    ) -> Result<Received, E> {
         if self.carried == 0 {
             let received = read(&self.stream, shared)?;
             let input = &shared[..received];
@@ -201,7 +204,10 @@ impl Connection {
             }
             self.carried = rest.len();
             self.needed = needed;
-            Ok(received)
+            Ok(Received {
+                bytes: received,
+                all: received < shared.len(),
+            })
         } else {
             self.reserve(self.needed, most);
             let mut carry = std::mem::take(&mut self.carry);
@@ -215,16 +221,20 @@ impl Connection {
         &mut self,
         carry: &mut [u8],
         consume: impl FnOnce(&mut Self, &[u8]) -> Result<(usize, usize), E>,
-    ) -> Result<usize, E> {
+    ) -> Result<Received, E> {
         let received = read(&self.stream, &mut carry[self.carried..])?;
         self.carried += received;
+        let all = self.carried < carry.len();
         if self.carried >= self.needed {
             let (used, needed) = consume(self, &carry[..self.carried])?;
             carry.copy_within(used..self.carried, 0);
             self.carried -= used;
             self.needed = needed;
         }
-        Ok(received)
+        Ok(Received {
+            bytes: received,
+            all,
+        })
     }
 
     fn reserve(&mut self, needed: usize, most: usize) {

@@ -237,7 +237,7 @@ impl<P: Protocol> Exchange<'_, P> {
                 connection.refused = true;
                 self.phase.first_error.offer(|| {
                     let message = String::from_utf8_lossy(message);
-                    format!("a {} was answered with \"{message}\"", request.operation)
+                    format!("{} was answered with \"{message}\"", request.operation)
                 });
                 last
             }
@@ -260,7 +260,7 @@ impl<P: Protocol> Exchange<'_, P> {
         let Some(skipped) = self.find_key(connection, request, key) else {
             let text = String::from_utf8_lossy(key.unwrap_or_default()).into_owned();
             self.wrong(format!(
-                "a {} was answered with key {text:?}, which was not asked for",
+                "{} was answered with key {text:?}, which was not asked for",
                 request.operation
             ));
             return;

@@ -32,6 +32,8 @@ const SPIN_BEFORE_SLEEP: u64 = 50_000;
 const STALL_CHECK: u64 = 100_000_000;
 /// How long a stopped phase waits for the replies that are under way.
 const STOP_GRACE: u64 = 200_000_000;
+/// Reads from one connection before the others have their turn.
+const MOST_READS: usize = 16;
 /// Arrivals that are taken before their requests are sent.
 const ARRIVAL_BATCH: usize = 32;
 
@@ -306,23 +308,42 @@ impl<P: Protocol> Run<'_, P> {
 
     fn handle(&mut self, worker: &mut Worker, token: usize, event: Event) -> Result<(), Failure> {
         let connection = &mut worker.connections[token];
+        let exchange = &mut self.exchange;
         let mut now = 0;
-        if event.is_readable() {
-            let exchange = &mut self.exchange;
+        let mut progress = event.is_writable() && !connection.is_sent();
+        let mut more = event.is_readable();
+        let mut reads = 0;
+        while more {
             let most = exchange.most_reply_bytes;
             let received = connection.receive(&mut worker.shared, most, |connection, input| {
                 now = clock::now();
                 exchange.take_replies(connection, input, now)
             });
             match received {
-                Err(Failure::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
-                received => exchange.statistics.bytes_received.add(received? as u64),
+                Err(Failure::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(failure) => return Err(failure),
+                Ok(received) => {
+                    exchange
+                        .statistics
+                        .bytes_received
+                        .add(received.bytes as u64);
+                    progress = true;
+                    // The end of the stream is read, too.
+                    more = !received.all || event.is_read_closed();
+                }
+            }
+            reads += 1;
+            if reads == MOST_READS && more {
+                connection.watch_again(&worker.poller, token as u64)?;
+                break;
             }
         }
         if now == 0 {
             now = clock::now();
         }
-        connection.last_progress = now;
+        if progress {
+            connection.last_progress = now;
+        }
         self.go_on(worker, token, now)
     }
 
@@ -332,7 +353,7 @@ impl<P: Protocol> Run<'_, P> {
             return self.fill(worker, index, now);
         }
         let connection = &mut worker.connections[index];
-        let written = connection.flush(&worker.poller, index as u64)?;
+        let written = connection.flush()?;
         self.exchange.statistics.bytes_sent.add(written as u64);
         if !connection.queued && connection.has_room(self.pipeline) {
             connection.queued = true;
@@ -357,7 +378,7 @@ impl<P: Protocol> Run<'_, P> {
             self.quota -= 1;
             self.exchange.issue(connection, now, now);
         }
-        let written = connection.flush(&worker.poller, index as u64)?;
+        let written = connection.flush()?;
         self.exchange.statistics.bytes_sent.add(written as u64);
         Ok(())
     }
@@ -396,7 +417,7 @@ impl<P: Protocol> Run<'_, P> {
                 return;
             }
             while let Some(index) = worker.dirty.pop() {
-                let done = worker.connections[index].flush(&worker.poller, index as u64);
+                let done = worker.connections[index].flush();
                 if let Ok(written) = done {
                     self.exchange.statistics.bytes_sent.add(written as u64);
                 }
@@ -434,7 +455,7 @@ impl<P: Protocol> Run<'_, P> {
         });
         if let Some((connection, request)) = silent {
             self.exchange.phase.fail(format!(
-                "the server has not answered connection {} for {} s, with {} requests outstanding, the first a {}",
+                "the server has not answered connection {} for {} s, with {} requests outstanding, the first of them {}",
                 connection.number,
                 clock::to_seconds(self.stall),
                 connection.requests.len(),

@@ -20,10 +20,18 @@ impl Interest {
     pub const EXCLUSIVE: Self = Self(epoll::EventFlags::EXCLUSIVE);
 }
 
+impl Interest {
+    /// Both; `|` where a constant is needed.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0.union(other.0))
+    }
+}
+
 impl BitOr for Interest {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        self.or(other)
     }
 }
 
@@ -45,6 +53,13 @@ impl Event {
     #[must_use]
     pub fn is_readable(&self) -> bool {
         self.has(libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
+    }
+
+    /// The peer will send no more than what is there to read.
+    #[inline]
+    #[must_use]
+    pub fn is_read_closed(&self) -> bool {
+        self.has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
     }
 
     /// A write would not block: there is room, or an error waits to be collected.
@@ -251,7 +266,24 @@ mod tests {
         poller.add(&left, 1, Interest::READ).expect("add");
         drop(right);
         let events = poller.wait(None).expect("wait");
-        assert!(events[0].is_readable() && events[0].is_closed());
+        assert!(events[0].is_readable() && events[0].is_read_closed() && events[0].is_closed());
+    }
+
+    #[test]
+    fn an_edge_is_told_once() {
+        let mut poller = Poller::new(8).expect("epoll");
+        let (left, mut right) = UnixStream::pair().expect("pair");
+        poller
+            .add(&left, 1, Interest::READ | Interest::EDGE)
+            .expect("add");
+        for _ in 0..2 {
+            right.write_all(b"x").expect("write");
+            assert_eq!(poller.wait(None).expect("wait").len(), 1);
+            assert!(poller.wait(Some(Duration::ZERO)).expect("wait").is_empty());
+        }
+        right.shutdown(std::net::Shutdown::Write).expect("shutdown");
+        let events = poller.wait(None).expect("wait");
+        assert!(events[0].is_read_closed() && !events[0].is_closed());
     }
 
     #[test]
