@@ -31,7 +31,7 @@ pub(crate) struct Request {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyUse {
     pub(crate) id: u64,
-    /// For a read, the least version it may see.
+    /// For a read that was sent, the least version it may see.
     pub(crate) floor: u64,
 }
 
@@ -52,6 +52,8 @@ pub(crate) struct Connection {
     pub(crate) requests: VecDeque<Request>,
     /// The keys of `requests`, one after the other.
     pub(crate) keys: VecDeque<KeyUse>,
+    /// How many of the last keys belong to requests that [`Connection::take_unsent_keys`] has not seen.
+    unsent_keys: usize,
     /// Of the first request: keys that the reply has dealt with.
     pub(crate) answered: usize,
     /// Of the first request: whether the server refused a part of it.
@@ -91,6 +93,7 @@ impl Connection {
             stream,
             requests: VecDeque::with_capacity(pipeline),
             keys: VecDeque::with_capacity(pipeline * multiget),
+            unsent_keys: 0,
             answered: 0,
             refused: false,
             elements: None,
@@ -138,6 +141,15 @@ impl Connection {
             self.last_progress = now;
         }
         self.requests.push_back(request);
+        self.unsent_keys += usize::from(request.keys);
+    }
+
+    /// The keys of the requests that were added since the last call.
+    #[inline]
+    pub(crate) fn take_unsent_keys(&mut self) -> impl Iterator<Item = &mut KeyUse> {
+        let sent = self.keys.len().saturating_sub(self.unsent_keys);
+        self.unsent_keys = 0;
+        self.keys.range_mut(sent..)
     }
 
     /// The reply to the first request is complete: forget it.

@@ -38,12 +38,6 @@ impl DataSet {
             .map_or(1, |ledger| ledger.begin_write(id))
     }
 
-    /// The least version that a read of `id` that is sent now may see.
-    #[inline]
-    pub(crate) fn floor(&self, id: u64) -> u64 {
-        self.ledger.as_ref().map_or(0, |ledger| ledger.floor(id))
-    }
-
     /// The write of `id` was answered.
     #[inline]
     pub(crate) fn end_write(&self, id: u64, refused: bool) {

@@ -114,8 +114,7 @@ impl<P: Protocol> Exchange<'_, P> {
             let id = self.draw();
             if let Some(request) = self.get_template.as_mut().and_then(|get| get.with(id)) {
                 connection.out.extend_from_slice(request);
-                let floor = self.data.floor(id);
-                connection.keys.push_back(KeyUse { id, floor });
+                connection.keys.push_back(KeyUse { id, floor: 0 });
                 return;
             }
         }
@@ -124,8 +123,7 @@ impl<P: Protocol> Exchange<'_, P> {
             let id = self.draw();
             let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
             P::push_get_key(&mut connection.out, key, keys);
-            let floor = self.data.floor(id);
-            connection.keys.push_back(KeyUse { id, floor });
+            connection.keys.push_back(KeyUse { id, floor: 0 });
         }
         P::push_get_end(&mut connection.out, keys);
     }
@@ -163,6 +161,20 @@ impl<P: Protocol> Exchange<'_, P> {
             connection.out.extend_from_slice(b"\r\n");
         }
         connection.keys.push_back(KeyUse { id, floor: 0 });
+    }
+
+    /// Send what was added to `connection`.
+    #[inline]
+    pub(crate) fn send(&mut self, connection: &mut Connection) -> std::io::Result<()> {
+        if let Some(ledger) = &self.data.ledger {
+            // All at once, so that the cache misses of many keys overlap.
+            for key in connection.take_unsent_keys() {
+                key.floor = ledger.floor(key.id);
+            }
+        }
+        let written = connection.flush()?;
+        self.statistics.bytes_sent.add(written as u64);
+        Ok(())
     }
 
     /// Take all replies in `input`, received at `now`: how many bytes they took, and how many the next one needs.

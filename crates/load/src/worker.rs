@@ -353,8 +353,7 @@ impl<P: Protocol> Run<'_, P> {
             return self.fill(worker, index, now);
         }
         let connection = &mut worker.connections[index];
-        let written = connection.flush()?;
-        self.exchange.statistics.bytes_sent.add(written as u64);
+        self.exchange.send(connection)?;
         if !connection.queued && connection.has_room(self.pipeline) {
             connection.queued = true;
             worker.ready.push_back(index);
@@ -378,9 +377,7 @@ impl<P: Protocol> Run<'_, P> {
             self.quota -= 1;
             self.exchange.issue(connection, now, now);
         }
-        let written = connection.flush()?;
-        self.exchange.statistics.bytes_sent.add(written as u64);
-        Ok(())
+        Ok(self.exchange.send(connection)?)
     }
 
     /// Open loop: start what is due, as far as connections have room.
@@ -417,11 +414,8 @@ impl<P: Protocol> Run<'_, P> {
                 return;
             }
             while let Some(index) = worker.dirty.pop() {
-                let done = worker.connections[index].flush();
-                if let Ok(written) = done {
-                    self.exchange.statistics.bytes_sent.add(written as u64);
-                }
-                self.settle(worker, index, done.map(|_| ()).map_err(Failure::Io));
+                let done = self.exchange.send(&mut worker.connections[index]);
+                self.settle(worker, index, done.map_err(Failure::Io));
             }
             now = clock::now();
         }
