@@ -99,7 +99,7 @@ def test_redis_is_protected_and_writes_nothing_unless_asked():
 def test_redis_saves_only_at_save_points():
     for wrong in ("often", "60", "60 1 300", "60 1 --port 1"):
         with pytest.raises(UsageError, match="redis cannot save at"):
-            redis_arguments(_values("redis", save=wrong), TCP)
+            find_system("redis").check_knobs(_values("redis", save=wrong))
 
 
 def test_connection_limits_are_what_a_client_may_open():

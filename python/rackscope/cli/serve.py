@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
             cores=cores,
             knobs=knobs.values,
             endpoint_kind=arguments.endpoint,
-            port=arguments.port or (_USUAL_PORTS.get(system.name) if arguments.endpoint == "tcp" else None),
+            port=arguments.port or (system.usual_port if arguments.endpoint == "tcp" else None),
         )
         running = system.start(acquired, launch)
         try:
@@ -60,7 +60,3 @@ def execute(arguments: argparse.Namespace) -> int:
             return 0
         finally:
             running.stop()
-
-
-#: The port that clients of each expect.
-_USUAL_PORTS = {"cache": 11211, "memcached": 11211, "redis": 6379}

@@ -9,6 +9,9 @@ from typing import Literal
 
 from rackscope.errors import UsageError
 
+#: Operations a second that an open loop can be asked for.
+LOWEST_RATE, HIGHEST_RATE = 0.1, 1e9
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -44,16 +47,35 @@ class RunOptions:
 
     def check(self) -> None:
         """Raises UsageError for values that no run can have."""
+        self._check_load()
+        self._check_length()
+        if self.port is not None and self.endpoint_kind == "unix":
+            raise UsageError("a unix socket has no port", "Leave out --port, or --endpoint unix.")
+        if self.port is not None and not 1 <= self.port <= 65535:
+            raise UsageError(f"{self.port} is not a TCP port", "Ports go from 1 to 65535; leave it out for a free one.")
+        if not 0.01 <= self.sample_interval_seconds <= 10:
+            raise UsageError("samples are taken between 0.1 and 100 times a second", "Choose --sample-rate 10.")
+
+    def _check_load(self) -> None:
         if not 1 <= self.connections <= 20_000:
             raise UsageError(f"{self.connections} connections are out of bounds", "Choose between 1 and 20000.")
         if self.repetitions is not None and not 1 <= self.repetitions <= 1000:
             raise UsageError(f"{self.repetitions} repetitions are out of bounds", "Choose between 1 and 1000.")
-        if not 0.01 <= self.sample_interval_seconds <= 10:
-            raise UsageError("samples are taken between 0.1 and 100 times a second", "Choose --sample-rate 10.")
+        if self.rate_per_second is not None and not LOWEST_RATE <= self.rate_per_second <= HIGHEST_RATE:
+            raise UsageError(
+                f"{self.rate_per_second:g} operations a second are out of bounds",
+                f"Choose --rate between {LOWEST_RATE:g} and {HIGHEST_RATE:.0f}.",
+            )
+        if not 0 <= self.seed < 2**64:
+            raise UsageError(f"{self.seed} is no seed", "Choose --seed between 0 and 2^64 - 1.")
+
+    def _check_length(self) -> None:
         if self.duration_seconds < 0.1:
             raise UsageError("a measured repetition must last at least 0.1 s", "Choose --duration 5s.")
         if self.duration_seconds > 24 * 3600:
             raise UsageError("a measured repetition may last at most a day", "Choose --duration 30s.")
+        if self.warm_up_seconds > 24 * 3600:
+            raise UsageError("warming up may last at most a day", "Choose --warm-up 30s.")
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,8 @@ def place(
     for what, wish in (("--cores", system), ("--client-cores", client)):
         absent = sorted(set(wish or ()) - set(usable))
         if absent:
-            listed = ", ".join(map(str, absent))
             raise UsageError(
-                f"{what} names core {listed}, which this process may not use or this host does not have",
+                f"{what} names core {_ranges(absent)}, which this process may not use or this host does not have",
                 f"Choose from {_ranges(usable)}.",
             )
     if system and client:
@@ -58,7 +57,7 @@ def _client_share(count: int) -> int:
 def _ranges(cores: Sequence[int]) -> str:
     parts: list[str] = []
     start = previous = cores[0]
-    for core in [*cores[1:], -1]:
+    for core in [*cores[1:], -2]:
         if core != previous + 1:
             parts.append(str(start) if start == previous else f"{start}-{previous}")
             start = core

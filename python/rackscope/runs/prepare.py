@@ -5,12 +5,17 @@ from __future__ import annotations
 import difflib
 import os
 import resource
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rackscope
 from rackscope.errors import UsageError
+from rackscope.host.memory import read_memory
+from rackscope.host.tree import Tree
 from rackscope.runs.directory import boot_id, process_start_ticks
 from rackscope.runs.hostfacts import ceilings_part, inventory_part
 from rackscope.runs.manifest import ClientPart, KnobValue, Manifest, RepetitionPart, SystemPart, WorkloadPart
@@ -18,12 +23,18 @@ from rackscope.runs.options import Progress, ProgressCallback, RunOptions
 from rackscope.runs.placement import Placement, place
 from rackscope.runs.repetition import Repetition
 from rackscope.systems import find_system, resolve_knobs
+from rackscope.systems.ports import require_free
+from rackscope.units import format_bytes
 from rackscope.workloads import WorkloadPlan, find_workload
 from rackscope.workloads import plan as plan_workload
 
 if TYPE_CHECKING:
     from rackscope.systems.base import Acquired, System
     from rackscope.systems.knobs import ResolvedKnobs
+
+
+#: What the load generator keeps of each key to check values: its version, and how many writes are on their way.
+_CLIENT_BYTES_PER_KEY = 16
 
 
 @dataclass(frozen=True)
@@ -72,12 +83,16 @@ def prepare(options: RunOptions, progress: ProgressCallback) -> Prepared:
         tuned=options.tuned,
         cores=placement.system,
     )
+    system.check_knobs(knobs.values)
     limit = system.connection_limit(knobs.values)
     if limit is not None and options.connections > limit:
         raise UsageError(
             f"{system.name} would serve {limit} connections, and the run asks for {options.connections}",
             f"Ask for fewer --connections, or raise it with --set connections={options.connections}.",
         )
+    _check_memory(system, knobs.values, settled)
+    if options.port is not None:
+        require_free(options.port, system.name)
     _raise_file_limit(options.connections + 256)
     progress(Progress(f"finding {system.name}"))
     acquired = system.acquire(fetch=options.fetch, progress=lambda text: progress(Progress(text)))
@@ -144,6 +159,23 @@ def first_manifest(prepared: Prepared) -> Manifest:
 def now_text() -> str:
     """This moment with its offset from UTC."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def _check_memory(system: System, knobs: Mapping[str, str], plan: WorkloadPlan) -> None:
+    """Refuses a data set that would drive this host out of memory, which costs more than this run."""
+    available = read_memory(Tree(Path("/"))).available_bytes
+    if available is None:
+        return
+    count = int(plan.keys["count"])
+    client = count * _CLIENT_BYTES_PER_KEY
+    held = min(plan.data_bytes or 0, system.memory_limit(knobs) or sys.maxsize)
+    if client + held <= available:
+        return
+    raise UsageError(
+        f"{count} keys would take about {format_bytes(client + held)} of memory ({format_bytes(held)} in "
+        f"{system.name}, {format_bytes(client)} in the load generator), and {format_bytes(available)} are available",
+        "Ask for fewer (--set keys=100k) or smaller (--set value_size=100) ones.",
+    )
 
 
 def _raise_file_limit(needed: int) -> None:

@@ -112,6 +112,8 @@ class System(ABC):
     #: Operations it can be asked for: read, update, insert, read_modify_write, lpush, ... ("scan" where it has scans).
     operations: frozenset[str]
     endpoint_kinds: tuple[EndpointKind, ...] = ("tcp", "unix")
+    #: The TCP port that its clients expect, where there is one.
+    usual_port: int | None = None
 
     @abstractmethod
     def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
@@ -127,6 +129,14 @@ class System(ABC):
         """
         del knobs
         return None
+
+    def memory_limit(self, knobs: Mapping[str, str]) -> int | None:
+        """Bytes of data that it holds at most with these (resolved) knobs; ``None`` when it sets no limit."""
+        return int(knobs["memory"]) or None if "memory" in knobs else None
+
+    def check_knobs(self, knobs: Mapping[str, str]) -> None:
+        """Raises UsageError for (resolved) knobs that it would not start with, before anything is started."""
+        del knobs
 
     @abstractmethod
     def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:

@@ -29,6 +29,7 @@ class Memcached(System):
     protocols = ("memcached_text", "memcached_meta")
     #: No scans: it keeps no order among keys, so YCSB-E cannot be asked of it.
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    usual_port = 11211
     knobs = (
         Knob(
             "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a share of what is available",

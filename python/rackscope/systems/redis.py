@@ -39,6 +39,7 @@ class Redis(System):
     operations = frozenset(
         {"read", "update", "insert", "read_modify_write", "lpush", "lpop", "zadd", "zrange", "sadd"}
     )  # fmt: skip
+    usual_port = 6379
     knobs = (
         Knob(
             "open_files", "integer", "10040", "15000", "files and sockets that it may open (ulimit -n)",
@@ -109,6 +110,10 @@ class Redis(System):
     def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
         return min(int(knobs["connections"]), int(knobs["open_files"]) - _RESERVED_FILES - _OWN_CONNECTIONS)
 
+    def check_knobs(self, knobs: Mapping[str, str]) -> None:
+        if not _SAVE_POINTS.fullmatch(knobs["save"]):
+            raise UsageError(f"redis cannot save at '{knobs['save']}'", "Write pairs of seconds and changes: '3600 1'.")
+
     def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
         def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
             del account
@@ -142,8 +147,6 @@ def redis_arguments(knobs: Mapping[str, str], endpoint: Endpoint) -> list[str]:
         arguments = ["--bind", endpoint.host, "--port", str(endpoint.port), "--protected-mode", "yes"]
     else:
         arguments = ["--port", "0", "--unixsocket", endpoint.path, "--unixsocketperm", "700"]
-    if not _SAVE_POINTS.fullmatch(knobs["save"]):
-        raise UsageError(f"redis cannot save at '{knobs['save']}'", "Write pairs of seconds and changes: '3600 1'.")
     arguments += ["--daemonize", "no", "--save", knobs["save"]]
     arguments += ["--maxclients", str(int(knobs["connections"]) + _OWN_CONNECTIONS)]
     arguments += ["--list-max-ziplist-size", _LIST_NODE_SIZES[knobs["list_node_size"]]]
