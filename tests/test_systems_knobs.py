@@ -56,7 +56,7 @@ def test_what_is_set_wins_and_is_brought_into_one_form():
         ("treads", "8", ["memcached has no knob 'treads'", "Did you mean threads?", "hash_power"]),
         ("threads", "0", ["no threads below 1, so not '0'"]),
         ("threads", "eight", ["'eight' is not a count"]),
-        ("threads", "1.5", ["threads is a whole number, not '1.5'"]),
+        ("threads", "1.5", ["knob threads", "'1.5' is not a whole number"]),
         ("threads", "-1", ["'-1' is not a count"]),
         ("hash_power", "64", ["no hash_power above 32, so not '64'"]),
         ("item_size_max", "2GiB", ["no item_size_max above 1.00 GiB"]),

@@ -52,7 +52,10 @@ def parse_size_bytes(text: str) -> int:
 
 def parse_count(text: str) -> int:
     """A count such as ``1000``, ``100k`` or ``2M`` (powers of 1000). Raises UsageError."""
-    return round(_parse(text, _COUNT, "a count", "1000, 100k or 2M"))
+    count = _parse(text, _COUNT, "a count", "1000, 100k or 2M")
+    if count != round(count):
+        raise UsageError(f"'{text}' is not a whole number", "Write it like 1000, 100k or 2M.")
+    return round(count)
 
 
 def parse_rate_per_second(text: str) -> float:

@@ -143,10 +143,7 @@ def _canonical(knob: Knob, text: str, context: KnobContext) -> str:
         case "integer":
             if text.strip() == "cores":
                 return str(context.cores)
-            number = parse_count(text)
-            if re.fullmatch(r"\s*\d*\.\d*\s*", text):
-                raise UsageError(f"{knob.name} is a whole number, not '{text}'", _help(knob))
-            return str(number)
+            return str(parse_count(text))
         case "memory" if percent := _PERCENT.fullmatch(text):
             return str(int(context.memory_available_bytes * float(percent[1]) / 100))
         case "memory" | "size":
