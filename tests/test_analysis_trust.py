@@ -27,7 +27,9 @@ def test_a_good_run_has_no_warnings() -> None:
     [
         ({"wrong_values": 3}, "wrong_values", "wrong", "were not what had been written"),
         ({"misses": 5000}, "misses", "doubt", "evicted"),
+        ({"misses": 200_000, "hits": 1}, "misses", "wrong", "answers 'not found'."),
         ({"errors": 500}, "errors", "doubt", "failed"),
+        ({"errors": 900_000, "operations": 100_000}, "errors", "wrong", "failed (90 %)"),
         ({"errors": 1}, "errors", "note", "failed"),
         ({"generator_idle_ratio": 0.01}, "generator_limit", "wrong", "load generator was the limit"),
     ],

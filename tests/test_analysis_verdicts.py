@@ -62,6 +62,20 @@ def test_only_the_phase_that_is_full_is_said_to_be() -> None:
     assert [one.repetitions for one in found.phases] == [1, 1, 3]
 
 
+def test_a_core_that_other_programs_kept_busy_is_told_from_one_that_the_system_did() -> None:
+    crowded = judge(with_rates(CPU_BOUND, process(user=0.05, system=0.05)))
+    assert "Only 10 % of that was memcached itself" in phase(crowded).verdict.sentence
+    assert "Stop what else runs" in phase(crowded).verdict.advice
+    assert "itself" not in phase(judge(with_rates(CPU_BOUND, process(user=0.13, system=0.60)))).verdict.sentence
+
+
+def test_arrivals_at_random_that_were_few_are_no_shortfall() -> None:
+    for reached, met in ((4.0, True), (0.5, False)):
+        result = {"offered_operations_per_second": 5.0, "throughput_operations_per_second": reached}
+        found = judge(SyntheticRun(result=result), loop="open", offered_operations_per_second=5.0)
+        assert ("offered_not_met" not in {warning.code for warning in found.warnings}) is met
+
+
 def test_a_quiet_host_has_no_limit() -> None:
     found = judge(SyntheticRun())
     verdict = phase(found).verdict
@@ -284,7 +298,7 @@ def test_a_full_core_without_perf_says_what_is_not_known() -> None:
     probe = ProbeReport(
         "perf", "missing", "this guest has no counters", "a host with a PMU", ('perf_dram_fills_total{scope="host"}',)
     )
-    found = judge(with_rates(CPU_BOUND), probes=(probe,))
+    found = judge(with_rates(CPU_BOUND, process(user=0.13, system=0.60)), probes=(probe,))
     assert "this guest has no counters" in phase(found).verdict.sentence
     assert resource(found, "dram_bandwidth").intensity is None
 

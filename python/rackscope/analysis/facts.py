@@ -82,6 +82,8 @@ class RunFacts:
     wanted_half_width: float = 0.02
     #: Whether every read should find its key: the data set was loaded and is meant to fit.
     expects_hits: bool = True
+    #: What was said about the first operation of a phase that failed, by the phase's name.
+    first_errors: Mapping[str, str] = field(default_factory=dict)
     #: Whether the number of repetitions was decided while looking at their results.
     sequential: bool = True
 

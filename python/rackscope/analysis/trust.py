@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rackscope.analysis import wording
 from rackscope.analysis.findings import Evidence, Severity, TrustWarning
 from rackscope.analysis.intervals import mean_interval, note_outliers, relative_half_width
-from rackscope.analysis.verdicts import generator_fullness, offered_was_met
+from rackscope.analysis.verdicts import generator_fullness, offered_was_met, other_cores
 from rackscope.units import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -22,14 +22,13 @@ def find_warnings(run: Run, phases: Sequence[tuple[Phase, Verdict]]) -> list[Tru
     """All warnings of a run; those of phases only for the measured ones, but wrong values count anywhere."""
     found: list[TrustWarning | None] = []
     for phase, verdict in phases:
-        found.append(_wrong_values(phase))
+        found += [_wrong_values(phase), _errors(phase)]
         if phase.kind != "measure":
             continue
         found += [
             _generator_limit(phase, verdict),
             _generator_lag(phase),
             _offered_not_met(phase),
-            _errors(phase),
             _misses(phase),
             *_repetitions(phase),
             _short(phase),
@@ -137,13 +136,19 @@ def _errors(phase: Phase) -> TrustWarning | None:
     errors, operations = phase.total("errors"), phase.total("operations")
     if not errors:
         return None
-    share = errors / operations if operations else 1.0
-    severity: Severity = "doubt" if share >= phase.run.thresholds.limit("errors.ratio") else "note"
+    limits = phase.run.thresholds
+    # Operations are those that were done; what failed comes on top.
+    share = errors / (errors + (operations or 0.0))
+    severity: Severity = "doubt" if share >= limits.limit("errors.ratio") else "note"
+    if share >= limits.limit("errors.most"):
+        severity = "wrong"
+    first = phase.run.facts.first_errors.get(phase.name, "")
+    said = f"; the first: {first.rstrip('.')}" if first else ""
     return TrustWarning(
         "errors",
         severity,
-        f"{format_count(errors)} operations of '{phase.name}' failed ({wording.percent(share)}).",
-        "Read the system's log in the run directory.",
+        f"{format_count(errors)} operations of '{phase.name}' failed ({wording.percent(share)}){said}.",
+        "" if first else "Read the system's log in the run directory.",
         (phase.result_evidence(("errors", "operations"), share, "ratio", "errors.ratio"),),
     )
 
@@ -157,11 +162,14 @@ def _misses(phase: Phase) -> TrustWarning | None:
     share = misses / (misses + hits)
     if share < phase.run.thresholds.limit("misses.ratio"):
         return None
+    refused = any(row.get("kind") == "load" and row.get("errors") for row in phase.run.results)
+    cause = f"{phase.run.facts.system} did not take all of it" if refused else "they had been loaded, and evicted"
+    most = share >= phase.run.thresholds.limit("misses.most")
     return TrustWarning(
         "misses",
-        "doubt",
-        f"{wording.percent(share)} of the reads in '{phase.name}' missed keys that had been loaded: the system evicted "
-        "them, so this is the throughput of a cache that answers 'not found' for a part.",
+        "wrong" if most else "doubt",
+        f"{wording.percent(share)} of the reads in '{phase.name}' missed keys of the data set: {cause}, so this is the "
+        f"throughput of a cache that answers 'not found'{'' if most else ' for a part'}.",
         "Give the system more memory, or load fewer or smaller values.",
         (phase.result_evidence(("misses", "hits"), share, "ratio", "misses.ratio"),),
     )
@@ -274,16 +282,8 @@ def _throttling(phase: Phase) -> TrustWarning | None:
 def _others(phase: Phase) -> TrustWarning | None:
     """Work on the host that neither the system, nor the generator, nor the sampler did."""
     line = phase.run.thresholds.limit("others.cores")
-    series = phase.run.samples.find("cpu_process_context_cores")
-    total = series.over(phase.windows).value if series else None
-    system = phase.value("process_cpu_cores", process="system")
-    generator = phase.total("generator_cpu_seconds")
-    if series is None or total is None or system is None or generator is None:
-        return None
-    sampler = phase.run.facts.sampler
-    own = sampler.cpu_seconds / sampler.wall_seconds if sampler and sampler.wall_seconds > 0 else 0.0
-    others = total - system - generator / phase.seconds - own
-    if others < line:
+    series, others = phase.run.samples.find("cpu_process_context_cores"), other_cores(phase)
+    if series is None or others is None or others < line:
         return None
     return TrustWarning(
         "others",

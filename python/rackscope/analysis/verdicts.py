@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,38 @@ def offered_was_met(phase: Phase) -> bool | None:
     offered, reached = phase.offered, phase.result("throughput_operations_per_second")
     if offered is None or reached is None:
         return None
-    return reached >= phase.run.thresholds.limit("generator.offered_met") * offered
+    # Arrivals at random are now more, now fewer: three standard deviations of a Poisson count are no shortfall.
+    repetitions = max(len(phase.result_values("throughput_operations_per_second")), 1)
+    expected = offered * phase.seconds / repetitions
+    chance = 3 * math.sqrt(expected) / expected if expected > 0 else math.inf
+    return reached >= min(phase.run.thresholds.limit("generator.offered_met"), 1 - chance) * offered
+
+
+def other_cores(phase: Phase) -> float | None:
+    """Cores that neither the system, nor the generator, nor the sampler used; ``None`` where it is not known."""
+    total = phase.value("cpu_process_context_cores")
+    system = phase.value("process_cpu_cores", process="system")
+    generator = phase.total("generator_cpu_seconds")
+    if total is None or system is None or generator is None:
+        return None
+    sampler = phase.run.facts.sampler
+    own = sampler.cpu_seconds / sampler.wall_seconds if sampler and sampler.wall_seconds > 0 else 0.0
+    return total - system - generator / phase.seconds - own
+
+
+def _own_share(phase: Phase, busy_ratio: float) -> Evidence | None:
+    """Evidence that much of what kept the system's cores busy was not the system; ``None`` when it was, or may be."""
+    thresholds = phase.run.thresholds
+    series = phase.run.samples.find("process_cpu_cores", process="system")
+    own = series.over(phase.windows).value if series else None
+    others = other_cores(phase)
+    if series is None or own is None or others is None or others < thresholds.limit("others.cores"):
+        return None
+    share = own / (busy_ratio * phase.run.system_core_count)
+    if share >= thresholds.limit("own_share.minimum"):
+        return None
+    line = thresholds.limit("own_share.minimum")
+    return phase.evidence(series, share, threshold="limit.own_share.minimum", threshold_value=line)
 
 
 def _decides(judged: Judged, cpu: Judged) -> bool:
@@ -107,6 +139,18 @@ def _limited_verdict(
             f"The load generator had little left too: it waited {wording.percent(generator.value)} of the time."
         )
         evidence.append(generator)
+    busy = limiting[0].intensity.ratio
+    foreign = _own_share(phase, busy) if limiting[0].key == "cpu_system" and busy else None
+    if foreign is not None and not phase.run.shares_cores:
+        system = phase.run.facts.system
+        text = f"Only {wording.percent(foreign.value)} of that was {system} itself: other programs ran on its cores."
+        return Verdict(
+            "limited",
+            tuple(judged.key for judged in limiting),
+            " ".join([*sentences, _pointing(text, [foreign])]),
+            (*evidence, foreign),
+            "Stop what else runs on this host, and measure again.",
+        )
     bandwidth = by_key.get("dram_bandwidth")
     if limiting[0].key == "cpu_system" and bandwidth is not None and bandwidth.intensity.ratio is None:
         sentences.append(

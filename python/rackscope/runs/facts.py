@@ -50,6 +50,7 @@ def run_facts(manifest: Manifest) -> RunFacts:
         interface=None if unix else "lo",
         sampler=_sampler_cost(manifest.overhead),
         wanted_half_width=manifest.repetition.target_relative_half_width,
+        first_errors={phase.name: phase.first_error for phase in reversed(manifest.phases) if phase.first_error},
         expects_hits=_expects_hits(manifest),
         sequential=manifest.repetition.maximum is None,
     )
