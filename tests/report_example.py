@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rackscope.runs.directory import RunDirectory, RunWriter, latency_frame, results_frame
+from rackscope.runs.directory import RunDirectory, RunWriter
 from rackscope.runs.manifest import Manifest
+from rackscope.runs.tables import latency_frame, results_frame
 
 START_NS = 1_763_749_351_000_000_000
 CORES = 4

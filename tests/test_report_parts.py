@@ -18,8 +18,8 @@ from rackscope.report.distribution import distribution_of
 from rackscope.report.notices import findings_of
 from rackscope.report.quantities import format_clock, format_quantity
 from rackscope.report.window import groups_of, origin_ns, windows_of
-from rackscope.runs.directory import latency_frame
 from rackscope.runs.manifest import Manifest
+from rackscope.runs.tables import latency_frame
 
 JSON = st.recursive(
     st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)

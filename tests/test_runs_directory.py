@@ -5,22 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from rackscope.errors import RunDirectoryError
-from rackscope.runs.directory import (
-    RESULT_FIELDS,
-    RunDirectory,
-    RunWriter,
-    boot_id,
-    process_start_ticks,
-    results_frame,
-    write_atomically,
-)
+from rackscope.runs.directory import RunDirectory, RunWriter, boot_id, process_start_ticks
+from rackscope.runs.files import write_atomically
 from rackscope.runs.manifest import ClientPart, Manifest, RepetitionPart, SystemPart, WorkloadPart
+from rackscope.runs.tables import RESULT_FIELDS, latency_frame, results_frame
 
 
 def manifest(**changes: object) -> Manifest:
@@ -98,6 +93,9 @@ def test_a_pid_that_was_used_again_is_not_the_run(tmp_path: Path) -> None:
         (b'{"format_version": 1}', "not a manifest"),
         (json.dumps({"format_version": 99}).encode(), "format 99"),
         (b"\xff\xfe\x00", "damaged"),
+        (b'{"format_version": NaN}', "damaged"),
+        (b'{"host": {"memory_total_bytes": 1e999}}', "damaged"),
+        (b"[" * 100_000, "damaged"),
     ],
 )
 def test_what_is_not_a_run_is_refused_in_one_line(tmp_path: Path, content: bytes, words: str) -> None:
@@ -118,12 +116,76 @@ def test_a_folder_without_manifest_and_no_folder_at_all(tmp_path: Path) -> None:
 def test_a_truncated_table_is_named(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path / "run")
     writer.write_manifest(manifest(status="complete"))
-    writer.append("results", results_frame([{"phase": "measure", "operations": 5}]))
+    writer.append("results", results_frame([{"phase": "measure", "kind": "measure", "operations": 5}]))
+    writer.append("samples", samples(10, 20))
     writer.join_parts()
     table = writer.path / "results.parquet"
     table.write_bytes(table.read_bytes()[:-10])
-    with pytest.raises(RunDirectoryError, match=r"results\.parquet is damaged"):
-        RunDirectory.open(writer.path).results()
+    run = RunDirectory.open(writer.path)
+    assert run.results().is_empty()
+    assert run.samples().height == 2
+    assert any("results.parquet is damaged" in remark for remark in run.remarks)
+    assert any("results.parquet is damaged" in damage for damage in run.damage)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "values", "words"),
+    [
+        ("results", "operations", ["many"], "holds String"),
+        ("results", "throughput_operations_per_second", [1e308], "holds 1e\\+308"),
+        ("results", "start_ns", [-1], "holds -1"),
+        ("results", "kind", None, "no column kind"),
+        ("samples", "timestamp_ns", [None], "has gaps"),
+        ("samples", "timestamp_ns", None, "no column timestamp_ns"),
+        ("samples", "context_switches_total", [[1]], "holds List"),
+        ("latency", "index", [[-1]], "damaged"),
+        ("latency", "count", ["x"], "holds String"),
+    ],
+)
+def test_a_table_that_is_not_what_rackscope_writes_is_damage(
+    tmp_path: Path, table: str, column: str, values: list[object] | None, words: str
+) -> None:
+    frames = {
+        "results": results_frame([{"phase": "measure", "kind": "measure", "operations": 5}]),
+        "samples": samples(10),
+        "latency": latency_frame(
+            [
+                {"phase": "measure", "operation": "read", "kind": "response", "index": [1], "count": [2]}
+                | {"grouping_power": 7, "max_value_power": 64}
+            ]
+        ),
+    }
+    writer = RunWriter.create(tmp_path / "run")
+    writer.write_manifest(manifest(status="complete"))
+    frame = frames[table]
+    frames[table] = frame.drop(column) if values is None else frame.with_columns(pl.Series(column, values))
+    for name, content in frames.items():
+        content.write_parquet(writer.path / f"{name}.parquet")
+    run = RunDirectory.open(writer.path)
+    assert len(run.damage) == 1 and re.search(words, run.damage[0]), run.damage
+    assert {"results": run.results, "samples": run.samples, "latency": run.latency}[table]().is_empty()
+
+
+def test_fields_that_an_older_rackscope_did_not_write_are_unknown(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path / "run")
+    writer.write_manifest(manifest(status="complete"))
+    old = results_frame([{"phase": "measure", "kind": "measure", "operations": 5}]).drop("system_cpu_seconds")
+    old.write_parquet(writer.path / "results.parquet")
+    results = RunDirectory.open(writer.path).results()
+    assert results.schema == results_frame([]).schema
+    assert results["system_cpu_seconds"].to_list() == [None]
+
+
+def test_parts_that_cannot_be_read_are_counted_and_kept(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path / "run")
+    writer.write_manifest(manifest(status="interrupted"))
+    writer.append("samples", samples(10))
+    writer.append("samples", samples(20))
+    (writer.path / "samples.parts" / "000000.parquet").write_bytes(b"PAR1")
+    assert any("1 of the parts of samples" in damage for damage in RunDirectory.open(writer.path).damage)
+    writer.join_parts()
+    assert RunDirectory.open(writer.path).samples()["timestamp_ns"].to_list() == [20]
+    assert (writer.path / "samples.parts" / "000000.parquet").exists()
 
 
 def test_missing_tables_are_empty_and_said(tmp_path: Path) -> None:

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import LoadError, RackscopeError, UsageError
 from rackscope.runs.client import Client, client_configuration, interval_frame, loop_of
-from rackscope.runs.directory import RunWriter, latency_frame, results_frame
+from rackscope.runs.directory import RunWriter
+from rackscope.runs.interruption import Interruptions, held_back
 from rackscope.runs.options import Progress, ProgressCallback, RunOptions
 from rackscope.runs.placement import Placement
 from rackscope.runs.prepare import Prepared, first_manifest, now_text, prepare
 from rackscope.runs.records import latency_rows, result_row
 from rackscope.runs.repetition import Repetition
 from rackscope.runs.sampling import HostSampler, cgroup_of
+from rackscope.runs.tables import latency_frame, results_frame
 from rackscope.systems.base import Launch
 from rackscope.workloads import PhasePlan
 
@@ -60,14 +62,19 @@ class Execution:
         self._generator_cpu_seconds = 0.0
 
     def run(self) -> None:
+        """Do everything, and close the directory however it ends; a second Ctrl-C does not cut that short."""
+        with held_back() as interruptions:
+            self._run(interruptions)
+
+    def _run(self, interruptions: Interruptions) -> None:
         self.writer.write_manifest(self.manifest)
         try:
-            with contextlib.ExitStack() as stack:
+            with contextlib.ExitStack() as stack, interruptions.allowed():
                 self._start(stack)
                 self._phases()
                 self._collect_statistics()
-        except KeyboardInterrupt:
-            self._finish("interrupted", "stopped by Ctrl-C")
+        except KeyboardInterrupt as stop:
+            self._finish("interrupted", str(stop) or "stopped by Ctrl-C")
             raise
         except RackscopeError as error:
             self._finish("failed", error.what)
@@ -79,7 +86,7 @@ class Execution:
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         prepared, options = self.prepared, self.prepared.options
-        stack.enter_context(_off_cores(prepared.placement))
+        stack.enter_context(_beside_the_system(prepared.placement))
         self.progress(Progress(f"starting {prepared.system.name}"))
         launch = Launch(
             folder=self.writer.logs,
@@ -146,16 +153,19 @@ class Execution:
         try:
             result = self._client.run_phase(plan, loop, duration_seconds, on_tick)
         except BaseException:
-            partial = self._client.partial_result()
-            if partial is not None:
-                self._record(part, partial, "the phase was cut short")
+            with held_back():
+                partial = self._client.partial_result()
+                if partial is not None:
+                    self._record(part, partial, "the phase was cut short")
             raise
-        row = self._record(part, result, None)
+        with held_back():
+            row = self._record(part, result, None)
         self._judge(plan, result)
         return row
 
     def _record(self, part: Any, result: dict[str, Any], discarded: str | None) -> dict[str, Any]:
         part.start_ns, part.end_ns = result["start_ns"], result["end_ns"]
+        part.first_error = result.get("first_error") or ""
         # One more tick of the sampler, so that the end of the phase lies between two samples.
         self._settle_samples(result["end_ns"])
         assert self._sampler is not None
@@ -264,10 +274,17 @@ class Execution:
         self.manifest.status, self.manifest.status_reason = status, reason
         self.manifest.finished_at = now_text()
         if status == "complete":
-            self.writer.join_parts()
-            self.writer.write_manifest(self.manifest)
-            return
-        with contextlib.suppress(RackscopeError, OSError):
+            try:
+                self.writer.join_parts()
+                self.writer.write_manifest(self.manifest)
+                return
+            except RackscopeError as error:
+                # Parts that could not be joined are read as they are.
+                self.manifest.status, self.manifest.status_reason = "failed", error.what
+                with contextlib.suppress(RackscopeError):
+                    self.writer.write_manifest(self.manifest)
+                raise
+        with contextlib.suppress(RackscopeError):
             self.writer.write_manifest(self.manifest)
             self.writer.join_parts()
 
@@ -290,10 +307,13 @@ def _choose_folder(options: RunOptions) -> Path:
 
 
 @contextlib.contextmanager
-def _off_cores(placement: Placement) -> Iterator[None]:
-    """Keep rackscope's own threads off the system's cores while it is measured, where there are others."""
+def _beside_the_system(placement: Placement) -> Iterator[None]:
+    """Keep rackscope's own threads off the system's cores while it is measured, where there are others.
+
+    The load generator's threads are started from here, so its cores stay allowed whatever the system uses.
+    """
     before = os.sched_getaffinity(0)
-    elsewhere = before - set(placement.system)
+    elsewhere = (before - set(placement.system)) | set(placement.client)
     if not elsewhere:
         yield
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,11 +10,13 @@ FORMAT_VERSION = 1
 
 PhaseKind = Literal["load", "warm-up", "measure"]
 Status = Literal["running", "complete", "interrupted", "failed"]
+#: A moment since the epoch, as tables hold it.
+Nanoseconds = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class _Part(BaseModel):
     # A newer rackscope of the same format may add fields: they are kept out of the way, not an error.
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class KnobValue(_Part):
@@ -74,8 +76,10 @@ class PhasePart(_Part):
     name: str
     kind: PhaseKind
     repetition: int | None = None
-    start_ns: int
-    end_ns: int | None = None
+    start_ns: Nanoseconds
+    end_ns: Nanoseconds | None = None
+    #: What the system (or the generator) said about the first operation that failed.
+    first_error: str = ""
 
 
 class ProbePart(_Part):
