@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class RackscopeError(Exception):
     """Something went wrong that the user can act on.
 
-    ``what`` says what happened and where, in one line; ``advice`` says what to do.
+    ``what`` says what happened and where, in one line; ``advice`` says what to do. ``details`` are for programs.
     """
 
     exit_status = 1
@@ -15,6 +17,7 @@ class RackscopeError(Exception):
         super().__init__(what)
         self.what = " ".join(what.split()).rstrip(".")
         self.advice = " ".join(advice.split())
+        self.details: dict[str, Any] = {}
 
     def __str__(self) -> str:
         return f"{self.what}. {self.advice}".strip() if self.advice else f"{self.what}."

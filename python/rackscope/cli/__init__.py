@@ -12,10 +12,11 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType, ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rackscope import __version__
-from rackscope.errors import RackscopeError
+from rackscope.cli.output import Stopped, abandon_output, complain, make_printable, print_json
+from rackscope.errors import RackscopeError, UsageError
 
 #: In the order in which a newcomer meets them.
 _VERBS = ("run", "report", "compare", "calibrate", "doctor", "get", "serve")
@@ -38,42 +39,75 @@ class _Terminated(KeyboardInterrupt):
     """SIGTERM or SIGHUP: leave in the same orderly way as after Ctrl-C."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; the whole usage is what --help is for."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message[:1].lower() + message[1:], f"See '{self.prog} --help'.")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the ``rackscope`` command; returns the exit status."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    if not argv:
-        print(_GREETING, end="")
-        return 0
-    parser = _parser()
-    parsed = parser.parse_args(argv)
-    parsed.command_line = ("rackscope", *argv)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminate)
+    make_printable()
     try:
-        return int(parsed.execute(parsed) or 0)
+        return _run(argv)
     except RackscopeError as error:
-        print(f"rackscope: {error}", file=sys.stderr)
-        return error.exit_status
-    except KeyboardInterrupt:
-        print("rackscope: stopped.", file=sys.stderr)
+        return _fail(error, argv)
+    except KeyboardInterrupt as stop:
+        complain("stopped.")
+        details = stop.details if isinstance(stop, Stopped) else {}
+        _print_failure({"status": "interrupted", **details}, argv)
         return _INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (a pager, head): nothing to say, and nowhere to say it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon_output()
         return 1
     except Exception as error:
         if os.environ.get("RACKSCOPE_TRACEBACK"):
             raise
-        print(
-            f"rackscope: a defect of rackscope itself: {type(error).__name__}: {error}. "
+        defect = RackscopeError(
+            f"a defect of rackscope itself: {type(error).__name__}: {error}",
             "Set RACKSCOPE_TRACEBACK=1 and run it again to see where, and report it.",
-            file=sys.stderr,
         )
-        return _INTERNAL_ERROR
+        defect.exit_status = _INTERNAL_ERROR
+        return _fail(defect, argv)
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise _Terminated
+def _run(argv: list[str]) -> int:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Under nohup a hang-up is ignored, and stays so.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _terminate)
+    if not argv:
+        print(_GREETING, end="")
+        status = 0
+    else:
+        parsed = _parser().parse_args(argv)
+        parsed.command_line = ("rackscope", *argv)
+        status = int(parsed.execute(parsed) or 0)
+    # Here, where a reader that went away can still be told from success.
+    sys.stdout.flush()
+    return status
+
+
+def _fail(error: RackscopeError, argv: Sequence[str]) -> int:
+    """One line on standard error and, where JSON was asked for, one object on standard output."""
+    complain(str(error))
+    _print_failure({"status": "failed", "error": error.what, "advice": error.advice, **error.details}, argv)
+    return error.exit_status
+
+
+def _print_failure(content: dict[str, Any], argv: Sequence[str]) -> None:
+    if "--json" in argv:
+        try:
+            print_json(content)
+        except OSError:
+            abandon_output()
+
+
+def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
+    raise _Terminated(f"stopped by {signal.Signals(number).name}")
 
 
 def _verb(name: str) -> ModuleType:
@@ -83,10 +117,11 @@ def _verb(name: str) -> ModuleType:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="rackscope",
         description="What holds a workload back on this server, and how far it is from what the hardware could do.",
         epilog="'rackscope VERB --help' says more about each.",
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"rackscope {__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
@@ -97,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
             help=module.HELP,
             description=(module.__doc__ or module.HELP).strip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
         module.add_arguments(verb)
         verb.set_defaults(execute=module.execute)

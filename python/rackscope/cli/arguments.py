@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from rackscope import units
@@ -24,6 +25,13 @@ def checked(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
     return convert
 
 
+def _path(text: str) -> Path:
+    if not text or "\0" in text:
+        raise UsageError("an empty name is no path", "Write '.' for the current folder.")
+    return Path(text)
+
+
+path = checked(_path)
 duration = checked(units.parse_duration_seconds)
 count = checked(units.parse_count)
 rate = checked(units.parse_rate_per_second)

@@ -11,12 +11,11 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rackscope.cli import arguments as common
-from rackscope.errors import RackscopeError
+from rackscope.cli.output import complain
+from rackscope.errors import RackscopeError, UsageError
 
 if TYPE_CHECKING:
     from rackscope.host.ceilings import Ceilings
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show", action="store_true", help="print what is known, measure nothing")
     parser.add_argument("--only", metavar="GROUP", action="append", help="cpu, memory, network, counters or disk")
     parser.add_argument("--cores", metavar="LIST", type=common.cores, help="cores to measure on (default: all)")
-    parser.add_argument("--folder", metavar="DIR", type=Path, help="a folder on the disk to measure")
+    parser.add_argument("--folder", metavar="DIR", type=common.path, help="a folder on the disk to measure")
     parser.add_argument("--no-fetch", action="store_true", help="never download: without fio the disk is left out")
     common.add_json(parser)
 
@@ -42,11 +41,13 @@ def execute(arguments: argparse.Namespace) -> int:
     from rackscope.host.ceilings import load_ceilings
     from rackscope.host.inventory import host_identity, read_inventory
 
+    if arguments.folder is not None and not arguments.folder.is_dir():
+        raise UsageError(f"{arguments.folder} is not a folder", "Name one on the disk to measure with --folder.")
     inventory = read_inventory()
     if arguments.show or arguments.if_missing:
         known = load_ceilings(host_identity(inventory))
         if known is not None:
-            if arguments.show:
+            if arguments.show or arguments.json:
                 _print(known, as_json=arguments.json)
             return 0
         if arguments.show:
@@ -85,7 +86,7 @@ def _fio(*, fetch: bool, line: Any) -> FioProgram | None:
     try:
         acquired = acquire_tool("fio", fetch=fetch, progress=line.say)
     except RackscopeError as error:
-        print(f"rackscope: disks will not be measured: {error}", file=sys.stderr)
+        complain(f"disks will not be measured: {error}")
         return None
     return FioProgram(acquired.program, acquired.version, dict(acquired.environment))
 
@@ -93,9 +94,10 @@ def _fio(*, fetch: bool, line: Any) -> FioProgram | None:
 def _print(ceilings: Ceilings, *, as_json: bool) -> None:
     if as_json:
         import dataclasses
-        import json
 
-        print(json.dumps(dataclasses.asdict(ceilings)))
+        from rackscope.cli.output import print_json
+
+        print_json(dataclasses.asdict(ceilings))
         return
     from rich.console import Console
     from rich.table import Table

@@ -27,9 +27,10 @@ def execute(arguments: argparse.Namespace) -> int:
     bad = any(check.status == "bad" for check in checks)
     if arguments.json:
         import dataclasses
-        import json
 
-        print(json.dumps({"checks": [dataclasses.asdict(check) for check in checks], "bad": bad}))
+        from rackscope.cli.output import print_json
+
+        print_json({"checks": [dataclasses.asdict(check) for check in checks], "bad": bad})
         return int(bad)
     from rich.console import Console
     from rich.padding import Padding

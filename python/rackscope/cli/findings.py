@@ -3,54 +3,59 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+_MARKS = {"wrong": ("!", "bold red"), "doubt": ("!", "yellow"), "note": ("note:", "dim")}
 
 if TYPE_CHECKING:
     from rackscope.analysis.findings import Characterisation, TrustWarning
     from rackscope.runs.directory import RunDirectory
+    from rackscope.runs.manifest import RepetitionPart
 
 
-def run_summary(folder: Path) -> dict[str, Any]:
+def run_summary(run: RunDirectory) -> dict[str, Any]:
     """The run as one JSON object: status, results, interval, findings."""
-    from rackscope.runs.directory import RunDirectory
     from rackscope.runs.facts import characterise_run
 
-    run = RunDirectory.open(folder)
-    manifest = run.manifest
+    manifest, report = run.manifest, run.path / "report.html"
     return {
         "status": manifest.status,
         "status_reason": manifest.status_reason,
-        "run_directory": str(folder),
+        "run_directory": str(run.path),
+        "report": str(report) if report.is_file() else None,
         "system": manifest.system.model_dump(),
         "workload": manifest.workload.model_dump(),
         "client": manifest.client.model_dump(),
         "repetition": manifest.repetition.model_dump(),
-        "results": [_finite(row) for row in run.results().to_dicts()],
+        "results": run.results().to_dicts(),
         "characterisation": characterise_run(run).to_dict(),
         "overhead": manifest.overhead.model_dump(),
+        "warnings": [warning.model_dump() for warning in manifest.warnings],
         "remarks": list(run.remarks),
+        "damage": list(run.damage),
     }
 
 
-def print_run(folder: Path) -> None:
+def print_run(run: RunDirectory) -> None:
     """What a person wants to know after a run."""
-    from rackscope.runs.directory import RunDirectory
     from rackscope.runs.facts import characterise_run
 
-    run = RunDirectory.open(folder)
     characterisation = characterise_run(run)
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=False)
     for remark in run.remarks:
         console.print(f"! {remark}", style="bold red", markup=False)
+    for warning in run.manifest.warnings:
+        console.print(f"! {warning.text}", style="yellow", markup=False)
     _print_warnings(console, characterisation, serious=True)
     _print_findings(console, characterisation)
     _print_figures(console, run)
     _print_warnings(console, characterisation, serious=False)
-    report = folder / "report.html"
-    console.print(f"Report: {report}" if report.exists() else f"Run directory: {folder}", markup=False, style="bold")
+    report = run.path / "report.html"
+    # On one line whatever its length, so that it can be clicked and copied.
+    place = f"Report: {report}" if report.is_file() else f"Run directory: {run.path}"
+    console.print(place, markup=False, style="bold", soft_wrap=True)
 
 
 def _print_findings(console: Any, characterisation: Characterisation) -> None:
@@ -84,7 +89,7 @@ def _print_warnings(console: Any, characterisation: Characterisation, *, serious
         by_code.setdefault(warning.code, []).append(warning)
     for first, *others in by_code.values():
         more = f" The same of {len(others)} other phase{'s' if len(others) > 1 else ''}." if others else ""
-        mark, style = ("!", "yellow") if serious else ("note:", "dim")
+        mark, style = _MARKS[first.severity]
         console.print(Text(f"{mark} {first.sentence} {first.advice}".rstrip() + more, style=style))
     if chosen:
         console.print()
@@ -129,10 +134,11 @@ def _print_figures(console: Any, run: RunDirectory) -> None:
     if table.row_count:
         console.print(table)
         repetition = run.manifest.repetition
-        console.print(f"{repetition.achieved} repetitions: {repetition.stopping_reason}.\n", style="dim", markup=False)
+        console.print(f"{_repetitions(repetition)}.\n", style="dim", markup=False)
 
 
-def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
-    }
+def _repetitions(part: RepetitionPart) -> str:
+    count = f"{part.achieved} repetition{'' if part.achieved == 1 else 's'}"
+    if part.maximum is not None:
+        return f"{count}, as asked for" if part.achieved == part.maximum else f"{count} of {part.maximum}"
+    return f"{count}: {part.stopping_reason or 'the run ended early'}"

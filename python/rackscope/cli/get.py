@@ -18,8 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Acquire each and say which version came from where."""
-    import json
-
+    from rackscope.cli.output import print_json
     from rackscope.cli.progress import ProgressLine
     from rackscope.systems.acquire import acquire_by_name
 
@@ -33,7 +32,7 @@ def execute(arguments: argparse.Namespace) -> int:
             {"name": item.name, "program": str(item.program), "version": item.version, "source": item.source}
             for item in acquired
         ]
-        print(json.dumps({"acquired": rows}))
+        print_json({"acquired": rows})
         return 0
     for item in acquired:
         print(f"{item.name} {item.version}, from {item.source}: {item.program}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from rackscope.cli.output import print_json
 from rackscope.systems import list_systems
 from rackscope.workloads import list_workloads
 
@@ -13,7 +13,7 @@ def print_listing(as_json: bool) -> None:
     """Everything that ``rackscope run`` takes."""
     listing = _listing()
     if as_json:
-        print(json.dumps(listing))
+        print_json(listing)
         return
     for heading, entries, settings in (
         ("Systems", listing["systems"], "knobs"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from rackscope.cli.output import complain
 from rackscope.units import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ class ProgressLine:
     """A callback for runs and calibration; also a context manager that leaves the terminal clean."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._live = sys.stderr.isatty() and not quiet
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "") and not quiet
         self._quiet = quiet
         self._last_activity = ""
         self._drawn = False
@@ -35,17 +38,21 @@ class ProgressLine:
     def __call__(self, progress: Progress) -> None:
         if self._live:
             self._draw(progress)
-        elif not self._quiet and progress.activity != self._last_activity:
-            print(f"rackscope: {progress.activity}", file=sys.stderr, flush=True)
+        else:
+            self._announce(progress.activity)
         self._last_activity = progress.activity
 
     def say(self, activity: str) -> None:
         """A step without figures."""
         if self._live:
             self._write(activity)
-        elif not self._quiet and activity != self._last_activity:
-            print(f"rackscope: {activity}", file=sys.stderr, flush=True)
+        else:
+            self._announce(activity)
         self._last_activity = activity
+
+    def _announce(self, activity: str) -> None:
+        if not self._quiet and activity != self._last_activity:
+            complain(activity)
 
     def _draw(self, progress: Progress) -> None:
         parts = [progress.activity]
@@ -63,12 +70,17 @@ class ProgressLine:
         import shutil
 
         width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r\x1b[2K{text[:width]}")
-        sys.stderr.flush()
+        self._send(f"\r\x1b[2K{text[:width]}")
         self._drawn = True
 
     def _clear(self) -> None:
         if self._drawn:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+            self._send("\r\x1b[2K")
             self._drawn = False
+
+    @staticmethod
+    def _send(text: str) -> None:
+        # A terminal that went away must not end a run.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+            sys.stderr.flush()

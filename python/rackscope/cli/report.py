@@ -6,24 +6,24 @@ A run directory is all it takes: it can be made anywhere, later, of a run that w
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import complain, print_json
 
 HELP = "write the report of a run directory and print its findings"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run directory")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="where to (default: report.html in the directory)")
+    parser.add_argument("run", metavar="RUN", type=common.path, help="a run directory")
+    parser.add_argument(
+        "--out", metavar="FILE", type=common.path, help="where to (default: report.html in the directory)"
+    )
     common.add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Render, then say what is in it."""
-    import json
-
+    """Render, then say what is in it. Of a damaged directory, what is left of it, and status 1."""
     from rackscope.cli.findings import print_run, run_summary
     from rackscope.report import write_report
     from rackscope.runs.directory import RunDirectory
@@ -31,9 +31,11 @@ def execute(arguments: argparse.Namespace) -> int:
     run = RunDirectory.open(arguments.run)
     written = write_report(run, arguments.out)
     if arguments.json:
-        print(json.dumps({**run_summary(arguments.run), "report": str(written)}))
+        print_json({**run_summary(run), "report": str(written)})
     else:
-        print_run(arguments.run)
+        print_run(run)
         if arguments.out is not None:
             print(f"Written: {written}")
-    return 0
+    if run.damage:
+        complain(f"{run.path} is damaged: {'; '.join(run.damage)}. The report was made without that.")
+    return 1 if run.damage else 0

@@ -9,7 +9,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
@@ -42,13 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--duration", metavar="TIME", type=common.duration, default=5.0, help="one measured repetition (default 5s)"
     )
     length.add_argument("--warm-up", metavar="TIME", type=_warm_up, default=2.0, help="before measuring (default 2s)")
-    length.add_argument(
+    often = length.add_mutually_exclusive_group()
+    often.add_argument(
         "--repeat",
         metavar="N",
         type=common.count,
         help="repetitions (default: until the 95 %% interval is within 2 %%)",
     )
-    length.add_argument(
+    often.add_argument(
         "--budget",
         metavar="TIME",
         type=common.duration,
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--sample-rate", metavar="HZ", type=common.rate, default=10.0, help="samples of the host a second (1 to 100)"
     )
-    output.add_argument("--out", metavar="DIR", type=Path, help="run directory (default: a new one under runs/)")
+    output.add_argument("--out", metavar="DIR", type=common.path, help="run directory (default: a new one under runs/)")
     common.add_json(output)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rackscope.cli.output import Stopped, complain, print_json
 from rackscope.cli.progress import ProgressLine
 from rackscope.errors import RackscopeError
 
 if TYPE_CHECKING:
+    from rackscope.runs.directory import RunDirectory
     from rackscope.runs.options import RunOptions
 
 
@@ -26,48 +26,51 @@ def run_and_report(options: RunOptions, *, as_json: bool) -> int:
             folder = execution.writer.path
             execution.run()
             progress.say("writing the report")
-            summary = _summary(folder)
+            _write_report(folder)
     except RackscopeError as error:
-        _say_what_was_kept(folder)
-        if as_json:
-            failure = {"status": "failed", "error": error.what, "advice": error.advice}
-            print(json.dumps({**failure, "run_directory": str(folder) if folder else None}))
+        error.details["run_directory"] = None if folder is None else str(folder)
+        _keep(folder)
         raise
     except KeyboardInterrupt:
-        _say_what_was_kept(folder)
-        if as_json:
-            print(json.dumps({"status": "interrupted", "run_directory": str(folder) if folder else None}))
-        raise
-    if as_json:
-        print(json.dumps(summary))
-    else:
-        from rackscope.cli.findings import print_run
-
-        print_run(folder)
+        try:
+            _keep(folder)
+        finally:
+            # Also when a second Ctrl-C means that not even the report is wanted.
+            raise Stopped(run_directory=None if folder is None else str(folder)) from None
+    _print(folder, as_json=as_json)
     return 0
 
 
-def _say_what_was_kept(folder: Path | None) -> None:
+def _print(folder: Path, *, as_json: bool) -> None:
+    from rackscope.cli.findings import print_run, run_summary
+    from rackscope.runs.directory import RunDirectory
+
+    run = RunDirectory.open(folder)
+    if as_json:
+        print_json(run_summary(run))
+    else:
+        print_run(run)
+
+
+def _keep(folder: Path | None) -> None:
     """After an error or Ctrl-C: a report of what there is, without letting it hide the reason."""
-    if folder is None:
+    if folder is None or not (folder / "manifest.json").exists():
         return
     try:
-        _write_report(folder)
+        run = _write_report(folder)
     except RackscopeError as error:
-        print(f"rackscope: no report of {folder}: {error}", file=sys.stderr)
+        complain(f"{folder} keeps what was measured, but has no report: {error}")
         return
-    print(f"rackscope: what was measured until then is in {folder}", file=sys.stderr)
+    if run.manifest.phases:
+        complain(f"what was measured until then is in {folder}")
+    else:
+        complain(f"nothing was measured; what the system printed is in {folder / 'logs'}")
 
 
-def _write_report(folder: Path) -> Path:
+def _write_report(folder: Path) -> RunDirectory:
     from rackscope.report import write_report
     from rackscope.runs.directory import RunDirectory
 
-    return write_report(RunDirectory.open(folder))
-
-
-def _summary(folder: Path) -> dict[str, Any]:
-    from rackscope.cli.findings import run_summary
-
-    report = _write_report(folder)
-    return {**run_summary(folder), "report": str(report)}
+    run = RunDirectory.open(folder)
+    write_report(run)
+    return run

@@ -38,6 +38,8 @@ def render(run: RunDirectory) -> str:
 def write_report(run: RunDirectory, out: Path | None = None) -> Path:
     """Write the report to ``out``, or as ``report.html`` into the run directory; an old one stays until then."""
     target = out if out is not None else run.path / REPORT_NAME
+    if not target.name or target.is_dir():
+        raise RunDirectoryError(f"cannot write {target}: it is a folder", "Name a file with --out.")
     content = render(run).encode("utf-8", errors="replace")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:

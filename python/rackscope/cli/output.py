@@ -1,0 +1,73 @@
+"""What goes to standard output and standard error, whatever these can show and whether or not they are there."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+#: What characters become where the terminal's encoding lacks them.
+_PLAINER = {
+    "•": "*", "→": "->", "–": "-", "±": "+-", "µ": "u", "×": "x", "…": "...", "━": "=", "╌": "-", "✓": "+", "✗": "x",
+}  # fmt: skip
+_HANDLER = "rackscope-plainer"
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, after what was under way has been put in order; ``details`` are for programs."""
+
+    def __init__(self, **details: Any) -> None:
+        super().__init__()
+        self.details = details
+
+
+def make_printable() -> None:
+    """Let every character be printed somehow: names come from anywhere, and so do terminals."""
+    codecs.register_error(_HANDLER, _plainer)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # It was closed before we started (>&-): whatever is opened next must not become it.
+            stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+            setattr(sys, name, stream)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_HANDLER)
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_PLAINER.get(character, "?") for character in text), error.end
+
+
+def complain(text: str) -> None:
+    """One line on standard error; where that is closed there is nobody to tell."""
+    with contextlib.suppress(OSError):
+        print(f"rackscope: {' '.join(text.split())}", file=sys.stderr, flush=True)
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """The one object of ``--json``; what JSON cannot say, such as infinity, becomes null."""
+    print(json.dumps(_plain(content), allow_nan=False), flush=True)
+
+
+def abandon_output() -> None:
+    """Stop writing to standard output, so that the interpreter does not try once more at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
