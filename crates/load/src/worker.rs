@@ -202,7 +202,11 @@ struct Run<'a, P> {
 impl<P: Protocol> Run<'_, P> {
     fn drive(&mut self, worker: &mut Worker) {
         let phase = self.exchange.phase;
-        let early = phase.start.saturating_sub(clock::now());
+        let mut early = phase.start.saturating_sub(clock::now());
+        if self.arrivals.is_some() {
+            // The first arrival is waited for like all others.
+            early = early.saturating_sub(SPIN_BEFORE_ARRIVAL);
+        }
         std::thread::sleep(Duration::from_nanos(early));
         let mut now = clock::now();
         worker.ready.clear();
@@ -272,7 +276,8 @@ impl<P: Protocol> Run<'_, P> {
         let wake_at = self.wake_at(worker);
         let mut now = began;
         statistics.idle_since.set(began);
-        while worker.events.is_empty() && now < wake_at && !phase.is_stopped() {
+        let stop_is_known = self.stopped_at.is_some();
+        while worker.events.is_empty() && now < wake_at && (stop_is_known || !phase.is_stopped()) {
             let left = wake_at - now;
             let spin = self.spins && now - began < SPIN_BEFORE_SLEEP;
             let mut timeout = left.saturating_sub(SPIN_BEFORE_ARRIVAL);
