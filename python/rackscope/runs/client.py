@@ -110,12 +110,12 @@ class Client:
 
 
 def interval_frame(intervals: list[dict[str, float]]) -> pl.DataFrame:
-    """Intervals as rows of ``samples.parquet``."""
+    """Intervals, of which there is at least one, as rows of ``samples.parquet``."""
+    import numpy as np
     import polars as pl
 
-    if not intervals:
-        return pl.DataFrame()
     names = [name for name in intervals[0] if name != "timestamp_ns"]
-    columns = [pl.Series(name, [row.get(name) for row in intervals], dtype=pl.Float64) for name in names]
+    values = np.array([[row.get(name, np.nan) for row in intervals] for name in names])
+    columns = [pl.Series(name, row, nan_to_null=True) for name, row in zip(names, values, strict=True)]
     times = pl.Series("timestamp_ns", [int(row["timestamp_ns"]) for row in intervals], dtype=pl.Int64)
-    return pl.DataFrame([times, *(column.fill_nan(None) for column in columns)])
+    return pl.DataFrame([times, *columns])

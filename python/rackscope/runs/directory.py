@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from rackscope.errors import RunDirectoryError
-from rackscope.runs.files import cannot_write, write_atomically
+from rackscope.runs.files import cannot_make, cannot_write, write_atomically
 from rackscope.runs.tables import TABLES, Table, first_line, read_parts, read_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class RunWriter:
                 raise RunDirectoryError(f"{path} already holds a run", "Choose another folder with --out.")
             (path / LOGS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot_write(path, error) from error
+            raise cannot_make(path, error) from error
         return cls(path)
 
     @property

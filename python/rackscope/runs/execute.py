@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rackscope.errors import LoadError, RackscopeError, UsageError
 from rackscope.runs.client import Client, client_configuration, interval_frame, loop_of
 from rackscope.runs.directory import RunWriter
+from rackscope.runs.files import cannot_make
 from rackscope.runs.interruption import Interruptions, held_back
 from rackscope.runs.options import Progress, ProgressCallback, RunOptions
 from rackscope.runs.placement import Placement
@@ -57,7 +58,7 @@ class Execution:
         self._sampler: HostSampler | None = None
         self._system: RunningSystem | None = None
         self._client: Client | None = None
-        self._pending: list[Any] = []
+        self._pending: list[dict[str, float]] = []
         self._last_flush = 0.0
         self._generator_cpu_seconds = 0.0
 
@@ -201,8 +202,7 @@ class Execution:
         duration_seconds: float | None,
         plan: PhasePlan,
     ) -> None:
-        if intervals:
-            self._pending.append(interval_frame(intervals))
+        self._pending.extend(intervals)
         now = time.monotonic()
         if now - self._last_flush >= _FLUSH_SECONDS:
             self._last_flush = now
@@ -236,7 +236,8 @@ class Execution:
         """Put what was sampled on disk; the time of the newest host sample."""
         import polars as pl
 
-        frames, self._pending = self._pending, []
+        intervals, self._pending = self._pending, []
+        frames = [interval_frame(intervals)] if intervals else []
         newest: int | None = None
         if self._sampler is not None:
             host = self._sampler.drain()
@@ -301,8 +302,14 @@ def _choose_folder(options: RunOptions) -> Path:
     stem = f"{datetime.now():%Y-%m-%dT%H-%M-%S}-{options.system}-{options.workload}"
     for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
         folder = Path("runs") / f"{stem}{suffix}"
-        if not folder.exists():
-            return folder
+        try:
+            # Made here, so that two runs that start in the same second do not share it.
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise cannot_make(folder, error) from error
+        return folder
     raise UsageError(f"runs/{stem} exists a thousand times", "Choose a folder with --out.")
 
 

@@ -36,6 +36,13 @@ def cannot_write(path: Path, error: OSError) -> RunDirectoryError:
     )
 
 
+def cannot_make(path: Path, error: OSError) -> RunDirectoryError:
+    """What to raise when the run directory ``path`` cannot be made."""
+    return RunDirectoryError(
+        f"cannot make the run directory {path}: {error.strerror or error}", "Choose another folder with --out."
+    )
+
+
 def _discard(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -165,7 +166,8 @@ def _schema(name: str) -> dict[str, pl.DataType | type[pl.DataType]]:
 def _read(file: Path, name: str) -> pl.DataFrame:
     import polars as pl
 
-    frame = _conform(pl.read_parquet(file), name)
+    # As bytes: given a path, polars takes brackets in it for a pattern, and maps a file that could be cut meanwhile.
+    frame = _conform(pl.read_parquet(io.BytesIO(file.read_bytes())), name)
     return frame.sort("timestamp_ns") if name == "samples" else frame
 
 
