@@ -4,8 +4,13 @@ use load::{LoadClient, NullResponder};
 use serde_json::json;
 use std::time::Duration;
 
-/// Connections and requests outstanding on each: unpipelined, then pipelined.
-const SETTINGS: [(usize, usize); 2] = [(50, 1), (50, 50)];
+/// Connections, requests outstanding on each, and how keys are drawn.
+const SETTINGS: [(usize, usize, &str); 4] = [
+    (50, 1, "uniform"),
+    (50, 1, "zipfian"),
+    (50, 50, "uniform"),
+    (50, 50, "zipfian"),
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         json!({"kind": "unix", "path": socket}),
     ];
     for endpoint in endpoints {
-        for (connections, pipeline) in SETTINGS {
+        for (connections, pipeline, distribution) in SETTINGS {
             let skips = |only: &str, this: &str| !only.is_empty() && only != this;
             if skips(&only_kind, endpoint["kind"].as_str().unwrap_or_default())
                 || skips(&only_depth, &pipeline.to_string())
@@ -45,10 +50,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 })
                 .to_string(),
             )?;
+            let keys = match distribution {
+                "uniform" => json!({"kind": "uniform"}),
+                _ => json!({"kind": "zipfian", "theta": 0.99, "scrambled": true}),
+            };
             client.start_phase(
                 &json!({
                     "name": "null", "operations": {"read": 1.0},
-                    "distribution": {"kind": "zipfian", "theta": 0.99, "scrambled": true},
+                    "distribution": keys,
                     "loop": {"kind": "closed"}, "duration_seconds": seconds, "interval_seconds": 0.25,
                 })
                 .to_string(),
@@ -56,9 +65,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             while !client.wait(Duration::from_secs(1)) {}
             let result = client.phase_result()?;
             println!(
-                "{protocol} over {}, {connections} connections x {pipeline}: {:.0} requests/s, generator idle {:.1} %, \
+                "{protocol} over {}, {connections} connections x {pipeline}, {distribution} keys: {:.0} requests/s, \
+                 generator idle {:.1} %, \
                  {:.0} ns of processor time a request{}",
-                target["kind"],
+                target["kind"].as_str().unwrap_or_default(),
                 result.operations as f64 / result.duration_seconds,
                 result.generator_idle_ratio * 100.0,
                 result.generator_cpu_seconds * 1e9 / result.operations.max(1) as f64,
