@@ -1,4 +1,5 @@
 //! Requests out, replies in: what a worker does with one connection.
+use crate::config::ClientConfig;
 use crate::connection::{Connection, KeyUse, Request};
 use crate::data_set::DataSet;
 use crate::distribution::Chooser;
@@ -17,6 +18,9 @@ const LIST_ELEMENTS: u64 = 1 << 32;
 const SORTED_SET_MEMBERS: u64 = 128;
 /// Different members of a set, for each key: more, so that sets grow.
 const SET_MEMBERS: u64 = 1 << 16;
+
+/// Room for the words around a value in a reply.
+const REPLY_SLACK_BYTES: usize = 128 << 10;
 
 /// A connection failed, or its server misbehaved: what to tell the user.
 #[derive(Debug)]
@@ -38,21 +42,51 @@ pub(crate) struct Exchange<'a, P> {
     pub(crate) phase: &'a Phase,
     pub(crate) data: &'a DataSet,
     pub(crate) statistics: &'a WorkerStatistics,
-    pub(crate) multiget: usize,
-    pub(crate) mix: Mix,
-    pub(crate) chooser: Chooser,
-    pub(crate) random: Random,
+    multiget: usize,
+    mix: Mix,
+    chooser: Chooser,
+    random: Random,
     /// Operations that await completion.
     pub(crate) outstanding: usize,
     /// The longest reply that is taken, in bytes.
     pub(crate) most_reply_bytes: usize,
-    pub(crate) key: [u8; MAX_KEY_BYTES],
+    /// Where keys are written.
+    key: [u8; MAX_KEY_BYTES],
     /// A get of one key, where keys are such that there can be a template.
-    pub(crate) get_template: Option<KeyTemplate>,
-    pub(crate) protocol: PhantomData<P>,
+    get_template: Option<KeyTemplate>,
+    protocol: PhantomData<P>,
 }
 
-impl<P: Protocol> Exchange<'_, P> {
+impl<'a, P: Protocol> Exchange<'a, P> {
+    /// For worker number `index`.
+    pub(crate) fn new(
+        phase: &'a Phase,
+        config: &ClientConfig,
+        data: &'a DataSet,
+        index: usize,
+        random: Random,
+    ) -> Self {
+        let (distribution, workers) = (&phase.config.distribution, phase.statistics.len());
+        Self {
+            phase,
+            data,
+            statistics: &phase.statistics[index],
+            multiget: config.multiget,
+            mix: Mix::new(&phase.config.operations),
+            chooser: Chooser::new(distribution, config.seed, index, workers),
+            random,
+            outstanding: 0,
+            most_reply_bytes: data.values.most() + REPLY_SLACK_BYTES,
+            key: [0; MAX_KEY_BYTES],
+            get_template: data.keys.template(|out, key| {
+                P::push_get(out, 1);
+                P::push_get_key(out, key, 1);
+                P::push_get_end(out, 1);
+            }),
+            protocol: PhantomData,
+        }
+    }
+
     /// Draw an operation and add its (first) request to `connection`.
     #[inline]
     pub(crate) fn issue(&mut self, connection: &mut Connection, intended: u64, now: u64) {

@@ -25,6 +25,7 @@ mod phase;
 mod protocol;
 mod random;
 mod result;
+mod run;
 mod sizes;
 mod statistics;
 mod values;

@@ -129,7 +129,9 @@ impl PhaseResult {
         } else {
             last_completion
         };
-        let nanoseconds = end.saturating_sub(phase.start).max(1);
+        // Where no worker even began, it ended as it started.
+        let end = end.max(phase.start + 1);
+        let nanoseconds = end - phase.start;
         let mut per_operation = Vec::new();
         let mut histograms = Vec::new();
         let mut all_lag = LatencySum::new();

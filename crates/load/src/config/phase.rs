@@ -143,9 +143,11 @@ impl PhaseConfig {
                 )
             })?;
         }
-        require(self.operation_count != Some(0), || {
-            format!("phase {name}: operation_count must be at least 1")
-        })?;
+        if let Some(count) = self.operation_count {
+            require((1..=1_000_000_000_000_000).contains(&count), || {
+                format!("phase {name}: operation_count must be between 1 and 1e15, not {count}")
+            })?;
+        }
         require((0.001..=1e6).contains(&self.interval_seconds), || {
             format!(
                 "phase {name}: interval_seconds must be between 0.001 and 1e6, not {}",
@@ -280,7 +282,7 @@ mod tests {
             (
                 "operation_count",
                 json!(0),
-                "operation_count must be at least 1",
+                "operation_count must be between 1 and 1e15, not 0",
             ),
             (
                 "interval_seconds",

@@ -1,0 +1,355 @@
+//! A worker's part of one phase: when to start operations, when to wait, when to stop.
+use crate::arrivals::Arrivals;
+use crate::clock;
+use crate::config::{ClientConfig, LoopConfig};
+use crate::data_set::DataSet;
+use crate::exchange::{Exchange, Failure};
+use crate::phase::Phase;
+use crate::protocol::Protocol;
+use crate::random::Random;
+use crate::worker::{WAKER_TOKEN, Worker};
+use net::Event;
+use std::io;
+use std::time::Duration;
+
+/// A wait ends so long before the next arrival, and the rest is spun: longer than it takes to be woken.
+const SPIN_BEFORE_ARRIVAL: u64 = 60_000;
+/// A pinned worker keeps looking for replies so long before it sleeps, so that its own waking up is not measured.
+const SPIN_BEFORE_SLEEP: u64 = 50_000;
+/// How often to look for connections that have fallen silent.
+const STALL_CHECK: u64 = 100_000_000;
+/// How long a stopped phase waits for the replies that are under way.
+const STOP_GRACE: u64 = 200_000_000;
+/// Reads from one connection before the others have their turn.
+const MOST_READS: usize = 16;
+/// Arrivals that are taken before their requests are sent.
+const ARRIVAL_BATCH: usize = 32;
+
+/// One phase of one worker.
+pub(crate) struct Run<'a, P> {
+    exchange: Exchange<'a, P>,
+    pipeline: usize,
+    /// How long a connection may be silent, in nanoseconds.
+    stall: u64,
+    /// Operations that may still be started.
+    quota: u64,
+    arrivals: Option<Arrivals>,
+    issuing: bool,
+    spins: bool,
+    stopped_at: Option<u64>,
+    next_stall_check: u64,
+}
+
+impl<'a, P: Protocol> Run<'a, P> {
+    pub(crate) fn new(
+        worker: &Worker,
+        phase: &'a Phase,
+        config: &ClientConfig,
+        data: &'a DataSet,
+    ) -> Self {
+        let (index, workers) = (worker.index, phase.statistics.len());
+        let random = |stream| {
+            let worker = (index as u64) << 1 | stream;
+            Random::new(config.seed, [phase.number, worker])
+        };
+        // The first workers take one more each where it does not divide.
+        let share = |count: u64| (count + (workers - 1 - index) as u64) / workers as u64;
+        let arrivals = match phase.config.control {
+            LoopConfig::Closed {} => None,
+            LoopConfig::Open {
+                arrivals,
+                rate_per_second,
+            } => Some(Arrivals::new(
+                arrivals,
+                rate_per_second,
+                phase.start,
+                (index, workers),
+                random(1),
+            )),
+        };
+        Self {
+            exchange: Exchange::new(phase, config, data, index, random(0)),
+            pipeline: config.pipeline,
+            stall: clock::from_seconds(config.stall_timeout_seconds),
+            quota: phase.config.operation_count.map_or(u64::MAX, share),
+            arrivals,
+            issuing: true,
+            spins: worker.core.is_some(),
+            stopped_at: None,
+            next_stall_check: phase.start + STALL_CHECK,
+        }
+    }
+
+    /// Do it.
+    pub(crate) fn drive(&mut self, worker: &mut Worker) {
+        let phase = self.exchange.phase;
+        let mut early = phase.start.saturating_sub(clock::now());
+        if self.arrivals.is_some() {
+            // The first arrival is waited for like all others.
+            early = early.saturating_sub(SPIN_BEFORE_ARRIVAL);
+        }
+        std::thread::sleep(Duration::from_nanos(early));
+        let mut now = clock::now();
+        worker.ready.clear();
+        worker.dirty.clear();
+        for index in 0..worker.connections.len() {
+            let done = if self.arrivals.is_some() {
+                worker.connections[index].queued = true;
+                worker.ready.push_back(index);
+                Ok(())
+            } else {
+                self.fill(worker, index, now)
+            };
+            self.settle(worker, index, done);
+        }
+        loop {
+            if phase.is_stopped() && self.stopped_at.is_none() {
+                self.stopped_at = Some(now);
+                self.issuing = false;
+            }
+            self.start_due(worker, now);
+            // What was due before the deadline and found no room until now stays unsent.
+            self.issuing &= now < phase.deadline;
+            if !self.issuing && self.exchange.outstanding == 0 {
+                break;
+            }
+            if self.stopped_at.is_some_and(|at| now >= at + STOP_GRACE) {
+                break;
+            }
+            match self.wait(worker) {
+                Ok(time) => now = time,
+                Err(error) => {
+                    phase.fail(format!("cannot wait for replies: {error}"));
+                    break;
+                }
+            }
+            if now >= self.next_stall_check {
+                self.next_stall_check = now + STALL_CHECK;
+                self.check_stalls(worker, now);
+            }
+            for index in 0..worker.events.len() {
+                let event = worker.events[index];
+                if event.token() == WAKER_TOKEN {
+                    worker.waker.reset();
+                    continue;
+                }
+                let token = event.token() as usize;
+                let done = self.handle(worker, token, event);
+                self.settle(worker, token, done);
+            }
+        }
+        let statistics = self.exchange.statistics;
+        statistics.cpu.set(clock::thread_cpu());
+        statistics.ended.set(clock::now());
+        self.count_unsent();
+    }
+
+    /// Wait for events, which are then in `worker.events`, or until there is something else to do. Returns the time.
+    fn wait(&mut self, worker: &mut Worker) -> io::Result<u64> {
+        worker.poll(Duration::ZERO)?;
+        let began = clock::now();
+        if !worker.events.is_empty() {
+            return Ok(began);
+        }
+        let Exchange {
+            phase, statistics, ..
+        } = self.exchange;
+        let wake_at = self.wake_at(worker);
+        let mut now = began;
+        statistics.idle_since.set(began);
+        let stop_is_known = self.stopped_at.is_some();
+        while worker.events.is_empty() && now < wake_at && (stop_is_known || !phase.is_stopped()) {
+            let left = wake_at - now;
+            let spin = self.spins && now - began < SPIN_BEFORE_SLEEP;
+            let mut timeout = left.saturating_sub(SPIN_BEFORE_ARRIVAL);
+            if spin && timeout > 0 {
+                // Where the server has to share this core, it goes first.
+                std::thread::yield_now();
+                timeout = 0;
+            }
+            worker.poll(Duration::from_nanos(timeout))?;
+            now = clock::now();
+        }
+        statistics.idle.add(now - began);
+        statistics.idle_since.set(0);
+        Ok(now)
+    }
+
+    /// When there will be something to do if no event comes first.
+    fn wake_at(&self, worker: &Worker) -> u64 {
+        let mut wake_at = self.next_stall_check;
+        if let Some(at) = self.stopped_at {
+            wake_at = wake_at.min(at + STOP_GRACE);
+        }
+        if self.issuing {
+            wake_at = wake_at.min(self.exchange.phase.deadline);
+            if let Some(arrivals) = &self.arrivals
+                && !worker.ready.is_empty()
+            {
+                wake_at = wake_at.min(arrivals.next());
+            }
+        }
+        wake_at
+    }
+
+    fn handle(&mut self, worker: &mut Worker, token: usize, event: Event) -> Result<(), Failure> {
+        let connection = &mut worker.connections[token];
+        let exchange = &mut self.exchange;
+        let mut now = 0;
+        let mut progress = event.is_writable() && !connection.is_sent();
+        let mut more = event.is_readable();
+        let mut reads = 0;
+        while more {
+            let most = exchange.most_reply_bytes;
+            let received = connection.receive(&mut worker.shared, most, |connection, input| {
+                now = clock::now();
+                exchange.take_replies(connection, input, now)
+            });
+            match received {
+                Err(Failure::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(failure) => return Err(failure),
+                Ok(received) => {
+                    exchange
+                        .statistics
+                        .bytes_received
+                        .add(received.bytes as u64);
+                    progress = true;
+                    // The end of the stream is read, too.
+                    more = !received.all || event.is_read_closed();
+                }
+            }
+            reads += 1;
+            if reads == MOST_READS && more {
+                connection.watch_again(&worker.poller, token as u64)?;
+                break;
+            }
+        }
+        if now == 0 {
+            now = clock::now();
+        }
+        if progress {
+            connection.last_progress = now;
+        }
+        self.go_on(worker, token, now)
+    }
+
+    /// After replies were taken or room was made: send what there is to send, and go on.
+    fn go_on(&mut self, worker: &mut Worker, index: usize, now: u64) -> Result<(), Failure> {
+        if self.arrivals.is_none() {
+            return self.fill(worker, index, now);
+        }
+        let connection = &mut worker.connections[index];
+        self.exchange.send(connection)?;
+        if !connection.queued && connection.has_room(self.pipeline) {
+            connection.queued = true;
+            worker.ready.push_back(index);
+        }
+        self.start_due(worker, now);
+        Ok(())
+    }
+
+    /// Closed loop: keep the pipeline full.
+    #[inline]
+    fn fill(&mut self, worker: &mut Worker, index: usize, now: u64) -> Result<(), Failure> {
+        let connection = &mut worker.connections[index];
+        if self.issuing && now >= self.exchange.phase.deadline {
+            self.issuing = false;
+        }
+        while self.issuing && connection.has_room(self.pipeline) {
+            if self.quota == 0 {
+                self.issuing = false;
+                break;
+            }
+            self.quota -= 1;
+            self.exchange.issue(connection, now, now);
+        }
+        Ok(self.exchange.send(connection)?)
+    }
+
+    /// Open loop: start what is due, as far as connections have room.
+    #[inline]
+    fn start_due(&mut self, worker: &mut Worker, mut now: u64) {
+        loop {
+            let mut started = 0;
+            while started < ARRIVAL_BATCH
+                && let Some(arrivals) = &mut self.arrivals
+                && self.issuing
+                && arrivals.next() <= now
+            {
+                if self.quota == 0 || arrivals.next() >= self.exchange.phase.deadline {
+                    self.issuing = false;
+                    break;
+                }
+                let Some(index) = worker.ready.pop_front() else {
+                    break;
+                };
+                let connection = &mut worker.connections[index];
+                if connection.is_sent() {
+                    worker.dirty.push(index);
+                }
+                self.exchange.issue(connection, arrivals.next(), now);
+                arrivals.advance();
+                self.quota -= 1;
+                started += 1;
+                connection.queued = connection.has_room(self.pipeline);
+                if connection.queued {
+                    worker.ready.push_back(index);
+                }
+            }
+            if started == 0 {
+                return;
+            }
+            while let Some(index) = worker.dirty.pop() {
+                let done = self.exchange.send(&mut worker.connections[index]);
+                self.settle(worker, index, done.map_err(Failure::Io));
+            }
+            now = clock::now();
+        }
+    }
+
+    /// A connection that fails ends the phase.
+    fn settle(&mut self, worker: &mut Worker, index: usize, done: Result<(), Failure>) {
+        let Err(failure) = done else { return };
+        let connection = &mut worker.connections[index];
+        let number = connection.number;
+        let unanswered = connection.requests.len();
+        connection.give_up(&worker.poller);
+        self.exchange.phase.fail(match failure {
+            Failure::Malformed(what) => format!("the server sent {what} on connection {number}"),
+            Failure::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                format!(
+                    "the server closed connection {number} with {unanswered} requests unanswered"
+                )
+            }
+            Failure::Io(error) => {
+                format!("connection {number} failed with {unanswered} requests unanswered: {error}")
+            }
+        });
+    }
+
+    fn check_stalls(&self, worker: &Worker, now: u64) {
+        let silent = worker.connections.iter().find_map(|connection| {
+            let request = connection.requests.front()?;
+            let silence = now.saturating_sub(connection.last_progress);
+            (silence >= self.stall).then_some((connection, request))
+        });
+        if let Some((connection, request)) = silent {
+            self.exchange.phase.fail(format!(
+                "the server has not answered connection {} for {} s, with {} requests outstanding, the first of them {}",
+                connection.number,
+                clock::to_seconds(self.stall),
+                connection.requests.len(),
+                request.operation,
+            ));
+        }
+    }
+
+    fn count_unsent(&mut self) {
+        if let Some(arrivals) = &mut self.arrivals {
+            let now = self.stopped_at.unwrap_or_else(clock::now);
+            let end = self.exchange.phase.deadline.min(now);
+            let unsent = arrivals.count_until(end).min(self.quota);
+            self.exchange.statistics.unsent.set(unsent);
+        }
+    }
+}
