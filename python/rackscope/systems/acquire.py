@@ -90,7 +90,12 @@ def _refuse(tool: Tool) -> Acquired:
 def _in_cache(tool: Tool) -> Acquired | None:
     """The newest one that still works: an upgrade of the host may have taken a library from it."""
     candidates = []
-    for record_file in (cache_folder() / tool.name).glob(f"[!.]*/{_RECORD}"):
+    try:
+        record_files = list((cache_folder() / tool.name).glob(f"[!.]*/{_RECORD}"))
+    except OSError:
+        # Another user's home (HOME kept by sudo or su): there is nothing in it for this one.
+        return None
+    for record_file in record_files:
         record = _read_record(record_file)
         if record is not None:
             candidates.append((str(record["acquired_at"]), record_file.parent, record))

@@ -108,7 +108,7 @@ def unpack(names: Sequence[str], into: Path, lists_folder: Path, progress: Progr
         apt = _Apt(staging, time.monotonic() + _LONGEST_SECONDS)
         try:
             packages = _download(apt, names, lists_folder, progress)
-            progress(f"unpacking {len(packages)} packages")
+            progress(f"unpacking {len(packages)} package{'' if len(packages) == 1 else 's'}")
             for file in sorted(apt.downloads.glob("*.deb")):
                 apt.run(["dpkg-deb", "--extract", str(file), str(into)], "/")
         except AptError as error:
