@@ -150,10 +150,10 @@ def _read_manifest(path: Path) -> Manifest:
 
     from rackscope.runs.manifest import FORMAT_VERSION, Manifest
 
-    if not path.is_dir():
-        raise RunDirectoryError(f"{path} is not a folder", "Name a run directory, such as one under runs/.")
     file = path / MANIFEST
     try:
+        if not path.is_dir():
+            raise RunDirectoryError(f"{path} is not a folder", "Name a run directory, such as one under runs/.")
         if file.exists() and not file.is_file():
             raise RunDirectoryError(f"{file} is not a file", "Name another run directory.")
         if file.stat().st_size > MANIFEST_LIMIT_BYTES:
