@@ -7,6 +7,7 @@ file is all it takes.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -66,12 +67,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("RACKSCOPE_TRACEBACK"):
             raise
-        defect = RackscopeError(
-            f"a defect of rackscope itself: {type(error).__name__}: {error}",
-            "Set RACKSCOPE_TRACEBACK=1 and run it again to see where, and report it.",
-        )
-        defect.exit_status = _INTERNAL_ERROR
-        return _fail(defect, argv)
+        return _fail(_unforeseen(error), argv)
+
+
+def _unforeseen(error: Exception) -> RackscopeError:
+    # An error about a file names it: of those that do not, these are about the output.
+    outputs = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
+    if isinstance(error, OSError) and error.filename is None and error.errno in outputs:
+        abandon_output()
+        return RackscopeError(f"cannot write the output: {error.strerror}", "Send it elsewhere.")
+    defect = RackscopeError(
+        f"a defect of rackscope itself: {type(error).__name__}: {error}",
+        "Set RACKSCOPE_TRACEBACK=1 and run it again to see where, and report it.",
+    )
+    defect.exit_status = _INTERNAL_ERROR
+    return defect
 
 
 def _run(argv: list[str]) -> int:

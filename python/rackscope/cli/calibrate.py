@@ -99,11 +99,12 @@ def _print(ceilings: Ceilings, *, as_json: bool) -> None:
 
         print_json(dataclasses.asdict(ceilings))
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from rackscope.cli.output import open_console
+
+    console = open_console()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("ceiling", "best", "median", "how"):
         table.add_column(heading, justify="left" if heading in ("ceiling", "how") else "right")

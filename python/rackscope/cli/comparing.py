@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 def print_comparison(comparison: Comparison, a: str, b: str, remarks: Sequence[str]) -> None:
     """A sentence for each difference that was seen, and a table of all metrics."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from rackscope.cli.output import open_console
+
+    console = open_console()
     console.print(Text(f"A  {a}\nB  {b}\n", style="dim"))
     for remark in (*remarks, *comparison.warnings):
         console.print(Text(f"! {remark}", style="yellow"))

@@ -32,11 +32,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
         print_json({"checks": [dataclasses.asdict(check) for check in checks], "bad": bad})
         return int(bad)
-    from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from rackscope.cli.output import open_console
+
+    console = open_console()
     for check in checks:
         mark, colour = _MARKS[check.status]
         console.print(Text.assemble((f"{mark} ", colour), (f"{check.name}: ", "bold"), check.what))

@@ -41,9 +41,9 @@ def print_run(run: RunDirectory) -> None:
     from rackscope.runs.facts import characterise_run
 
     characterisation = characterise_run(run)
-    from rich.console import Console
+    from rackscope.cli.output import open_console
 
-    console = Console(highlight=False, soft_wrap=False)
+    console = open_console()
     for remark in run.remarks:
         console.print(f"! {remark}", style="bold red", markup=False)
     for warning in run.manifest.warnings:

@@ -9,12 +9,16 @@ import math
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 #: What characters become where the terminal's encoding lacks them.
 _PLAINER = {
     "•": "*", "→": "->", "–": "-", "±": "+-", "µ": "u", "×": "x", "…": "...", "━": "=", "╌": "-", "✓": "+", "✗": "x",
 }  # fmt: skip
+_NARROWEST, _USUAL_WIDTH = 20, 80
 _HANDLER = "rackscope-plainer"
 
 
@@ -55,6 +59,16 @@ def complain(text: str) -> None:
 def print_json(content: Mapping[str, Any]) -> None:
     """The one object of ``--json``; what JSON cannot say, such as infinity, becomes null."""
     print(json.dumps(_plain(content), allow_nan=False), flush=True)
+
+
+def open_console() -> Console:
+    """Where people read: as wide as their terminal, unless what it says of its width cannot be."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if console.width < _NARROWEST:
+        console.width = _USUAL_WIDTH
+    return console
 
 
 def abandon_output() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 
 def run_and_report(options: RunOptions, *, as_json: bool) -> int:
     """Run, write the report, print findings (or one JSON object). Raises RackscopeError after saying what was kept."""
-    from rackscope.runs.execute import Execution
     from rackscope.runs.prepare import prepare
 
     folder: Path | None = None
     try:
         with ProgressLine() as progress:
-            execution = Execution(prepare(options, progress), progress)
+            prepared = prepare(options, progress)
+            _import_everything()
+            from rackscope.runs.execute import Execution
+
+            execution = Execution(prepared, progress)
             folder = execution.writer.path
             execution.run()
             progress.say("writing the report")
@@ -39,6 +43,20 @@ def run_and_report(options: RunOptions, *, as_json: bool) -> int:
             raise Stopped(run_directory=None if folder is None else str(folder)) from None
     _print(folder, as_json=as_json)
     return 0
+
+
+def _import_everything() -> None:
+    """Import what the run and its report will need now: later it would take time from what is measured.
+
+    Ctrl-C waits, as a library that was imported by half is no use to the report that must still be written.
+    """
+    from rackscope.runs.interruption import held_back
+
+    with held_back():
+        importlib.import_module("rackscope.runs.execute")
+        importlib.import_module("rackscope.report.page")
+        for name in ("polars", "numpy", "scipy.stats", "jinja2", "rich.console", "rich.table"):
+            importlib.import_module(name)
 
 
 def _print(folder: Path, *, as_json: bool) -> None:

@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Start it, say where it is, wait."""
+    from rackscope.cli.progress import ProgressLine
     from rackscope.runs.placement import place
     from rackscope.systems import find_system, resolve_knobs
     from rackscope.systems.base import Launch
@@ -36,7 +37,8 @@ def execute(arguments: argparse.Namespace) -> int:
     cores = arguments.cores or tuple(sorted(os.sched_getaffinity(0)))
     place(sorted(os.sched_getaffinity(0)), cores)
     knobs = resolve_knobs(system, common.settings_mapping(arguments.set), tuned=arguments.tuned, cores=cores)
-    acquired = system.acquire(fetch=not arguments.no_fetch)
+    with ProgressLine() as progress:
+        acquired = system.acquire(fetch=not arguments.no_fetch, progress=progress.say)
     with tempfile.TemporaryDirectory(prefix="rackscope-serve-") as folder:
         Path(folder).chmod(0o755)
         launch = Launch(
