@@ -14,7 +14,8 @@ import pytest
 
 from conftest import Rackscope, process_exists, wait_until
 
-SHORT = ("--duration", "0.5s", "--warm-up", "0.3s", "--repeat", "3", "--set", "keys=2000")
+QUICK = ("--duration", "0.5s", "--warm-up", "0.3s", "--repeat", "3")
+SHORT = (*QUICK, "--set", "keys=2000")
 
 
 def run_directory(rackscope: Rackscope) -> Path:
@@ -34,7 +35,7 @@ def assert_complete(folder: Path) -> None:
         assert (folder / name).exists(), name
     assert (folder / "report.html").stat().st_size < 1_000_000
     assert not list(folder.glob("*.parts")) and not list(folder.glob(".*.tmp"))
-    results = pl.read_parquet(folder / "results.parquet")
+    results = pl.read_parquet(folder / "results.parquet", glob=False)
     measured = results.filter(pl.col("kind") == "measure")
     assert measured.height >= 3
     assert (measured["operations"] > 0).all() and (measured["wrong_values"] == 0).all()
@@ -116,6 +117,71 @@ def test_interrupt_keeps_what_was_measured(rackscope: Rackscope) -> None:
     assert manifest_of(folder)["status"] == "interrupted"
     assert pl.read_parquet(folder / "results.parquet").filter(pl.col("kind") == "measure").height >= 2
     assert (folder / "report.html").exists()
+
+
+def test_a_second_interrupt_does_not_cut_the_closing_short(rackscope: Rackscope) -> None:
+    running = rackscope.start("run", "cache", "ycsb-b", "--repeat", "50", "--duration", "0.5s", "--json")
+    wait_until(lambda: _measured(rackscope) >= 1, "one repetition")
+    for _ in range(3):
+        running.send_signal(signal.SIGINT)
+    output, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    assert json.loads(output)["status"] == "interrupted"
+    assert "Traceback" not in errors
+    folder = run_directory(rackscope)
+    assert manifest_of(folder)["status"] == "interrupted"
+    assert (folder / "results.parquet").exists() and not list(folder.glob("*.parts"))
+
+
+def test_termination_is_told_from_an_interrupt(rackscope: Rackscope) -> None:
+    running = rackscope.start("run", "cache", "ycsb-b", "--repeat", "50", "--duration", "0.5s")
+    wait_until(lambda: _in_phase(rackscope, "measure"), "the measured phase")
+    running.terminate()
+    running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert manifest_of(run_directory(rackscope))["status_reason"] == "stopped by SIGTERM"
+
+
+def test_client_and_system_may_share_one_core_and_it_is_said_first(rackscope: Rackscope) -> None:
+    core = str(min(os.sched_getaffinity(0)))
+    ended = rackscope("run", "cache", "ycsb-c", *SHORT, "--cores", core, "--client-cores", core, "--json")
+    assert ended.returncode == 0, ended.stderr
+    codes = {warning["code"] for warning in json.loads(ended.stdout)["characterisation"]["warnings"]}
+    assert "shared_cores" in codes
+
+
+def test_a_system_that_refuses_everything_is_not_reported_as_if_all_were_well(rackscope: Rackscope) -> None:
+    ended = rackscope("run", "cache", "ycsb-b", *QUICK, "--set", "value_size=2m", "--set", "keys=20", "--json")
+    assert ended.returncode == 0, ended.stderr
+    warnings = json.loads(ended.stdout)["characterisation"]["warnings"]
+    wrong = {warning["code"]: warning["sentence"] for warning in reversed(warnings) if warning["severity"] == "wrong"}
+    assert set(wrong) == {"errors", "misses"}
+    assert "object too large" in wrong["errors"]
+
+
+def test_a_name_that_looks_like_a_pattern_is_only_a_name(rackscope: Rackscope) -> None:
+    name = "kä [red]*?"
+    assert rackscope("run", "cache", "ycsb-c", *SHORT, "--out", name).returncode == 0
+    assert_complete(rackscope.folder / name)
+    assert rackscope("report", name).returncode == 0
+
+
+def test_a_damaged_table_costs_only_itself_and_the_exit_status(rackscope: Rackscope) -> None:
+    assert rackscope("run", "cache", "ycsb-c", *SHORT, "--out", "one").returncode == 0
+    table = rackscope.folder / "one" / "samples.parquet"
+    table.write_bytes(table.read_bytes()[: table.stat().st_size // 2])
+    (rackscope.folder / "one" / "report.html").unlink()
+    ended = rackscope("report", "one", "--json")
+    assert ended.returncode == 1
+    assert "samples.parquet is damaged" in ended.stderr
+    summary = json.loads(ended.stdout)
+    assert summary["results"] and summary["damage"]
+    assert (rackscope.folder / "one" / "report.html").exists()
+    assert rackscope("compare", "one", "one").returncode == 0
+    (rackscope.folder / "one" / "results.parquet").write_bytes(b"")
+    ended = rackscope("compare", "one", "one")
+    assert ended.returncode == 1
+    assert "has nothing to compare" in ended.stderr
 
 
 def test_a_server_that_dies_ends_the_run_with_its_reason(rackscope: Rackscope) -> None:
