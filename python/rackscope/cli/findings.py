@@ -99,7 +99,7 @@ def _print_figures(console: Any, run: RunDirectory) -> None:
     import polars as pl
     from rich.table import Table
 
-    from rackscope.analysis.intervals import mean_interval
+    from rackscope.analysis.intervals import mean_interval, relative_half_width
     from rackscope.units import format_bytes, format_count, format_duration
 
     results = run.results()
@@ -119,7 +119,7 @@ def _print_figures(console: Any, run: RunDirectory) -> None:
             value = rows[column].median()
             return float(value) if isinstance(value, int | float) else math.nan
 
-        width = None if throughput.high is None else (throughput.high - throughput.estimate) / throughput.estimate
+        width = relative_half_width(throughput)
         operations, cpu = float(rows["operations"].sum()), float(rows["system_cpu_seconds"].sum())
         table.add_row(
             str(phase),
