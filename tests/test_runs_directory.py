@@ -229,3 +229,11 @@ def test_unknown_fields_of_a_manifest_are_no_error(tmp_path: Path) -> None:
     content = json.loads(manifest(status="complete").model_dump_json()) | {"invented_later": 1}
     (writer.path / "manifest.json").write_text(json.dumps(content))
     assert RunDirectory.open(writer.path).manifest.system.name == "memcached"
+
+
+def test_an_inventory_that_makes_no_sense_is_not_known() -> None:
+    from rackscope.runs.facts import run_facts
+
+    facts = run_facts(manifest(host={"online_cores": "many", "memory_total_bytes": -1}))
+    assert facts.host_cores == 1
+    assert facts.memory_total_bytes is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rackscope.analysis.characterisation import characterise
@@ -22,10 +23,10 @@ def run_facts(manifest: Manifest) -> RunFacts:
             for phase in manifest.phases
             if phase.end_ns is not None
         ),
-        host_cores=int(manifest.host.get("online_cores") or 1),
+        host_cores=int(_number(manifest.host, "online_cores") or 1),
         system_cores=tuple(manifest.system.cores),
         client_cores=tuple(manifest.client.cores),
-        memory_total_bytes=manifest.host.get("memory_total_bytes"),
+        memory_total_bytes=_number(manifest.host, "memory_total_bytes"),
         ceilings={
             name: value for name, value in manifest.ceilings.values.items() if name not in manifest.ceilings.untrusted
         },
@@ -82,6 +83,12 @@ def comparison_settings(manifest: Manifest) -> dict[str, Any]:
     settings |= {f"workload {name}": value for name, value in manifest.workload.parameters.items()}
     settings |= {f"knob {name}": knob.value for name, knob in manifest.system.knobs.items()}
     return settings
+
+
+def _number(host: Mapping[str, Any], name: str) -> float | None:
+    """A fact of the inventory, which the manifest does not check: what is no plausible number is not known."""
+    value = host.get(name)
+    return value if isinstance(value, int | float) and 0 < value < 1e24 else None
 
 
 def _sampler_cost(overhead: OverheadPart) -> SamplerCost | None:
