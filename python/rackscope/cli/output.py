@@ -37,6 +37,7 @@ def make_printable() -> None:
         stream = getattr(sys, name)
         if stream is None:
             # It was closed before we started (>&-): whatever is opened next must not become it.
+            # Not in a block that closes it: it stays the stream for as long as the program runs.
             stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
             setattr(sys, name, stream)
         if hasattr(stream, "reconfigure"):

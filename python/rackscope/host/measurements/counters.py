@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -79,7 +80,7 @@ def judge(
     """Pure: whether the counter's rate inside the kernel's window is the kernel's, within the tolerance."""
     start, end = int(known["start_ns"]), int(known["end_ns"])
     # A row that could not be read is NaN, the only value that differs from itself.
-    rows = [(stamp, value) for stamp, value in zip(stamps, values, strict=True) if value == value]  # noqa: PLR0124
+    rows = [(stamp, value) for stamp, value in zip(stamps, values, strict=True) if not math.isnan(value)]
     during = _rate([row for row in rows if start <= row[0] <= end])
     before = _rate([row for row in rows if row[0] < start])
     if during is None or before is None:
