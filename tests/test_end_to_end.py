@@ -155,7 +155,8 @@ def test_a_system_that_refuses_everything_is_not_reported_as_if_all_were_well(ra
     assert ended.returncode == 0, ended.stderr
     warnings = json.loads(ended.stdout)["characterisation"]["warnings"]
     wrong = {warning["code"]: warning["sentence"] for warning in reversed(warnings) if warning["severity"] == "wrong"}
-    assert set(wrong) == {"errors", "misses"}
+    # Refusals come so fast that on some machines the generator is the limit as well, and then that is said too.
+    assert {"errors", "misses"} <= set(wrong) <= {"errors", "misses", "generator_limit"}
     assert "object too large" in wrong["errors"]
 
 
