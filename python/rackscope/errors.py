@@ -43,3 +43,11 @@ class RunDirectoryError(RackscopeError):
 
 class ProbeError(RackscopeError):
     """The host cannot be sampled."""
+
+
+class SqueezeError(RackscopeError):
+    """A resource could not be taken away, or not be given back."""
+
+
+class StudyError(RackscopeError):
+    """A study cannot go on, or what it measured supports no answer."""

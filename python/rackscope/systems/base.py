@@ -66,13 +66,20 @@ class Acquired:
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start a system: a folder of its own, cores, knob values (all of them, resolved), endpoint."""
+    """How to start a system: a folder of its own, cores, knob values (all of them, resolved), endpoint.
+
+    ``control_groups`` are folders of control groups to start in, ``network_namespace`` the file of one to enter, in
+    which the system listens on ``address``.
+    """
 
     folder: Path
     cores: Sequence[int]
     knobs: Mapping[str, str]
     endpoint_kind: EndpointKind = "tcp"
     port: int | None = None
+    control_groups: Sequence[Path] = ()
+    network_namespace: Path | None = None
+    address: str = "127.0.0.1"
 
 
 class RunningSystem(ABC):
