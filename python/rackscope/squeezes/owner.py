@@ -1,0 +1,75 @@
+"""Which process holds squeezes, told so that another process, later, can say whether it still lives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process for all time: its number, when it started (clock ticks since boot, proc(5)), in which boot.
+
+    ``pid_namespace`` says among which processes the number counts; "" where the kernel does not tell.
+    """
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+    pid_namespace: str
+
+    @classmethod
+    def this_process(cls) -> Owner:
+        """The process that asks."""
+        pid = os.getpid()
+        return cls(pid, process_start_ticks(pid) or 0, boot_id(), _pid_namespace())
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Owner:
+        """What was kept. Raises KeyError or TypeError for anything else."""
+        pid, ticks = content["pid"], content["start_ticks"]
+        texts = content["boot_id"], content["pid_namespace"]
+        if type(pid) is not int or type(ticks) is not int or not all(isinstance(text, str) for text in texts):
+            raise TypeError("an owner that is no process")
+        return cls(pid, ticks, *texts)
+
+    def is_of_this_boot(self) -> bool:
+        """Whether what it changed in the kernel can still be there."""
+        return self.boot_id == boot_id()
+
+    def is_visible(self) -> bool:
+        """Whether its number means here what it meant there; not in another container."""
+        return self.pid_namespace == _pid_namespace()
+
+    def is_alive(self) -> bool:
+        """Whether it still runs; a process that was given the same number later is another one."""
+        ticks = process_start_ticks(self.pid)
+        return ticks is not None and ticks == self.start_ticks
+
+
+def process_start_ticks(pid: int) -> int | None:
+    """When a process started (field 22 of /proc/PID/stat); ``None`` when it has ended, also if nobody waited for it."""
+    try:
+        # The name, in parentheses, may hold anything: fields are counted after it.
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if len(fields) < 20 or fields[0] in (b"Z", b"X", b"x") else int(fields[19])
+
+
+def boot_id() -> str:
+    """The kernel's name for this boot (random(4)); "" where it is hidden."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _pid_namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""

@@ -1,0 +1,190 @@
+"""What gives a resource back: small, idempotent, and kept in a file so that another process can do it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+#: Where a squeeze changes anything. A journal that names other paths is not obeyed.
+ROOTS: tuple[Path, ...] = (
+    Path("/sys/fs/cgroup"),
+    Path("/sys/devices/system/cpu"),
+    Path("/sys/fs/resctrl"),
+    Path("/run/netns"),
+    Path("/var/run/netns"),
+    Path("/run/rackscope"),
+)
+#: The kernel takes 15 bytes (IFNAMSIZ less the zero); these are the characters that link names are made of.
+_LINK_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
+#: What a control group that is gone answers: nothing is left to undo.
+_GONE = (errno.ENOENT, errno.ENODEV)
+
+
+class Undo(ABC):
+    """One step that gives something back. Doing it twice is doing it once."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def perform(self) -> None:
+        """Do it; what is already gone counts as done. Raises OSError, or SqueezeError."""
+
+    @abstractmethod
+    def refusal(self, roots: Iterable[Path]) -> str | None:
+        """Why it must not be done, because it names something that no squeeze changes; ``None`` if it may be."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What it gives back, in a few words."""
+
+
+@dataclass(frozen=True)
+class RestoreFile(Undo):
+    """Write ``content`` to a file of the kernel's, which holds a limit."""
+
+    path: Path
+    content: str
+    kind: ClassVar[str] = "restore_file"
+
+    def perform(self) -> None:
+        """Never creates the file: a limit whose group is gone is gone with it."""
+        try:
+            write_control(self.path, self.content)
+        except OSError as error:
+            if error.errno not in _GONE:
+                raise
+
+    def refusal(self, roots: Iterable[Path]) -> str | None:
+        """Paths outside of the folders of limits."""
+        return _path_refusal(self.path, roots)
+
+    def describe(self) -> str:
+        """The file's name."""
+        return str(self.path)
+
+
+@dataclass(frozen=True)
+class RemoveControlGroup(Undo):
+    """Remove a control group that was made for a system."""
+
+    path: Path
+    kind: ClassVar[str] = "remove_control_group"
+
+    def perform(self) -> None:
+        """By the room's own means of removing one."""
+        if not self.path.exists():
+            return
+        from rackscope.squeezes.control_groups import remove_control_group
+
+        remove_control_group(self.path)
+
+    def refusal(self, roots: Iterable[Path]) -> str | None:
+        """Paths outside of the folders of groups."""
+        return _path_refusal(self.path, roots)
+
+    def describe(self) -> str:
+        """The group's folder."""
+        return f"control group {self.path}"
+
+
+@dataclass(frozen=True)
+class RemoveNetworkNamespace(Undo):
+    """Remove a network namespace that was made for a system."""
+
+    path: Path
+    kind: ClassVar[str] = "remove_network_namespace"
+
+    def perform(self) -> None:
+        """By the room's own means of removing one."""
+        if not self.path.exists():
+            return
+        from rackscope.squeezes.namespaces import remove_network_namespace
+
+        remove_network_namespace(self.path)
+
+    def refusal(self, roots: Iterable[Path]) -> str | None:
+        """Paths outside of the folders of namespaces."""
+        return _path_refusal(self.path, roots)
+
+    def describe(self) -> str:
+        """The namespace's file."""
+        return f"network namespace {self.path}"
+
+
+@dataclass(frozen=True)
+class RemoveLink(Undo):
+    """Remove a network link (one end of a veth) that was made for a system."""
+
+    name: str
+    kind: ClassVar[str] = "remove_link"
+
+    def perform(self) -> None:
+        """By the room's own means of removing one."""
+        if not Path("/sys/class/net", self.name).exists():
+            return
+        from rackscope.squeezes.namespaces import remove_link
+
+        remove_link(self.name)
+
+    def refusal(self, roots: Iterable[Path]) -> str | None:
+        """Names that no link has, and links of hardware."""
+        del roots
+        if not _LINK_NAME.fullmatch(self.name):
+            return f"{self.name!r} is no name of a network link"
+        if Path("/sys/class/net", self.name, "device").exists():
+            return f"{self.name} is a device, and no squeeze makes those"
+        return None
+
+    def describe(self) -> str:
+        """The link's name."""
+        return f"network link {self.name}"
+
+
+_KINDS: dict[str, Callable[[Mapping[str, str]], Undo]] = {
+    RestoreFile.kind: lambda content: RestoreFile(Path(content["path"]), content["content"]),
+    RemoveControlGroup.kind: lambda content: RemoveControlGroup(Path(content["path"])),
+    RemoveNetworkNamespace.kind: lambda content: RemoveNetworkNamespace(Path(content["path"])),
+    RemoveLink.kind: lambda content: RemoveLink(content["name"]),
+}
+
+
+def undo_to_json(undo: Undo) -> dict[str, str]:
+    """What ``undo_from_json`` reads."""
+    return {"kind": undo.kind} | {name: str(value) for name, value in vars(undo).items()}
+
+
+def undo_from_json(content: Mapping[str, Any]) -> Undo:
+    """The step that was kept. Raises KeyError or TypeError for anything else."""
+    values = {name: value for name, value in content.items() if name != "id"}
+    if not all(isinstance(value, str) and "\0" not in value for value in values.values()):
+        raise TypeError("a step whose values are not text")
+    return _KINDS[values["kind"]](values)
+
+
+def write_control(path: Path, content: str) -> None:
+    """One ``write`` to a file that the kernel keeps; it must be there. Raises OSError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.write(descriptor, content.encode())
+    except OSError as error:
+        # The call alone does not say which file it was.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
+
+
+def _path_refusal(path: Path, roots: Iterable[Path]) -> str | None:
+    if not path.is_absolute() or ".." in path.parts:
+        return f"{path} is not a plain absolute path"
+    # Controllers and frequency policies are reached through links, which must not lead elsewhere.
+    real = path.parent.resolve() / path.name
+    for root in roots:
+        if path != root and real != root.resolve() and real.is_relative_to(root.resolve()):
+            return None
+    return f"{path} is not where squeezes change anything"
