@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SEQUENTIAL_LEVEL = 0.98
 #: Below this many values a median absolute deviation says nothing about which value is odd.
 _FEWEST_FOR_OUTLIERS = 5
+#: Resamples of fewer values than this say little about tails.
+_FEWEST_FOR_BOOTSTRAP = 5
 #: Ten standard deviations of a normal, in units of the median absolute deviation: hyperfine's bound.
 _OUTLIER_DEVIATIONS = 14.826
 
@@ -122,16 +124,79 @@ def median_interval(
     """
     import numpy as np
 
-    known = np.asarray(_finite(values), dtype=np.float64)
-    if len(known) == 0:
+    return bootstrap_interval([values], np.median, confidence=confidence, resamples=resamples, seed=seed)
+
+
+def quantile_interval(
+    values: Sequence[float], quantile: float, *, confidence: float = 0.95, resamples: int = 9999, seed: int = 1
+) -> Interval:
+    """Quantile (0 to 1) of what runs gave, with its bootstrap interval over runs; see ``bootstrap_interval``."""
+    import numpy as np
+
+    def statistic(resampled: NDArray[np.float64], *, axis: int) -> NDArray[np.float64]:
+        return np.asarray(np.quantile(resampled, quantile, axis=axis), dtype=np.float64)
+
+    return bootstrap_interval([values], statistic, confidence=confidence, resamples=resamples, seed=seed)
+
+
+def bootstrap_mean(
+    values: Sequence[float], *, confidence: float = 0.95, resamples: int = 9999, seed: int = 1
+) -> Interval:
+    """Mean of runs with its bootstrap interval, for spreads that are far from normal; see ``bootstrap_interval``."""
+    import numpy as np
+
+    return bootstrap_interval([values], np.mean, confidence=confidence, resamples=resamples, seed=seed)
+
+
+def bootstrap_ratio(
+    numerator: Sequence[float],
+    denominator: Sequence[float],
+    *,
+    confidence: float = 0.95,
+    resamples: int = 9999,
+    seed: int = 1,
+) -> Interval:
+    """Mean of ``numerator`` over mean of ``denominator``, each resampled by itself; see ``bootstrap_interval``."""
+    import numpy as np
+
+    def statistic(above: NDArray[np.float64], below: NDArray[np.float64], *, axis: int) -> NDArray[np.float64]:
+        return np.asarray(np.mean(above, axis=axis) / np.mean(below, axis=axis), dtype=np.float64)
+
+    if any(value <= 0 for value in _finite(denominator)):
         return Interval(math.nan, None, None, confidence, 0)
-    estimate = float(np.median(known))
-    if len(known) < 5:
-        return Interval(estimate, None, None, confidence, len(known))
-    drawn = np.random.default_rng(seed).integers(0, len(known), size=(resamples, len(known)))
-    medians = np.median(known[drawn], axis=1)
-    low, high = np.quantile(medians, _bias_corrected_levels(known, medians, estimate, confidence, np.median))
-    return Interval(estimate, float(low), float(high), confidence, len(known))
+    return bootstrap_interval(
+        [numerator, denominator], statistic, confidence=confidence, resamples=resamples, seed=seed
+    )
+
+
+def bootstrap_interval(
+    samples: Sequence[Sequence[float]],
+    statistic: Callable[..., Any],
+    *,
+    confidence: float = 0.95,
+    resamples: int = 9999,
+    seed: int = 1,
+) -> Interval:
+    """A statistic of one or several independent samples with its BCa bootstrap interval (Efron 1987).
+
+    ``statistic(*samples, axis=...)`` works along an axis, as those of numpy do. What is resampled are the values
+    given, so give it one value a run or a block, never the samples within. ``count`` is that of the smallest
+    sample; fewer than five values in one give no interval.
+    """
+    import numpy as np
+
+    known = [np.asarray(_finite(sample), dtype=np.float64) for sample in samples]
+    count = min(len(sample) for sample in known)
+    if count == 0:
+        return Interval(math.nan, None, None, confidence, 0)
+    estimate = float(statistic(*known, axis=-1))
+    if count < _FEWEST_FOR_BOOTSTRAP:
+        return Interval(estimate, None, None, confidence, count)
+    generator = np.random.default_rng(seed)
+    drawn = [sample[generator.integers(0, len(sample), size=(resamples, len(sample)))] for sample in known]
+    resampled = np.asarray(statistic(*drawn, axis=-1), dtype=np.float64)
+    low, high = np.quantile(resampled, _bias_corrected_levels(known, resampled, estimate, confidence, statistic))
+    return Interval(estimate, float(low), float(high), confidence, count)
 
 
 def ratio_of_means(
@@ -216,13 +281,16 @@ def _welch_half_width(variances_of_means: tuple[float, float], counts: tuple[int
 
 
 def _bias_corrected_levels(
-    values: NDArray[np.float64],
+    samples: Sequence[NDArray[np.float64]],
     resampled: NDArray[np.float64],
     estimate: float,
     confidence: float,
-    statistic: Callable[[NDArray[np.float64]], np.floating],
+    statistic: Callable[..., Any],
 ) -> tuple[float, float]:
-    """The two quantiles of the resampled statistic that bound the interval (Efron 1987, equation 2.3)."""
+    """The two quantiles of the resampled statistic that bound the interval (Efron 1987, equation 2.3).
+
+    The acceleration is that of the empirical influence, by the jackknife, summed over the samples.
+    """
     import numpy as np
     from scipy.special import ndtr, ndtri
 
@@ -232,10 +300,18 @@ def _bias_corrected_levels(
     if not 0 < below < 1:
         return plain
     bias = float(ndtri(below))
-    left_out = np.array([float(statistic(np.delete(values, index))) for index in range(len(values))])
-    from_mean = left_out.mean() - left_out
-    spread = float(np.sum(from_mean**2))
-    acceleration = float(np.sum(from_mean**3)) / (6 * spread**1.5) if spread > 0 else 0.0
+    cubes = squares = 0.0
+    for place, sample in enumerate(samples):
+        left_out = np.array(
+            [
+                float(statistic(*samples[:place], np.delete(sample, index), *samples[place + 1 :], axis=-1))
+                for index in range(len(sample))
+            ]
+        )
+        influence = (left_out.mean() - left_out) * (len(sample) - 1) / len(sample)
+        cubes += float(np.sum(influence**3))
+        squares += float(np.sum(influence**2))
+    acceleration = cubes / (6 * squares**1.5) if squares > 0 else 0.0
     levels = []
     for level in plain:
         shifted = bias + float(ndtri(level))
