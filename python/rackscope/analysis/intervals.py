@@ -79,7 +79,7 @@ def mean_interval(values: Sequence[float], *, confidence: float = 0.95, sequenti
     mean = math.fsum(known) / count
     if count < 2:
         return Interval(mean, None, None, confidence, count)
-    half = _t_quantile(count - 1, _level(confidence, sequential)) * math.sqrt(_variance(known) / count)
+    half = student_quantile(count - 1, _level(confidence, sequential)) * math.sqrt(_variance(known) / count)
     return Interval(mean, mean - half, mean + half, confidence, count)
 
 
@@ -264,7 +264,8 @@ def _level(confidence: float, sequential: bool) -> float:
     return 1 - (1 - confidence) * (1 - SEQUENTIAL_LEVEL) / 0.05
 
 
-def _t_quantile(degrees_of_freedom: float, level: float) -> float:
+def student_quantile(degrees_of_freedom: float, level: float) -> float:
+    """How many standard errors a two-sided Student t interval at ``level`` reaches to either side."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees_of_freedom, 0.5 + level / 2))
@@ -277,7 +278,7 @@ def _welch_half_width(variances_of_means: tuple[float, float], counts: tuple[int
     weights = sum(variance**2 / (count - 1) for variance, count in zip(variances_of_means, counts, strict=True))
     # Squares of denormal variances vanish; the smaller sample's degrees of freedom are then the safe choice.
     degrees = total**2 / weights if weights > 0 else min(counts) - 1
-    return _t_quantile(degrees, level) * math.sqrt(total)
+    return student_quantile(degrees, level) * math.sqrt(total)
 
 
 def _bias_corrected_levels(
