@@ -95,6 +95,10 @@ def _run(argv: list[str]) -> int:
     else:
         parsed = _parser().parse_args(argv)
         parsed.command_line = ("rackscope", *argv)
+        if parsed.undoes_leftovers:
+            from rackscope.cli.leftovers import undo_leftovers
+
+            undo_leftovers()
         status = int(parsed.execute(parsed) or 0)
     # Here, where a reader that went away can still be told from success.
     sys.stdout.flush()
@@ -145,5 +149,5 @@ def _parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         module.add_arguments(verb)
-        verb.set_defaults(execute=module.execute)
+        verb.set_defaults(execute=module.execute, undoes_leftovers=getattr(module, "UNDOES_LEFTOVERS", True))
     return parser

@@ -1,6 +1,7 @@
 """What can be measured on this host, and what each lack costs.
 
 Ends with status 1 when something would make results wrong or impossible.
+With --repair only undoes what commands that were killed left squeezed; status 1 when some of it cannot be.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import argparse
 from rackscope.cli import arguments as common
 
 HELP = "what can be measured on this host, and what each lack costs"
+#: It shows what is left squeezed instead of undoing it first, as the other verbs do.
+UNDOES_LEFTOVERS = False
 
 _MARKS = {"ok": ("✓", "green"), "lacking": ("–", "yellow"), "bad": ("✗", "red")}
 
@@ -17,13 +20,17 @@ _MARKS = {"ok": ("✓", "green"), "lacking": ("–", "yellow"), "bad": ("✗", "
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
     common.add_json(parser)
+    parser.add_argument("--repair", action="store_true", help="undo what killed commands left squeezed, nothing else")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Examine and print: what stops everything first."""
+    if arguments.repair:
+        return _repair(as_json=arguments.json)
+    from rackscope.cli.leftovers import check_leftovers
     from rackscope.host.checks import run_checks
 
-    checks = run_checks()
+    checks = [*run_checks(), check_leftovers()]
     bad = any(check.status == "bad" for check in checks)
     if arguments.json:
         import dataclasses
@@ -48,3 +55,17 @@ def execute(arguments: argparse.Namespace) -> int:
     summary = "Something here would make results wrong or impossible." if bad else "Runs can be made here."
     console.print(f"\n{summary} {lacking} of {len(checks)} checks found a lack.", style="bold")
     return int(bad)
+
+
+def _repair(*, as_json: bool) -> int:
+    from rackscope.cli.leftovers import repair
+
+    said, left = repair()
+    if as_json:
+        from rackscope.cli.output import print_json
+
+        print_json({"repaired": said, "left": left})
+    else:
+        for sentence in said or ["nothing was left squeezed"]:
+            print(f"{sentence[:1].upper()}{sentence[1:]}.")
+    return int(bool(left))
