@@ -19,6 +19,11 @@ Usage: rackscope-keeper --parent PID [OPTIONS] -- PROGRAM [ARGUMENT...]
   --user NAME             run PROGRAM as this user (takes root); also UID:GID
   --folder DIR            run PROGRAM in this folder
   --limit-nofile N        let PROGRAM open N files
+  --control-group-procs DIR
+                          start PROGRAM in the control group whose folder this is, by its cgroup.procs; may be given
+                          again for another hierarchy. The keepers stay outside
+  --network-namespace FILE
+                          start PROGRAM in this network namespace, such as /run/netns/NAME (takes root)
   --grace-seconds S       time between SIGTERM and SIGKILL (5)
   --scratch DIR           remove this folder in the end; may be given again for another
   --status-descriptor FD  write 'started PID' or 'failed REASON' to this inherited descriptor, and close it
@@ -50,6 +55,8 @@ pub(crate) struct Arguments {
     pub(crate) user: Option<UserName>,
     pub(crate) folder: Option<PathBuf>,
     pub(crate) open_files: Option<u64>,
+    pub(crate) control_groups: Vec<PathBuf>,
+    pub(crate) network_namespace: Option<PathBuf>,
     pub(crate) grace: Duration,
     pub(crate) scratch: Vec<PathBuf>,
     pub(crate) status_descriptor: Option<i32>,
@@ -65,6 +72,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
     let mut user = None;
     let mut folder = None;
     let mut open_files = None;
+    let mut control_groups = Vec::new();
+    let mut network_namespace = None;
     let mut grace = GRACE;
     let mut scratch = Vec::new();
     let mut status_descriptor = None;
@@ -99,6 +108,14 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
                 scratch.push(PathBuf::from(value));
                 continue;
             }
+            "--control-group-procs" => {
+                control_groups.push(PathBuf::from(value));
+                continue;
+            }
+            "--network-namespace" => {
+                network_namespace = Some(PathBuf::from(value));
+                continue;
+            }
             _ => {}
         }
         let text = value
@@ -130,6 +147,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
         user,
         folder,
         open_files,
+        control_groups,
+        network_namespace,
         grace,
         scratch,
         status_descriptor,
@@ -141,12 +160,14 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
 }
 
 /// Options that take a value.
-const OPTIONS: [&str; 8] = [
+const OPTIONS: [&str; 10] = [
     "--parent",
     "--cores",
     "--user",
     "--folder",
     "--limit-nofile",
+    "--control-group-procs",
+    "--network-namespace",
     "--grace-seconds",
     "--scratch",
     "--status-descriptor",
@@ -210,7 +231,7 @@ mod tests {
     fn reads_every_option_and_leaves_the_rest_to_the_program() {
         let arguments = read(
             "--parent 7 --cores 0-2,5 --user 1:2 --scratch /a --scratch /b --folder /x --limit-nofile 99 --grace-seconds 0.5 \
-             --status-descriptor 3 -- prog --parent -- x",
+             --status-descriptor 3 --control-group-procs /c/a --control-group-procs /c/b --network-namespace /n -- prog --parent -- x",
         )
         .unwrap();
         assert_eq!(arguments.parent.as_raw_nonzero().get(), 7);
@@ -221,6 +242,11 @@ mod tests {
             [PathBuf::from("/a"), PathBuf::from("/b")]
         );
         assert_eq!(arguments.open_files, Some(99));
+        assert_eq!(
+            arguments.control_groups,
+            [PathBuf::from("/c/a"), PathBuf::from("/c/b")]
+        );
+        assert_eq!(arguments.network_namespace, Some(PathBuf::from("/n")));
         assert_eq!(arguments.grace, Duration::from_millis(500));
         assert_eq!(arguments.status_descriptor, Some(3));
         assert_eq!(arguments.program, "prog");

@@ -45,6 +45,25 @@ pub(crate) enum Error {
         /// The hard limit.
         hard: u64,
     },
+    /// The control group does not take the program in.
+    #[error("cannot start in the control group {path}: {source}", path = path.display())]
+    ControlGroup {
+        /// The group's folder.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The network namespace cannot be entered.
+    #[error(
+        "cannot enter the network namespace {path}: {source} (it must be one, such as /run/netns/NAME, and this takes root with CAP_SYS_ADMIN)",
+        path = path.display()
+    )]
+    NetworkNamespace {
+        /// The namespace's file.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
     /// The folder cannot be entered.
     #[error("cannot enter the folder {path}: {source}", path = path.display())]
     Folder {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,10 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal,
     setrlimit,
 };
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_no_new_privs};
+use rustix::thread::{
+    CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,
+    set_no_new_privs,
+};
 
 use crate::arguments::Arguments;
 use crate::error::Error;
@@ -110,6 +113,14 @@ pub(crate) fn start(arguments: &Arguments) -> Result<Pid, Error> {
 /// Everything the child does before it is the program. The order matters, and is explained where it does.
 fn become_program(arguments: &Arguments, keeper: Pid) -> Result<Infallible, Error> {
     let user = arguments.user.as_ref().map(User::find).transpose()?;
+    // First of all: what the program touches from here on is charged there. And before it is pinned, since joining a
+    // cpuset sets the affinity anew.
+    for folder in &arguments.control_groups {
+        join_control_group(folder)?;
+    }
+    if let Some(file) = &arguments.network_namespace {
+        enter_network_namespace(file)?;
+    }
     // A session of its own: a program that signals its process group does not reach the keeper.
     rustix::process::setsid().map_err(|source| Error::setup("start a session", source))?;
     if let Some(files) = arguments.open_files {
@@ -150,6 +161,33 @@ fn become_program(arguments: &Arguments, keeper: Pid) -> Result<Infallible, Erro
         program: arguments.program.clone(),
         source: command.exec(),
     })
+}
+
+/// Moves this process into the control group with this folder (`cgroups(7)`, the same for both versions).
+fn join_control_group(folder: &Path) -> Result<(), Error> {
+    // Opened without O_CREAT: a path that is no control group must not get a file of that name. 0 is the writer itself.
+    File::options()
+        .write(true)
+        .open(folder.join("cgroup.procs"))
+        .and_then(|mut procs| procs.write_all(b"0"))
+        .map_err(|source| Error::ControlGroup {
+            path: folder.to_owned(),
+            source,
+        })
+}
+
+/// Enters the network namespace that this file stands for (`setns(2)`); what is executed stays in it.
+fn enter_network_namespace(file: &Path) -> Result<(), Error> {
+    // Opened non-blocking: a pipe in its place would be waited on for ever.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    open(file, flags, Mode::empty())
+        .and_then(|descriptor| {
+            move_into_link_name_space(descriptor.as_fd(), Some(LinkNameSpaceType::Network))
+        })
+        .map_err(|source| Error::NetworkNamespace {
+            path: file.to_owned(),
+            source: source.into(),
+        })
 }
 
 /// Sets the soft limit of open files to `wanted`, and raises the hard limit where that is allowed and needed.
