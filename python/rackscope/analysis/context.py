@@ -78,9 +78,14 @@ class Run:
         return not system or not client or bool(system & client)
 
     def phases(self) -> list[Phase]:
-        """Phases in the order in which they began, each with all its repetitions that were not discarded."""
+        """Phases in the order in which they began, each with all its repetitions that were not discarded.
+
+        Squeezed ones are left out: what they show was done to them.
+        """
         grouped: dict[tuple[str, str], list[tuple[int | None, float, float]]] = {}
         for window in sorted(self.facts.phases, key=lambda window: window.start_ns):
+            if window.kind == "squeezed":
+                continue
             start = (window.start_ns - self.facts.start_ns) / 1e9
             end = (window.end_ns - self.facts.start_ns) / 1e9
             if end > start:

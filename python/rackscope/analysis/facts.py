@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-PhaseKind = Literal["load", "warm-up", "measure"]
+PhaseKind = Literal["load", "warm-up", "measure", "squeezed"]
 LoopKind = Literal["closed", "open"]
 ProbeState = Literal["ok", "missing", "untrusted"]
 

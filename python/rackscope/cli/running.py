@@ -27,7 +27,7 @@ def run_and_report(options: RunOptions, *, as_json: bool) -> int:
             from rackscope.runs.execute import Execution
 
             execution = Execution(prepared, progress)
-            folder = execution.writer.path
+            folder = execution.path
             execution.run()
             progress.say("writing the report")
             _write_report(folder)

@@ -1,37 +1,18 @@
-"""One run from start to finish: system, sampler, client, phases, repetition, and a directory that survives anything."""
+"""One run from start to finish: load, warm up, and repeat the measured stages until their intervals are tight."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import resource
-import time
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from rackscope.errors import LoadError, RackscopeError, UsageError
-from rackscope.runs.client import Client, client_configuration, interval_frame, loop_of
-from rackscope.runs.directory import RunWriter
+from rackscope.errors import UsageError
+from rackscope.runs.client import loop_of
 from rackscope.runs.files import cannot_make
-from rackscope.runs.interruption import Interruptions, held_back
-from rackscope.runs.options import Progress, ProgressCallback, RunOptions
-from rackscope.runs.placement import Placement
-from rackscope.runs.prepare import Prepared, first_manifest, now_text, prepare
-from rackscope.runs.records import latency_rows, result_row
+from rackscope.runs.options import ProgressCallback, RunOptions
+from rackscope.runs.prepare import Prepared, prepare
 from rackscope.runs.repetition import Repetition
-from rackscope.runs.sampling import HostSampler, cgroup_of
-from rackscope.runs.tables import latency_frame, results_frame
-from rackscope.systems.base import Launch
-from rackscope.workloads import PhasePlan
-
-if TYPE_CHECKING:
-    from rackscope.runs.manifest import Manifest
-    from rackscope.systems.base import RunningSystem
-
-#: How often samples reach the disk: what a kill can cost.
-_FLUSH_SECONDS = 1.0
+from rackscope.runs.session import Session
+from rackscope.squeezes.base import Place
 
 
 def execute(options: RunOptions, progress: ProgressCallback) -> Path:
@@ -40,266 +21,49 @@ def execute(options: RunOptions, progress: ProgressCallback) -> Path:
     Whatever happens, what was measured is in the directory, its manifest says how the run ended, and the system is
     gone. Raises RackscopeError (after that), and lets KeyboardInterrupt through.
     """
-    prepared = prepare(options, progress)
-    execution = Execution(prepared, progress)
+    execution = Execution(prepare(options, progress), progress)
     execution.run()
-    return execution.writer.path
+    return execution.path
 
 
 class Execution:
-    """One run under way; ``run`` does it, ``writer.path`` is where it is kept."""
+    """One run under way; ``run`` does it, ``path`` is where it is kept."""
 
-    def __init__(self, prepared: Prepared, progress: ProgressCallback) -> None:
-        self.prepared = prepared
-        self.progress = progress
-        self.writer = RunWriter.create(_choose_folder(prepared.options))
-        self.manifest = first_manifest(prepared)
-        self.repetition = Repetition(prepared.options)
-        self._sampler: HostSampler | None = None
-        self._system: RunningSystem | None = None
-        self._client: Client | None = None
-        self._pending: list[dict[str, float]] = []
-        self._last_flush = 0.0
-        self._generator_cpu_seconds = 0.0
+    def __init__(self, prepared: Prepared, progress: ProgressCallback, place: Place | None = None) -> None:
+        options = prepared.options
+        folder = options.out or new_folder(f"{options.system}-{options.workload}")
+        self._session = Session(prepared, progress, folder, place)
+        self._repetition = Repetition(options)
+
+    @property
+    def path(self) -> Path:
+        """The run directory."""
+        return self._session.writer.path
 
     def run(self) -> None:
         """Do everything, and close the directory however it ends; a second Ctrl-C does not cut that short."""
-        with held_back() as interruptions:
-            self._run(interruptions)
+        self._session.run(self._phases, self._describe)
 
-    def _run(self, interruptions: Interruptions) -> None:
-        self.writer.write_manifest(self.manifest)
-        try:
-            with contextlib.ExitStack() as stack, interruptions.allowed():
-                self._start(stack)
-                self._phases()
-                self._collect_statistics()
-        except KeyboardInterrupt as stop:
-            self._finish("interrupted", str(stop) or "stopped by Ctrl-C")
-            raise
-        except RackscopeError as error:
-            self._finish("failed", error.what)
-            raise
-        except BaseException as error:
-            self._finish("failed", f"{type(error).__name__}: {error}")
-            raise
-        self._finish("complete", "")
-
-    def _start(self, stack: contextlib.ExitStack) -> None:
-        prepared, options = self.prepared, self.prepared.options
-        stack.enter_context(_beside_the_system(prepared.placement))
-        self.progress(Progress(f"starting {prepared.system.name}"))
-        launch = Launch(
-            folder=self.writer.logs,
-            cores=prepared.placement.system,
-            knobs=prepared.knobs.values,
-            endpoint_kind=options.endpoint_kind,
-            port=options.port,
-        )
-        system = prepared.system.start(prepared.acquired, launch)
-        stack.callback(system.stop)
-        self._system = system
-        ready_seconds = system.wait_ready()
-        part = self.manifest.system
-        part.command, part.endpoint, part.pid = list(system.command), system.endpoint.describe(), system.pid
-        part.ready_seconds = ready_seconds
-
-        group = cgroup_of(system.pid)
-        sampler = HostSampler(
-            options.sample_interval_seconds,
-            {"system": system.pid, "rackscope": os.getpid()},
-            {"system": group} if group is not None else {},
-        )
-        self._sampler = sampler
-        stack.callback(self._stop_sampler)
-        _describe_probes(self.manifest, sampler)
-        sampler.start()
-
-        self._client = Client(client_configuration(options, prepared.plan, system.endpoint, prepared.placement.client))
-        stack.callback(self._client.close)
-        self.writer.write_manifest(self.manifest)
-
-    def _phases(self) -> None:
-        prepared, options = self.prepared, self.prepared.options
-        plan = prepared.plan
+    def _phases(self, session: Session) -> None:
+        options = session.prepared.options
         loop = loop_of(options)
-        if plan.preload is not None:
-            self._phase(plan.preload, {"kind": "closed"}, None, None)
-        if options.warm_up_seconds > 0:
-            first = plan.stages[0]
-            warm_up = PhasePlan("warm-up", "warm-up", first.operations, first.distribution)
-            self._phase(warm_up, loop, options.warm_up_seconds, None)
-        while not self.repetition.is_over():
-            number = self.repetition.begin()
-            for stage in plan.stages:
-                row = self._phase(stage, loop, options.duration_seconds, number)
-                self.repetition.add(stage.name, row["throughput_operations_per_second"], row["duration_seconds"])
-            self.repetition.describe(self.manifest.repetition)
+        session.preload()
+        session.warm_up(loop)
+        while not self._repetition.is_over():
+            number = self._repetition.begin()
+            for stage in session.prepared.plan.stages:
+                activity = self._repetition.activity(stage, number)
+                row = session.phase(stage, loop, options.duration_seconds, number, activity=activity)
+                self._repetition.add(stage.name, row["throughput_operations_per_second"], row["duration_seconds"])
+            self._describe(session)
 
-    def _phase(
-        self, plan: PhasePlan, loop: dict[str, Any], duration_seconds: float | None, repetition: int | None
-    ) -> dict[str, Any]:
-        from rackscope.runs.manifest import PhasePart
-
-        assert self._client is not None
-        part = PhasePart(name=plan.name, kind=plan.kind, repetition=repetition, start_ns=time.time_ns())
-        self.manifest.phases.append(part)
-        self.writer.write_manifest(self.manifest)
-        activity = self.repetition.activity(plan, repetition)
-        started = time.monotonic()
-
-        def on_tick(intervals: list[dict[str, float]]) -> None:
-            self._tick(intervals, activity, time.monotonic() - started, duration_seconds, plan)
-
-        try:
-            result = self._client.run_phase(plan, loop, duration_seconds, on_tick)
-        except BaseException:
-            with held_back():
-                partial = self._client.partial_result()
-                if partial is not None:
-                    self._record(part, partial, "the phase was cut short")
-            raise
-        with held_back():
-            row = self._record(part, result, None)
-        self._judge(plan, result)
-        return row
-
-    def _record(self, part: Any, result: dict[str, Any], discarded: str | None) -> dict[str, Any]:
-        part.start_ns, part.end_ns = result["start_ns"], result["end_ns"]
-        part.first_error = result.get("first_error") or ""
-        # One more tick of the sampler, so that the end of the phase lies between two samples.
-        self._settle_samples(result["end_ns"])
-        assert self._sampler is not None
-        cpu_seconds, resident_bytes = self._sampler.system_use(part.start_ns, part.end_ns)
-        failed = discarded or result.get("failed")
-        row = result_row(part.name, part.kind, part.repetition, result, cpu_seconds, resident_bytes, failed)
-        self._generator_cpu_seconds += row["generator_cpu_seconds"] or 0.0
-        self.writer.append("latency", latency_frame(latency_rows(part.name, part.repetition, result)))
-        self.writer.append("results", results_frame([row]))
-        self.writer.write_manifest(self.manifest)
-        return row
-
-    def _judge(self, plan: PhasePlan, result: dict[str, Any]) -> None:
-        """Raises when the phase cannot be believed: the system died, the protocol broke, a value was wrong."""
-        assert self._system is not None
-        if result.get("failed"):
-            self._system.check_alive()
-            raise LoadError(
-                f"phase {plan.name} broke off: {result['failed']}",
-                f"See what {self._system.name} logged: {self._system.log}.",
-            )
-        if result["wrong_values"]:
-            raise LoadError(
-                f"{result['wrong_values']} answers of phase {plan.name} were wrong; the first: {result['first_wrong']}",
-                "The system returned what was never written: its numbers mean nothing.",
-            )
-
-    def _tick(
-        self,
-        intervals: list[dict[str, float]],
-        activity: str,
-        elapsed_seconds: float,
-        duration_seconds: float | None,
-        plan: PhasePlan,
-    ) -> None:
-        self._pending.extend(intervals)
-        now = time.monotonic()
-        if now - self._last_flush >= _FLUSH_SECONDS:
-            self._last_flush = now
-            self._flush()
-        latest = intervals[-1] if intervals else {}
-        done: float | None = None
-        if duration_seconds:
-            done = min(1.0, elapsed_seconds / duration_seconds)
-        elif plan.operation_count and latest:
-            # Counting phases come first on a client, so that its total is theirs.
-            done = min(1.0, latest.get("load_operations_total", 0.0) / plan.operation_count)
-        self.progress(
-            Progress(
-                activity,
-                done,
-                latest.get("load_throughput_operations_per_second"),
-                latest.get('load_response_seconds{quantile="0.99"}'),
-            )
-        )
-
-    def _settle_samples(self, moment_ns: int) -> None:
-        assert self._sampler is not None
-        deadline = time.monotonic() + 3 * self._sampler.interval_seconds + 0.2
-        while time.monotonic() < deadline:
-            newest = self._flush()
-            if newest is not None and newest > moment_ns:
-                return
-            time.sleep(min(0.02, self._sampler.interval_seconds))
-
-    def _flush(self) -> int | None:
-        """Put what was sampled on disk; the time of the newest host sample."""
-        import polars as pl
-
-        intervals, self._pending = self._pending, []
-        frames = [interval_frame(intervals)] if intervals else []
-        newest: int | None = None
-        if self._sampler is not None:
-            host = self._sampler.drain()
-            if host.height:
-                newest = int(host["timestamp_ns"][-1])
-                frames.append(host)
-        if frames:
-            self.writer.append("samples", pl.concat(frames, how="diagonal_relaxed").sort("timestamp_ns"))
-        return newest
-
-    def _stop_sampler(self) -> None:
-        if self._sampler is None:
-            return
-        cost = self._sampler.stop()
-        overhead = self.manifest.overhead
-        overhead.sampler_interval_seconds = self._sampler.interval_seconds
-        overhead.sampler_ticks = int(cost["ticks"])
-        overhead.sampler_missed_ticks = int(cost["missed_ticks"])
-        overhead.sampler_cpu_seconds = cost["cpu_seconds"]
-        overhead.sampler_wall_seconds = cost["wall_seconds"]
-        overhead.sampler_worst_lateness_seconds = cost["worst_lateness_seconds"]
-        self._flush()
-
-    def _collect_statistics(self) -> None:
-        if self._system is not None:
-            self.manifest.system.statistics = dict(self._system.statistics())
-
-    def _finish(self, status: Any, reason: str) -> None:
-        """Close the directory. A failure to write must not hide why the run ended."""
-        self.progress(Progress("writing the run directory"))
-        self.repetition.describe(self.manifest.repetition)
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        self.manifest.overhead.rackscope_cpu_seconds = usage.ru_utime + usage.ru_stime
-        self.manifest.overhead.generator_cpu_seconds = self._generator_cpu_seconds
-        self.manifest.status, self.manifest.status_reason = status, reason
-        self.manifest.finished_at = now_text()
-        if status == "complete":
-            try:
-                self.writer.join_parts()
-                self.writer.write_manifest(self.manifest)
-                return
-            except RackscopeError as error:
-                # Parts that could not be joined are read as they are.
-                self.manifest.status, self.manifest.status_reason = "failed", error.what
-                with contextlib.suppress(RackscopeError):
-                    self.writer.write_manifest(self.manifest)
-                raise
-        with contextlib.suppress(RackscopeError):
-            self.writer.write_manifest(self.manifest)
-            self.writer.join_parts()
+    def _describe(self, session: Session) -> None:
+        self._repetition.describe(session.manifest.repetition)
 
 
-def _describe_probes(manifest: Manifest, sampler: HostSampler) -> None:
-    from rackscope.runs.manifest import ProbePart
-
-    manifest.probes = [ProbePart.model_validate(probe) for probe in sampler.probes]
-
-
-def _choose_folder(options: RunOptions) -> Path:
-    if options.out is not None:
-        return options.out
-    stem = f"{datetime.now():%Y-%m-%dT%H-%M-%S}-{options.system}-{options.workload}"
+def new_folder(name: str) -> Path:
+    """A new folder under ``runs/``, named for this moment and ``name``. Raises UsageError or RunDirectoryError."""
+    stem = f"{datetime.now():%Y-%m-%dT%H-%M-%S}-{name}"
     for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
         folder = Path("runs") / f"{stem}{suffix}"
         try:
@@ -311,21 +75,3 @@ def _choose_folder(options: RunOptions) -> Path:
             raise cannot_make(folder, error) from error
         return folder
     raise UsageError(f"runs/{stem} exists a thousand times", "Choose a folder with --out.")
-
-
-@contextlib.contextmanager
-def _beside_the_system(placement: Placement) -> Iterator[None]:
-    """Keep rackscope's own threads off the system's cores while it is measured, where there are others.
-
-    The load generator's threads are started from here, so its cores stay allowed whatever the system uses.
-    """
-    before = os.sched_getaffinity(0)
-    elsewhere = (before - set(placement.system)) | set(placement.client)
-    if not elsewhere:
-        yield
-        return
-    os.sched_setaffinity(0, elsewhere)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

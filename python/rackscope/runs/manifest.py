@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 FORMAT_VERSION = 1
 
-PhaseKind = Literal["load", "warm-up", "measure"]
+#: A squeezed phase ran while a part of some resource was taken away: it says nothing of the system as it is.
+PhaseKind = Literal["load", "warm-up", "measure", "squeezed"]
 Status = Literal["running", "complete", "interrupted", "failed"]
 #: A moment since the epoch, as tables hold it.
 Nanoseconds = Annotated[int, Field(ge=0, lt=2**63)]

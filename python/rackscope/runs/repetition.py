@@ -76,12 +76,8 @@ class Repetition:
         part.stopping_reason = self._reason
         part.relative_half_width = self.half_width()
 
-    def activity(self, plan: PhasePlan, repetition: int | None) -> str:
-        """What the progress line calls a phase."""
-        if plan.kind == "load":
-            return "loading the data set"
-        if repetition is None:
-            return "warming up"
+    def activity(self, plan: PhasePlan, repetition: int) -> str:
+        """What the progress line calls a repetition of a stage."""
         fixed = self._options.repetitions
         return f"{plan.name}, repetition {repetition}" + (f" of {fixed}" if fixed else "")
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rackscope.errors import UsageError
 from rackscope.units import parse_count, parse_size_bytes
 
-PhaseKind = Literal["load", "warm-up", "measure"]
+PhaseKind = Literal["load", "warm-up", "measure", "squeezed"]
 ParameterKind = Literal["count", "size", "choice", "number"]
 
 
