@@ -69,3 +69,11 @@ def add_system_settings(parser: argparse._ActionsContainer, what: str) -> None:
     parser.add_argument("--endpoint", choices=("tcp", "unix"), default="tcp", help="loopback TCP or a unix socket")
     parser.add_argument("--port", type=int, metavar="N", help="TCP port (default: a free one)")
     parser.add_argument("--no-fetch", action="store_true", help="never download: the system must be here already")
+
+
+def add_load(parser: argparse._ActionsContainer) -> None:
+    """``--connections``, ``--client-cores``, ``--seed``, ``--no-verify``."""
+    parser.add_argument("--connections", metavar="N", type=count, default=50, help="connections (default 50)")
+    parser.add_argument("--client-cores", metavar="LIST", type=cores, help="cores of the load generator")
+    parser.add_argument("--seed", type=int, default=42, help="seed of keys, values and arrivals (default 42)")
+    parser.add_argument("--no-verify", action="store_true", help="do not check returned values")

@@ -32,10 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     load.add_argument(
         "--arrivals", choices=("poisson", "constant"), default="poisson", help="open loop: how they are spaced"
     )
-    load.add_argument("--connections", metavar="N", type=common.count, default=50, help="connections (default 50)")
-    load.add_argument("--client-cores", metavar="LIST", type=common.cores, help="cores of the load generator")
-    load.add_argument("--seed", type=int, default=42, help="seed of keys, values and arrivals (default 42)")
-    load.add_argument("--no-verify", action="store_true", help="do not check returned values")
+    common.add_load(load)
     length = parser.add_argument_group("length")
     length.add_argument(
         "--duration", metavar="TIME", type=common.duration, default=5.0, help="one measured repetition (default 5s)"

@@ -41,6 +41,15 @@ def format_quantity(value: float | None, unit: str) -> str:
     return f"{value:,.4g}" if unit in ("", "1") else f"{value:,.4g} {unit}"
 
 
+def format_cell(value: str | float | bool | None, unit: str) -> str:
+    """A cell of a table, which may also hold a word, yes or no, or nothing known."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else format_quantity(value, unit)
+
+
 def format_rate(value: float) -> str:
     """Whole numbers with thousands separated up to ten million, then three digits and a prefix."""
     if abs(value) >= 1e7:

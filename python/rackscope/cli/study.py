@@ -1,0 +1,125 @@
+"""Conduct a study: a designed set of runs that answers one question.
+
+Examples:
+  rackscope study pressure memcached ycsb-b
+  rackscope study slo cache ycsb-b --bound 'p99<1ms'
+  rackscope study sweep redis ycsb-a --vary value_size=64,1k,25k
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rackscope import units
+from rackscope.cli import arguments as common
+
+if TYPE_CHECKING:
+    from rackscope.runs.options import RunOptions
+    from rackscope.studies.base import Option, Request, Study
+
+HELP = "squeeze, sweep, tune or search: designed runs that answer one question"
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "count": units.parse_count,
+    "number": float,
+    "duration": units.parse_duration_seconds,
+    "rate": units.parse_rate_per_second,
+    "size": units.parse_size_bytes,
+    "text": str,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare every kind of study with its own options."""
+    from rackscope.studies import list_studies
+
+    kinds = parser.add_subparsers(title="studies", metavar="STUDY", required=True)
+    for study in list_studies():
+        kind = kinds.add_parser(
+            study.name,
+            help=study.help,
+            description=study.description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        _add_study(kind, study)
+        kind.set_defaults(study=study)
+
+
+def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
+    if study.subject == "workload":
+        parser.add_argument("system", metavar="SYSTEM", help="what to study, such as memcached")
+        parser.add_argument("workload", metavar="WORKLOAD", help="what to ask of it, such as ycsb-b")
+    own = parser.add_argument_group("study")
+    for option in study.options:
+        _add_option(own, option)
+    if study.subject == "workload":
+        common.add_load(parser.add_argument_group("load"))
+        common.add_system_settings(
+            parser.add_argument_group("system"), "a knob of the system or a parameter of the workload"
+        )
+    output = parser.add_argument_group("output")
+    output.add_argument("--out", metavar="DIR", type=common.path, help="study directory (default: a new one in runs/)")
+    common.add_json(output)
+
+
+def _add_option(group: argparse._ActionsContainer, option: Option) -> None:
+    flag = f"--{option.name}"
+    if option.kind == "flag":
+        group.add_argument(flag, action="store_true", help=option.help)
+        return
+    parse = common.checked(_PARSERS[option.kind])
+    shown = "" if option.default is None else f" (default {option.default})"
+    settings: dict[str, Any] = {"type": parse, "help": f"{option.help}{shown}".replace("%", "%%")}
+    if option.choices:
+        settings["choices"] = option.choices
+    else:
+        settings["metavar"] = option.metavar or {"duration": "TIME", "count": "N", "size": "SIZE"}.get(
+            option.kind, option.kind.upper()
+        )
+    if option.repeated:
+        group.add_argument(flag, action="append", default=[], **settings)
+    else:
+        group.add_argument(flag, default=None if option.default is None else parse(option.default), **settings)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Conduct it and print what was found."""
+    from rackscope.cli.studying import study_and_report
+
+    return study_and_report(arguments.study, _request(arguments), as_json=arguments.json)
+
+
+def _request(arguments: argparse.Namespace) -> Request:
+    from rackscope.studies.base import Request
+
+    study: Study = arguments.study
+    values: dict[str, Any] = {}
+    for option in study.options:
+        value = getattr(arguments, option.name.replace("-", "_"))
+        values[option.name.replace("-", "_")] = tuple(value) if option.repeated else value
+    run = _run_options(arguments, study) if study.subject == "workload" else None
+    return Request(run=run, values=values, out=arguments.out, command_line=tuple(arguments.command_line))
+
+
+def _run_options(arguments: argparse.Namespace, study: Study) -> RunOptions:
+    from rackscope.runs.options import RunOptions
+
+    fields: dict[str, Any] = {
+        "system": arguments.system,
+        "workload": arguments.workload,
+        "settings": common.settings_mapping(arguments.set),
+        "tuned": arguments.tuned,
+        "connections": arguments.connections,
+        "cores": arguments.cores,
+        "client_cores": arguments.client_cores,
+        "endpoint_kind": arguments.endpoint,
+        "port": arguments.port,
+        "seed": arguments.seed,
+        "verify": not arguments.no_verify,
+        "fetch": not arguments.no_fetch,
+        "command_line": arguments.command_line,
+    }
+    return RunOptions(**{**study.run_defaults, **fields})

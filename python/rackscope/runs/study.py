@@ -1,0 +1,204 @@
+"""``study.json``: what a study asked, did and found, in a form that any report can show. This model is its definition.
+
+A study directory holds ``study.json``, ``report.html`` and, under ``runs/``, the run directories of its members.
+Findings, tables and charts say what is to be shown and in which unit; how it is drawn is the report's matter, so that
+a new study needs no code there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rackscope.errors import RunDirectoryError
+from rackscope.runs.directory import MANIFEST, boot_id, process_start_ticks
+from rackscope.runs.files import cannot_make, write_atomically
+
+FORMAT_VERSION = 1
+STUDY = "study.json"
+MEMBERS = "runs"
+#: Larger than any study of ours; anything beyond is not one.
+STUDY_LIMIT_BYTES = 64 * 1024 * 1024
+
+Status = Literal["running", "complete", "interrupted", "failed"]
+#: Units that ``report/quantities.py`` writes; the empty one is a plain number, ``text`` is shown as it is.
+Unit = Literal["", "text", "ratio", "percent", "seconds", "bytes", "bytes/s", "operations/s", "count", "cores", "hertz"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
+class Finding(_Part):
+    """One sentence that answers the question, or that a reader must know; the first ones matter most."""
+
+    sentence: str
+    severity: Literal["finding", "note", "warning", "serious"] = "finding"
+    #: What it stands on: figures with their intervals, how many repetitions.
+    evidence: str = ""
+
+
+class Column(_Part):
+    """A column of a table."""
+
+    name: str
+    unit: Unit = "text"
+    help: str = ""
+
+
+class Table(_Part):
+    """Rows as wide as ``columns``; ``None`` is what is not known. The first column names the row."""
+
+    identifier: str
+    title: str
+    caption: str = ""
+    columns: list[Column]
+    rows: list[list[str | float | int | bool | None]] = Field(default_factory=list)
+
+
+class Axis(_Part):
+    """An axis of a chart. A ``category`` axis shows ``categories``, and its values are places in that list."""
+
+    label: str
+    unit: Unit = ""
+    scale: Literal["linear", "logarithmic", "category"] = "linear"
+    categories: list[str] = Field(default_factory=list)
+
+
+class Series(_Part):
+    """Points of one label; ``low`` and ``high`` are the ends of each point's 95 % interval, where there are any."""
+
+    label: str
+    x: list[float]
+    y: list[float | None]
+    low: list[float | None] = Field(default_factory=list)
+    high: list[float | None] = Field(default_factory=list)
+    kind: Literal["line", "points", "bars"] = "line"
+
+
+class Reference(_Part):
+    """A line across the chart at a value of one axis, such as the bound of an SLO."""
+
+    label: str
+    value: float
+    axis: Literal["x", "y"] = "y"
+
+
+class Chart(_Part):
+    """One chart."""
+
+    identifier: str
+    title: str
+    caption: str = ""
+    x: Axis
+    y: Axis
+    series: list[Series] = Field(default_factory=list)
+    references: list[Reference] = Field(default_factory=list)
+
+
+class Member(_Part):
+    """A run of the study: its folder below ``runs/`` and what it was."""
+
+    folder: str
+    label: str
+    #: Why it does not count; empty when it does.
+    discarded: str = ""
+
+
+class StudyRecord(_Part):
+    """The whole file."""
+
+    format_version: int = FORMAT_VERSION
+    rackscope_version: str
+    kind: str
+    title: str
+    status: Status = "running"
+    status_reason: str = ""
+    command_line: list[str] = Field(default_factory=list)
+    rackscope_pid: int | None = None
+    rackscope_pid_start_ticks: int | None = None
+    boot_id: str | None = None
+    started_at: str
+    finished_at: str | None = None
+    host: dict[str, Any] = Field(default_factory=dict)
+    #: What was asked: option by option, as a reader would write it.
+    parameters: dict[str, str] = Field(default_factory=dict)
+    findings: list[Finding] = Field(default_factory=list)
+    tables: list[Table] = Field(default_factory=list)
+    charts: list[Chart] = Field(default_factory=list)
+    #: How it was done: repetitions, order, what was discarded and why, which statistics.
+    method: list[str] = Field(default_factory=list)
+    members: list[Member] = Field(default_factory=list)
+    #: The same for programs: each kind of study says in its docstring what is in it.
+    result: dict[str, Any] = Field(default_factory=dict)
+
+
+def create_study_folder(path: Path) -> None:
+    """Make a study directory, which must hold no study and no run yet. Raises RunDirectoryError."""
+    try:
+        if (path / STUDY).exists() or (path / MANIFEST).exists():
+            raise RunDirectoryError(f"{path} already holds a study or a run", "Choose another folder with --out.")
+        (path / MEMBERS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_make(path, error) from error
+
+
+def write_study(path: Path, record: StudyRecord) -> None:
+    """Replace ``study.json`` (temporary name, fsync, rename). Raises RunDirectoryError."""
+    write_atomically(path / STUDY, record.model_dump_json(indent=2).encode())
+
+
+def is_study(path: Path) -> bool:
+    """Whether the folder holds a study."""
+    return (path / STUDY).is_file()
+
+
+def read_study(path: Path) -> StudyRecord:
+    """Read ``study.json`` and settle what became of the study. Raises RunDirectoryError."""
+    file = path / STUDY
+    another = "Name a study directory, such as one that 'rackscope study' left under runs/."
+    try:
+        if file.stat().st_size > STUDY_LIMIT_BYTES:
+            raise RunDirectoryError(f"{file} is too large to be a study", another)
+        content = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise RunDirectoryError(f"{path} is not a study directory (it has no {STUDY})", another) from None
+    except OSError as error:
+        raise RunDirectoryError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
+    except (ValueError, RecursionError) as error:
+        raise RunDirectoryError(f"{file} is damaged ({str(error)[:80]})", "Run the study again.") from error
+    version = content.get("format_version") if isinstance(content, dict) else None
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise RunDirectoryError(
+            f"{path} has format {version}, and this rackscope reads up to {FORMAT_VERSION}",
+            "Open it with a newer rackscope.",
+        )
+    try:
+        record = StudyRecord.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        raise RunDirectoryError(
+            f"{file} is not a study that rackscope understands ({place}: {first['msg']})", another
+        ) from error
+    if record.status == "running" and not _is_still_running(record):
+        record.status, record.status_reason = "interrupted", "rackscope was killed before the study ended"
+    return record
+
+
+def stamp(record: StudyRecord) -> None:
+    """Write down which process conducts the study."""
+    record.rackscope_pid = os.getpid()
+    record.rackscope_pid_start_ticks = process_start_ticks(os.getpid())
+    record.boot_id = boot_id()
+
+
+def _is_still_running(record: StudyRecord) -> bool:
+    if record.rackscope_pid is None or record.boot_id is None or record.boot_id != boot_id():
+        return False
+    started = process_start_ticks(record.rackscope_pid)
+    return started is not None and started == record.rackscope_pid_start_ticks

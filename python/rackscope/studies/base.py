@@ -1,0 +1,79 @@
+"""What a study is, what it is asked, and what it is conducted with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from rackscope.runs.options import ProgressCallback, RunOptions
+    from rackscope.runs.study import StudyRecord
+
+OptionKind = Literal["count", "number", "duration", "rate", "size", "text", "flag"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """Something that can be asked of a study on the command line: ``--NAME VALUE``.
+
+    ``default`` is written as a user would write it; ``None`` leaves it out of ``Request.values``' defaults (the value
+    is ``None``). A ``flag`` takes no value. ``repeated`` ones may be given again and arrive as a tuple.
+    """
+
+    name: str
+    kind: OptionKind
+    help: str
+    default: str | None = None
+    choices: tuple[str, ...] = ()
+    repeated: bool = False
+    metavar: str | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked: the run that is studied (where the study is of one), and the study's own options by name.
+
+    Sizes are in bytes, durations in seconds, rates a second; ``-`` in an option's name is ``_`` here.
+    """
+
+    run: RunOptions | None
+    values: Mapping[str, Any]
+    out: Path | None = None
+    command_line: tuple[str, ...] = ()
+
+
+@dataclass
+class Conduct:
+    """A study under way: its directory, what it says so far, and how to tell its progress.
+
+    ``save`` puts the record on disk as it is now: whatever ends the study later, that much is kept.
+    """
+
+    folder: Path
+    record: StudyRecord
+    request: Request
+    progress: ProgressCallback
+    save: Callable[[], None]
+    #: Makes the folder of a member run, and notes it in the record: ``member(name, label)``.
+    member: Callable[[str, str], Path]
+
+
+@dataclass(frozen=True)
+class Study:
+    """One kind of study; one file each, found by its module attribute ``STUDY``.
+
+    ``subject`` is ``workload`` for a study of one system under one workload, and ``none`` for one that brings its own.
+    ``run_defaults`` are fields of RunOptions that differ here from those of ``rackscope run``.
+    """
+
+    name: str
+    help: str
+    description: str
+    conduct: Callable[[Conduct], None]
+    subject: Literal["workload", "none"] = "workload"
+    options: tuple[Option, ...] = ()
+    run_defaults: Mapping[str, Any] = field(default_factory=dict)
+    #: Words for the title, from the request; by default the study's name and its subject.
+    title: Callable[[Request], str] | None = None
