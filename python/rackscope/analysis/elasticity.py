@@ -6,7 +6,8 @@ Neither is turned around, so that both mean what the formula says.
 
 A squeezed stretch is compared with the free stretches before and after it, in the same block: what drifts slowly
 cancels. Where a squeeze has a control (the same disturbance without the squeeze), the control's own difference to
-its free neighbours is taken off. The value of a block is one number, and intervals are over blocks, never over samples.
+its free neighbours is taken off. The value of a block is one number, and intervals are over blocks, never over samples:
+Student's t, with variances that squeezes of one run lend each other (see ``moderation``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rackscope.analysis.intervals import Interval, bootstrap_mean, mean_interval, student_quantile
+from rackscope.analysis.intervals import Interval, bootstrap_mean, student_quantile
+from rackscope.analysis.moderation import moderate_variances
 from rackscope.analysis.thresholds import packaged_thresholds
 
 FREE = "free"
@@ -46,6 +48,7 @@ class LevelEstimate:
     fraction, ``elasticity_bootstrap`` the same with a bootstrap over blocks (Efron 1987). ``None`` where the fraction
     is not known or too little was taken. ``loss_bound`` is the one-sided 95 % upper bound of the share of throughput
     lost. ``values`` and ``p99_values`` are the log ratios by block; ``left_out`` counts blocks without one.
+    ``standard_error`` of ``log_ratio`` and its ``degrees`` of freedom are what tests need; ``None`` below two blocks.
     """
 
     squeeze: str
@@ -59,6 +62,8 @@ class LevelEstimate:
     loss_bound: float | None
     values: tuple[float, ...]
     p99_values: tuple[float, ...] = ()
+    standard_error: float | None = None
+    degrees: float | None = None
     left_out: int = 0
     controlled: bool = False
     sequential: bool = False
@@ -114,10 +119,16 @@ def estimate_levels(stretches: Sequence[Stretch], *, sequential: bool = False) -
         parsed = parse_condition(stretch.condition)
         if parsed is not None:
             levels.setdefault(parsed[0], {}).setdefault(parsed[1], []).append(stretch)
+    by_level = [
+        (name, by_fraction[fraction])
+        for name, by_fraction in levels.items()
+        for fraction in sorted(by_fraction, reverse=True)
+    ]
+    means = _means([_controlled(group[0].condition, name, throughput) for name, group in by_level])
+    p99_means = _means([_controlled(group[0].condition, name, p99) for name, group in by_level])
     return [
-        _estimate(name, fraction, by_level[fraction], throughput, p99, sequential)
-        for name, by_level in levels.items()
-        for fraction in sorted(by_level, reverse=True)
+        _estimate(name, group, mean, p99_mean, any(_has_control(group[0], name, b) for b in throughput), sequential)
+        for (name, group), mean, p99_mean in zip(by_level, means, p99_means, strict=True)
     ]
 
 
@@ -142,17 +153,41 @@ def decision_confidence(sequential: bool) -> float:
     return packaged_thresholds().limit("elasticity.level") if sequential else 0.95
 
 
+@dataclass(frozen=True)
+class _Mean:
+    """The mean of a level's block values with its error, and the values it is of."""
+
+    values: tuple[float, ...]
+    estimate: float
+    error: float | None = None
+    degrees: float | None = None
+
+    def interval(self, sequential: bool) -> Interval:
+        count = len(self.values)
+        if self.error is None or self.degrees is None:
+            return Interval(self.estimate, None, None, 0.95, count)
+        half = student_quantile(self.degrees, decision_confidence(sequential)) * self.error
+        return Interval(self.estimate, self.estimate - half, self.estimate + half, 0.95, count)
+
+
+def _means(groups: Sequence[Sequence[float]]) -> list[_Mean]:
+    means = [math.fsum(values) / len(values) if values else math.nan for values in groups]
+    spreads = [
+        math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) if len(values) > 1 else 0.0
+        for values, mean in zip(groups, means, strict=True)
+    ]
+    moderated = moderate_variances(spreads, [max(len(values) - 1, 0) for values in groups])
+    return [
+        _Mean(tuple(values), mean, math.sqrt(spread.variance / len(values)), spread.degrees)
+        if len(values) > 1
+        else _Mean(tuple(values), mean)
+        for values, mean, spread in zip(groups, means, moderated, strict=True)
+    ]
+
+
 def _estimate(
-    squeeze: str,
-    fraction: float,
-    stretches: Sequence[Stretch],
-    throughput: Sequence[Mapping[str, float]],
-    p99: Sequence[Mapping[str, float]],
-    sequential: bool,
+    squeeze: str, stretches: Sequence[Stretch], mean: _Mean, p99: _Mean, controlled: bool, sequential: bool
 ) -> LevelEstimate:
-    condition = stretches[0].condition
-    values = _controlled(condition, squeeze, throughput)
-    p99_values = _controlled(condition, squeeze, p99)
     known = [
         math.log(stretch.achieved_fraction)
         for stretch in stretches
@@ -161,21 +196,23 @@ def _estimate(
     achieved = math.exp(math.fsum(known) / len(known)) if known else None
     least = packaged_thresholds().limit("elasticity.least_taken")
     divisor = math.log(achieved) if achieved is not None and achieved <= 1 - least else None
-    log_ratio = _mean(values, sequential)
+    parsed = parse_condition(stretches[0].condition)
     return LevelEstimate(
         squeeze=squeeze,
-        requested_fraction=fraction,
+        requested_fraction=parsed[1] if parsed else math.nan,
         achieved_fraction=achieved,
-        log_ratio=log_ratio,
-        elasticity=_divided(log_ratio, divisor),
-        elasticity_bootstrap=_divided(bootstrap_mean(values), divisor),
-        p99_elasticity=_divided(_mean(p99_values, sequential), divisor) if p99_values else None,
-        p99_elasticity_bootstrap=_divided(bootstrap_mean(p99_values), divisor) if p99_values else None,
-        loss_bound=_loss_bound(log_ratio, sequential),
-        values=tuple(values),
-        p99_values=tuple(p99_values),
-        left_out=len(stretches) - len(values),
-        controlled=any(_control_of(condition, squeeze, block) is not None for block in throughput),
+        log_ratio=mean.interval(sequential),
+        elasticity=_divided(mean.interval(sequential), divisor),
+        elasticity_bootstrap=_divided(bootstrap_mean(mean.values), divisor),
+        p99_elasticity=_divided(p99.interval(sequential), divisor),
+        p99_elasticity_bootstrap=_divided(bootstrap_mean(p99.values), divisor),
+        loss_bound=_loss_bound(mean, sequential),
+        values=mean.values,
+        p99_values=p99.values,
+        standard_error=mean.error,
+        degrees=mean.degrees,
+        left_out=len(stretches) - len(mean.values),
+        controlled=controlled,
         sequential=sequential,
     )
 
@@ -205,6 +242,10 @@ def _control_of(condition: str, squeeze: str, block: Mapping[str, float]) -> flo
     return block.get(_CONTROL + condition, block.get(_CONTROL + squeeze))
 
 
+def _has_control(stretch: Stretch, squeeze: str, block: Mapping[str, float]) -> bool:
+    return _control_of(stretch.condition, squeeze, block) is not None
+
+
 def _controlled(condition: str, squeeze: str, blocks: Sequence[Mapping[str, float]]) -> list[float]:
     """Log ratios by block, less the control's. With controls in some blocks, blocks without one are left out."""
     controls = [_control_of(condition, squeeze, block) for block in blocks]
@@ -216,11 +257,6 @@ def _controlled(condition: str, squeeze: str, blocks: Sequence[Mapping[str, floa
     ]
 
 
-def _mean(values: Sequence[float], sequential: bool) -> Interval:
-    interval = mean_interval(values, confidence=decision_confidence(sequential))
-    return Interval(interval.estimate, interval.low, interval.high, 0.95, interval.count)
-
-
 def _divided(interval: Interval, divisor: float | None) -> Interval | None:
     if divisor is None or interval.count == 0:
         return None
@@ -229,12 +265,11 @@ def _divided(interval: Interval, divisor: float | None) -> Interval | None:
     return Interval(interval.estimate / divisor, low, high, interval.confidence, interval.count)
 
 
-def _loss_bound(log_ratio: Interval, sequential: bool) -> float | None:
-    """One-sided 95 % upper bound of 1 - squeezed / free, from the two-sided interval's half width."""
-    if log_ratio.low is None or log_ratio.count < packaged_thresholds().limit("elasticity.blocks"):
+def _loss_bound(mean: _Mean, sequential: bool) -> float | None:
+    """One-sided 95 % upper bound of 1 - squeezed / free."""
+    fewest = packaged_thresholds().limit("elasticity.blocks")
+    if mean.error is None or mean.degrees is None or len(mean.values) < fewest:
         return None
-    level = decision_confidence(sequential)
-    degrees = log_ratio.count - 1
-    # The upper end of a two-sided interval at 90 % is the one-sided bound at 95 %; looking widens both alike.
-    share = student_quantile(degrees, 1 - 2 * (1 - level)) / student_quantile(degrees, level)
-    return -math.expm1(log_ratio.estimate - (log_ratio.estimate - log_ratio.low) * share)
+    # A two-sided interval at 90 % ends at the one-sided bounds at 95 %.
+    level = 1 - 2 * (1 - decision_confidence(sequential))
+    return -math.expm1(mean.estimate - student_quantile(mean.degrees, level) * mean.error)

@@ -150,17 +150,15 @@ def _p_value(level: LevelEstimate | None) -> float | None:
     """Two-sided p value of "the elasticity is the line's", by Student's t over blocks."""
     from scipy.special import stdtr
 
-    if level is None or level.achieved_fraction is None:
+    if level is None or level.achieved_fraction is None or level.standard_error is None or level.degrees is None:
         return None
-    count = len(level.values)
-    if count < packaged_thresholds().limit("elasticity.blocks"):
+    if len(level.values) < packaged_thresholds().limit("elasticity.blocks"):
         return None
-    mean = math.fsum(level.values) / count
-    away = mean - packaged_thresholds().limit("elasticity.limits") * math.log(level.achieved_fraction)
-    error = math.sqrt(math.fsum((value - mean) ** 2 for value in level.values) / (count - 1) / count)
-    if error == 0:
+    line = packaged_thresholds().limit("elasticity.limits")
+    away = level.log_ratio.estimate - line * math.log(level.achieved_fraction)
+    if level.standard_error == 0:
         return 1.0 if away == 0 else 0.0
-    return 2 * float(stdtr(count - 1, -abs(away) / error))
+    return 2 * float(stdtr(level.degrees, -abs(away) / level.standard_error))
 
 
 def _verdict(
@@ -182,7 +180,11 @@ def _verdict(
     if elasticity.low is not None and elasticity.high is not None:
         figures += f" (95 % interval {elasticity.low:.2f} to {elasticity.high:.2f}, {elasticity.count} blocks)"
     lost = -math.expm1(level.log_ratio.estimate)
-    answer = f"{taken} of it cost {wording.percent(lost)} of the throughput" if lost > 0 else f"{taken} of it cost no throughput"
+    answer = (
+        f"{taken} of it cost {wording.percent(lost)} of the throughput"
+        if lost > 0
+        else f"{taken} of it cost no throughput"
+    )
     if p_value < 1 - decision_confidence(level.sequential):
         verdict: Verdict = "limits" if elasticity.estimate > line else "does not limit"
         return verdict, f"{name}: {answer}; {figures}"

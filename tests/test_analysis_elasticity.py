@@ -1,0 +1,202 @@
+"""Elasticities from interleaved stretches: drift cancels, verdicts hold, and what is not shown is not claimed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackscope.analysis.elasticity import (
+    FREE,
+    LevelEstimate,
+    Stretch,
+    estimate_levels,
+    parse_condition,
+    schedule,
+    shown_slack,
+)
+from rackscope.analysis.pressure import WeakerEvidence, judge_phase, judge_squeezes, needs_more
+
+
+def measured(
+    elasticities: Mapping[str, float],
+    *,
+    blocks: int,
+    seed: int,
+    noise: float = 0.01,
+    noise_of: Mapping[str, float] | None = None,
+    drift: float = 0.0,
+    levels: Sequence[float] = (0.8, 0.6),
+    extra: Sequence[str] = (),
+) -> list[Stretch]:
+    """A run whose truth is known; ``drift`` is the change of log throughput from one stretch to the next."""
+    generator = np.random.default_rng(seed)
+    conditions = [f"{name}@{level}" for name in elasticities for level in levels] + list(extra)
+    stretches: list[Stretch] = []
+    for number, block in enumerate(schedule(conditions, blocks, seed)):
+        for condition in block:
+            log = 11.0 + drift * len(stretches)
+            parsed = parse_condition(condition)
+            spread = noise
+            if parsed is not None:
+                log += elasticities[parsed[0]] * math.log(parsed[1])
+                spread = (noise_of or {}).get(parsed[0], noise)
+            throughput = math.exp(log + spread * generator.standard_normal())
+            p99 = 1e-3 * 1e5 / throughput
+            stretches.append(Stretch(number, condition, throughput, p99, parsed[1] if parsed else None))
+    return stretches
+
+
+def only(estimates: Sequence[LevelEstimate], squeeze: str, fraction: float) -> LevelEstimate:
+    return next(one for one in estimates if (one.squeeze, one.requested_fraction) == (squeeze, fraction))
+
+
+@given(
+    st.lists(st.sampled_from(["cpu@0.8", "cpu@0.6", "disk@0.5", "control:cache", "cache@0.7"]), unique=True),
+    st.integers(0, 6),
+    st.integers(0, 1000),
+)
+def test_a_schedule_is_balanced_and_puts_free_stretches_around_each(
+    conditions: list[str], blocks: int, seed: int
+) -> None:
+    plan = schedule(conditions, blocks, seed)
+    assert len(plan) == blocks
+    assert plan == schedule(conditions, blocks, seed)
+    for block in plan:
+        assert sorted(name for name in block if name != FREE) == sorted(conditions)
+        assert block[0] == block[-1] == FREE
+        assert all((first == FREE) != (second == FREE) for first, second in pairwise(block))
+
+
+def test_orders_differ_between_blocks() -> None:
+    plan = schedule([f"r{number}@0.8" for number in range(6)], 5, 1)
+    assert len({tuple(block) for block in plan}) > 1
+
+
+def test_steady_drift_cancels_entirely() -> None:
+    estimates = estimate_levels(measured({"cpu": 0.7, "disk": 0.0}, blocks=4, seed=3, noise=0.0, drift=0.01))
+    for name, truth in (("cpu", 0.7), ("disk", 0.0)):
+        for fraction in (0.8, 0.6):
+            found = only(estimates, name, fraction).elasticity
+            assert found is not None
+            assert found.estimate == pytest.approx(truth, abs=1e-9)
+
+
+def test_p99_has_the_opposite_sign() -> None:
+    estimates = estimate_levels(measured({"cpu": 1.0}, blocks=5, seed=3))
+    found = only(estimates, "cpu", 0.8).p99_elasticity
+    assert found is not None
+    assert found.estimate == pytest.approx(-1.0, abs=0.15)
+
+
+def test_intervals_are_over_blocks() -> None:
+    found = only(estimate_levels(measured({"cpu": 1.0}, blocks=6, seed=1)), "cpu", 0.6)
+    assert found.log_ratio.count == 6
+    assert found.elasticity is not None
+    assert found.elasticity.contains(1.0)
+    assert found.elasticity_bootstrap is not None
+    assert found.elasticity_bootstrap.is_known
+    assert found.elasticity_bootstrap.estimate == pytest.approx(found.elasticity.estimate)
+
+
+def test_a_control_takes_its_own_disturbance_off() -> None:
+    stretches = []
+    for stretch in measured({"cache": 0.0}, blocks=5, seed=2, extra=["control:cache"], levels=(0.7,)):
+        disturbed = stretch.condition != FREE
+        stretches.append(
+            Stretch(stretch.block, stretch.condition, stretch.throughput * (0.8 if disturbed else 1), None, 0.7)
+        )
+    found = only(estimate_levels(stretches), "cache", 0.7)
+    assert found.controlled
+    assert found.log_ratio.estimate == pytest.approx(0.0, abs=0.02)
+
+
+def test_a_fraction_that_was_not_measured_gives_no_elasticity_and_no_verdict() -> None:
+    stretches = [Stretch(one.block, one.condition, one.throughput) for one in measured({"cpu": 1.0}, blocks=5, seed=2)]
+    estimates = estimate_levels(stretches)
+    assert all(one.elasticity is None for one in estimates)
+    verdict = judge_squeezes(estimates)[0]
+    assert verdict.verdict == "abstains"
+    assert "could not be measured" in verdict.sentence
+    assert verdict.slack is None
+    assert needs_more(estimates) == set()
+
+
+def test_a_squeeze_that_took_nothing_abstains() -> None:
+    stretches = [
+        Stretch(one.block, one.condition, one.throughput, None, 0.995) for one in measured({"c": 0.0}, blocks=5, seed=2)
+    ]
+    verdict = judge_squeezes(estimate_levels(stretches))[0]
+    assert (verdict.verdict, "too little" in verdict.sentence) == ("abstains", True)
+
+
+def test_stretches_without_throughput_are_left_out_and_counted() -> None:
+    stretches = measured({"cpu": 1.0}, blocks=4, seed=2)
+    stopped = [
+        Stretch(one.block, one.condition, 0.0 if one.block == 1 else one.throughput, None, one.achieved_fraction)
+        for one in stretches
+    ]
+    found = only(estimate_levels(stopped), "cpu", 0.8)
+    assert (found.log_ratio.count, found.left_out) == (3, 1)
+    assert estimate_levels([]) == []
+    assert estimate_levels([Stretch(0, "cpu@0.8", 5.0, None, 0.8)])[0].values == ()
+
+
+def test_what_limits_is_told_from_what_does_not() -> None:
+    estimates = estimate_levels(measured({"cpu": 1.0, "disk": 0.0, "network": 0.6}, blocks=6, seed=5))
+    judgement = judge_phase(estimates)
+    assert set(judgement.limits) == {"cpu", "network"}
+    assert not judgement.none_limits
+    assert "cpu and network" in judgement.sentence
+    assert needs_more(estimates) == set()
+
+
+def test_slack_is_what_was_shown_to_cost_less_than_two_in_a_hundred() -> None:
+    stretches = measured({"cpu": 1.0, "disk": 0.0}, blocks=8, seed=5, noise=0.005)
+    judged = {one.squeeze: one for one in judge_squeezes(estimate_levels(stretches))}
+    assert judged["cpu"].slack is None
+    assert judged["disk"].slack == pytest.approx(0.4)
+    noisy = estimate_levels(measured({"disk": 0.0}, blocks=3, seed=5, noise=0.1))
+    assert shown_slack(noisy) is None
+
+
+def test_none_of_these_resources_needs_every_verdict() -> None:
+    quiet = estimate_levels(measured({"cpu": 0.0, "disk": 0.0}, blocks=6, seed=8))
+    judgement = judge_phase(quiet)
+    assert judgement.none_limits
+    assert "none of these resources" in judgement.sentence
+    noisy = judge_phase(estimate_levels(measured({"cpu": 0.0, "disk": 0.0}, blocks=3, seed=8, noise=0.3)))
+    assert not noisy.none_limits
+    assert set(noisy.open) == {"cpu", "disk"}
+    assert not judge_phase([]).none_limits
+
+
+def test_weaker_evidence_never_counts_as_proven() -> None:
+    estimates = estimate_levels(measured({"cpu": 0.0}, blocks=6, seed=8))
+    weaker = {"dram_bandwidth": WeakerEvidence("limits", "used at 95 % of its ceiling")}
+    judgement = judge_phase(estimates, weaker=weaker)
+    assert judgement.limits == ()
+    assert not judgement.none_limits
+    assert "dram_bandwidth" in judgement.open
+    assert "not proven" in judgement.sentence
+
+
+def test_a_resource_limits_when_one_of_its_squeezes_does() -> None:
+    estimates = estimate_levels(measured({"disk_bytes": 0.0, "disk_operations": 0.9}, blocks=6, seed=4))
+    judgement = judge_phase(estimates, {"disk_bytes": "disk", "disk_operations": "disk"})
+    assert judgement.limits == ("disk",)
+    assert judgement.resources[0].slack is None
+
+
+def test_only_what_is_open_is_asked_for_again() -> None:
+    stretches = measured(
+        {"cpu": 1.0, "cache": 0.25, "disk": 0.0}, blocks=6, seed=5, noise=0.005, extra=["control:cache"]
+    )
+    assert needs_more(estimate_levels(stretches, sequential=True)) == {"cache@0.8", "control:cache"}
+    early = [one for one in stretches if one.block < 2]
+    assert needs_more(estimate_levels(early, sequential=True)) >= {"cpu@0.8", "cache@0.8", "disk@0.8"}
