@@ -23,6 +23,7 @@ FLOORS = {
     "errors": 0,
     "units": 0,
     "metrics": 0,
+    "network_namespace": 0,
     "_native": 0,
     "__version__": 0,
 }

@@ -19,7 +19,7 @@ ProgressText = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a system listens: loopback TCP (host, port) or a unix socket (path)."""
+    """Where a system listens: TCP (host, port), loopback or in a network of its own, or a unix socket (path)."""
 
     kind: EndpointKind
     host: str = "127.0.0.1"

@@ -1,36 +1,68 @@
-"""Where a system listens: a loopback port that is free, or a unix socket in a folder of its own."""
+"""Where a system listens: a free port, on loopback or in a network of its own, or a unix socket in its own folder."""
 
 from __future__ import annotations
 
 import errno
+import ipaddress
 import os
 import shutil
 import socket
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rackscope.errors import SystemUnderTestError, UsageError
+from rackscope.network_namespace import call_in_namespace
 from rackscope.systems.account import Account
+
+if TYPE_CHECKING:
+    from rackscope.systems.base import Launch
 
 LOOPBACK = "127.0.0.1"
 #: ``sun_path`` of unix(7) holds 108 bytes with its final zero.
 LONGEST_SOCKET_PATH_BYTES = 107
 
 
-def choose_port() -> int:
-    """A loopback port that was free a moment ago; the caller tries another when it has been taken since."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
+@dataclass(frozen=True)
+class Network:
+    """Where ports are counted: an address in a network namespace, by default loopback in this process's own.
+
+    ``namespace`` is the file under which another one can be entered.
+    """
+
+    address: str = LOOPBACK
+    namespace: Path | None = None
+
+
+#: What every process starts in.
+HERE = Network()
+
+
+def network_of(launch: Launch) -> Network:
+    """Where a system is to listen. Raises UsageError for an address that others could reach."""
+    if launch.network_namespace is None and not ipaddress.ip_address(launch.address).is_loopback:
+        raise UsageError(
+            f"a system does not listen on {launch.address}, where others could reach it",
+            "Leave the address out, or give the system a network namespace of its own.",
+        )
+    return Network(launch.address, launch.network_namespace)
+
+
+def choose_port(network: Network = HERE) -> int:
+    """A port that was free there a moment ago; the caller tries another when it has been taken since."""
+    with _socket_in(network) as probe:
+        probe.bind((network.address, 0))
         return int(probe.getsockname()[1])
 
 
-def is_free(port: int) -> bool:
-    """Whether a server could listen on this loopback port now. Raises OSError for any reason but "in use"."""
-    with socket.socket() as probe:
+def is_free(port: int, network: Network = HERE) -> bool:
+    """Whether a server could listen on this port now. Raises OSError for any reason but "in use"."""
+    with _socket_in(network) as probe:
         # As servers do: connections of an earlier one that linger in TIME_WAIT are no obstacle.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((LOOPBACK, port))
+            probe.bind((network.address, port))
             probe.listen(1)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
@@ -39,21 +71,35 @@ def is_free(port: int) -> bool:
     return True
 
 
-def require_free(port: int, name: str) -> None:
+def require_free(port: int, name: str, network: Network = HERE) -> None:
     """Raises UsageError for what is no port, SystemUnderTestError for one that ``name`` cannot have."""
     if not 1 <= port <= 65535:
         raise UsageError(f"{port} is not a TCP port", "Ports go from 1 to 65535; leave it out and one is chosen.")
     try:
-        if is_free(port):
+        if is_free(port, network):
             return
     except OSError as error:
         raise SystemUnderTestError(
-            f"{name} cannot listen on {LOOPBACK}:{port}: {error.strerror}", "Leave the port out and one is chosen."
+            f"{name} cannot listen on {network.address}:{port}: {error.strerror}",
+            "Leave the port out and one is chosen.",
         ) from error
     raise SystemUnderTestError(
-        f"port {port} on {LOOPBACK} is in use, so {name} cannot listen there",
+        f"port {port} on {network.address} is in use, so {name} cannot listen there",
         "Choose another port, or leave it out and a free one is chosen.",
     )
+
+
+def _socket_in(network: Network) -> socket.socket:
+    """A TCP socket that belongs to the network. Raises SystemUnderTestError when its namespace cannot be entered."""
+    if network.namespace is None:
+        return socket.socket()
+    try:
+        return call_in_namespace(network.namespace, socket.socket)
+    except OSError as error:
+        raise SystemUnderTestError(
+            f"the network namespace {network.namespace} cannot be entered: {error.strerror}",
+            "It takes root (CAP_SYS_ADMIN), and the namespace must still be there.",
+        ) from error
 
 
 def make_socket_folder(socket_name: str, account: Account | None) -> Path:

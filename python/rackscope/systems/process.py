@@ -31,7 +31,11 @@ _LONGEST_LINE = 200
 
 @dataclass(frozen=True)
 class Command:
-    """What to run and how. ``scratch`` are folders that the keeper removes once everything has ended."""
+    """What to run and how. ``scratch`` are folders that the keeper removes once everything has ended.
+
+    ``control_groups`` are the folders of groups, and ``network_namespace`` the file of a namespace, that the program is
+    in from its first instruction; the keepers stay outside.
+    """
 
     name: str
     program: Path
@@ -43,6 +47,8 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     open_files: int | None = None
     scratch: Sequence[Path] = ()
+    control_groups: Sequence[Path] = ()
+    network_namespace: Path | None = None
 
 
 class KeptProcess:
@@ -152,6 +158,10 @@ def _keeper_arguments(command: Command) -> list[str]:
         arguments += ["--user", command.account.keeper_option()]
     if command.open_files is not None:
         arguments += ["--limit-nofile", str(command.open_files)]
+    for group in command.control_groups:
+        arguments += ["--control-group-procs", str(group)]
+    if command.network_namespace is not None:
+        arguments += ["--network-namespace", str(command.network_namespace)]
     for folder in command.scratch:
         arguments += ["--scratch", str(folder.absolute())]
     return arguments

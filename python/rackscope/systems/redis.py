@@ -117,7 +117,7 @@ class Redis(System):
     def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
         def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
             del account
-            return redis_arguments(launch.knobs, endpoint)
+            return redis_arguments(launch.knobs, endpoint, private=launch.network_namespace is not None)
 
         # It looks for a snapshot where it starts, so that is a folder that holds none.
         open_files = int(launch.knobs["open_files"])
@@ -141,10 +141,15 @@ _PLAIN = {
 }
 
 
-def redis_arguments(knobs: Mapping[str, str], endpoint: Endpoint) -> list[str]:
-    """The command line, without the program."""
+def redis_arguments(knobs: Mapping[str, str], endpoint: Endpoint, *, private: bool = False) -> list[str]:
+    """The command line, without the program.
+
+    In protected mode it serves loopback alone. It is off only where the endpoint is ``private``: in a network
+    namespace of its own, which nobody but this host reaches.
+    """
     if endpoint.kind == "tcp":
-        arguments = ["--bind", endpoint.host, "--port", str(endpoint.port), "--protected-mode", "yes"]
+        protected = "no" if private else "yes"
+        arguments = ["--bind", endpoint.host, "--port", str(endpoint.port), "--protected-mode", protected]
     else:
         arguments = ["--port", "0", "--unixsocket", endpoint.path, "--unixsocketperm", "700"]
     arguments += ["--daemonize", "no", "--save", knobs["save"]]

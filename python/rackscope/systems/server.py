@@ -12,7 +12,14 @@ from pathlib import Path
 from rackscope.errors import SystemUnderTestError, UsageError
 from rackscope.systems.account import Account, account_for_systems
 from rackscope.systems.base import Acquired, Endpoint, Launch, RunningSystem
-from rackscope.systems.ports import choose_port, give_to, is_free, make_socket_folder, require_free
+from rackscope.systems.ports import (
+    choose_port,
+    give_to,
+    is_free,
+    make_socket_folder,
+    network_of,
+    require_free,
+)
 from rackscope.systems.process import Command, KeptProcess
 from rackscope.systems.text_socket import Dialect
 
@@ -44,6 +51,7 @@ class Server:
         Raises SystemUnderTestError or UsageError.
         """
         account = account_for_systems()
+        network = network_of(launch)
         if launch.endpoint_kind == "unix":
             if launch.port is not None:
                 raise UsageError(f"{self.name} on a unix socket has no port", "Leave the port out.")
@@ -51,16 +59,16 @@ class Server:
             endpoint = Endpoint("unix", path=str(socket_folder / f"{self.name}.sock"))
             return self._start_at(endpoint, acquired, launch, account, [socket_folder])
         if launch.port is not None:
-            require_free(launch.port, self.name)
-            return self._start_at(Endpoint("tcp", port=launch.port), acquired, launch, account, [])
+            require_free(launch.port, self.name, network)
+            return self._start_at(Endpoint("tcp", network.address, launch.port), acquired, launch, account, [])
         for _ in range(_PORT_ATTEMPTS - 1):
-            endpoint = Endpoint("tcp", port=choose_port())
+            endpoint = Endpoint("tcp", network.address, choose_port(network))
             try:
                 return self._start_at(endpoint, acquired, launch, account, [])
             except SystemUnderTestError:
-                if is_free(endpoint.port):
+                if is_free(endpoint.port, network):
                     raise
-        return self._start_at(Endpoint("tcp", port=choose_port()), acquired, launch, account, [])
+        return self._start_at(Endpoint("tcp", network.address, choose_port(network)), acquired, launch, account, [])
 
     def _start_at(
         self,
@@ -86,6 +94,8 @@ class Server:
                     environment=acquired.environment,
                     open_files=self.open_files,
                     scratch=scratch,
+                    control_groups=launch.control_groups,
+                    network_namespace=launch.network_namespace,
                 )
             )
         except BaseException:

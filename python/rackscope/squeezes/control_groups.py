@@ -1,0 +1,381 @@
+"""Control groups of both versions: where this process's are, making one below them, reading and writing its limits.
+
+Sources: Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst of the kernel, cgroups(7).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal
+
+from rackscope.errors import SqueezeError
+from rackscope.squeezes.undo import RemoveControlGroup, RestoreFile, write_control
+
+if TYPE_CHECKING:
+    from rackscope.squeezes.base import Place
+    from rackscope.squeezes.changes import Changes
+
+Version = Literal[1, 2]
+#: The controllers whose limits are squeezes, by the names that they have in each version.
+CONTROLLERS: Mapping[Version, tuple[str, ...]] = {
+    1: ("cpu", "cpuset", "memory", "blkio"),
+    2: ("cpu", "cpuset", "memory", "io"),
+}
+#: Every group of rackscope's is below a folder of this name, and nothing else is.
+PARENT_NAME = "rackscope"
+#: Without these a v1 cpuset takes no process in (cgroup-v1/cpusets.rst, 1.4).
+_CPUSET_FILES = ("cpuset.cpus", "cpuset.mems")
+#: The keeper gives a system five seconds before it kills it, and itself two more.
+_LEAVING_SECONDS = 10.0
+_KILLED_SECONDS = 5.0
+_POLL_SECONDS = 0.02
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True)
+class ControlGroup:
+    """One control group: its folders by controller. In version 2 that is one folder."""
+
+    version: Version
+    folders: Mapping[str, Path]
+
+    @classmethod
+    def of(cls, place: Place) -> ControlGroup | None:
+        """The group of a place; ``None`` where it has none."""
+        if place.cgroup_version is None or not place.control_groups:
+            return None
+        return cls(place.cgroup_version, place.control_groups)
+
+    def path(self, controller: str, file: str) -> Path:
+        """Where the controller's file is. Raises SqueezeError when the group lacks that controller."""
+        if controller not in self.folders:
+            raise SqueezeError(f"the system's control group has no '{controller}' controller")
+        return self.folders[controller] / file
+
+    def read(self, controller: str, file: str) -> str:
+        """The file's text without the last end of line. Raises SqueezeError."""
+        path = self.path(controller, file)
+        try:
+            return path.read_text(encoding="ascii", errors="replace").rstrip("\n")
+        except OSError as error:
+            raise SqueezeError(f"{path} cannot be read: {error.strerror}") from error
+
+    def write(self, controller: str, file: str, text: str) -> None:
+        """One write to a file that is there. Raises SqueezeError with the kernel's reason."""
+        path = self.path(controller, file)
+        try:
+            write_control(path, text)
+        except OSError as error:
+            raise SqueezeError(f"'{text}' cannot be written to {path}: {error.strerror}") from error
+
+
+@dataclass(frozen=True)
+class OwnGroups:
+    """The control groups that this process is in: its folder by controller, and how far up one may look.
+
+    ``missing`` says why a controller has none.
+    """
+
+    version: Version | None
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    mount_point: Path | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Mount:
+    root: PurePosixPath
+    point: PurePosixPath
+    kind: str
+    options: frozenset[str]
+
+
+def find_own_groups(root: Path = Path("/")) -> OwnGroups:
+    """Where this process stands in the host's hierarchies. Version 2 is taken where it has any controller of ours."""
+    try:
+        mounts = list(_parse_mounts((root / "proc/self/mountinfo").read_text(errors="replace")))
+        memberships = _parse_memberships((root / "proc/self/cgroup").read_text(errors="replace"))
+    except OSError as error:
+        reason = f"this process's control groups cannot be told: {error.filename}: {error.strerror}"
+        return OwnGroups(None, missing=dict.fromkeys(CONTROLLERS[2], reason))
+    for mount in mounts:
+        if mount.kind != "cgroup2":
+            continue
+        offered = _words(_below(root, mount.point) / "cgroup.controllers")
+        if offered.intersection(CONTROLLERS[2]):
+            return _own_unified(root, mount, memberships)
+    if any(mount.kind == "cgroup" for mount in mounts):
+        return _own_version_1(root, mounts, memberships)
+    return OwnGroups(None, missing=dict.fromkeys(CONTROLLERS[2], "no control groups are mounted here"))
+
+
+def make_control_group(name: str, own: OwnGroups, changes: Changes) -> tuple[ControlGroup | None, dict[str, str]]:
+    """A group ``rackscope/NAME`` below this process's own, and why it lacks the controllers that it lacks.
+
+    ``changes`` holds the steps that remove it. Raises SqueezeError only where those cannot be kept.
+    """
+    if own.version is None:
+        return None, dict(own.missing)
+    folders: dict[str, Path] = {}
+    missing = dict(own.missing)
+    if own.version == 1:
+        for controller, folder in own.folders.items():
+            try:
+                folders[controller] = _make_version_1(controller, folder, name, changes)
+            except OSError as error:
+                missing[controller] = _reason(folder, error)
+    else:
+        _make_unified(name, own, changes, folders, missing)
+    return (ControlGroup(own.version, folders) if folders else None), missing
+
+
+def remove_control_group(path: Path) -> None:
+    """Remove a group that ``make_control_group`` made, once its processes have left; those that stay are killed.
+
+    They are the system's: nothing else is ever put in there. The folder that holds all groups is left while another
+    one is in it. Raises SqueezeError, when the path is of no such group or processes cannot be killed, and OSError.
+    """
+    if path.name == PARENT_NAME:
+        _remove_folder_if_empty(path)
+        return
+    if path.parent.name != PARENT_NAME:
+        raise SqueezeError(f"{path} is not a control group of rackscope's, and was left")
+    if not _remove_when_left(path, _LEAVING_SECONDS):
+        _kill_members(path)
+        if not _remove_when_left(path, _KILLED_SECONDS):
+            members = ", ".join(map(str, _members(path))) or "of groups below it"
+            raise SqueezeError(f"control group {path} still holds processes ({members})", "End them by hand.")
+    _remove_folder_if_empty(path.parent)
+
+
+def _own_unified(root: Path, mount: _Mount, memberships: Mapping[str, PurePosixPath]) -> OwnGroups:
+    folder = _own_folder(root, mount, memberships.get(""))
+    if isinstance(folder, str):
+        return OwnGroups(2, missing=dict.fromkeys(CONTROLLERS[2], folder))
+    return OwnGroups(2, dict.fromkeys(CONTROLLERS[2], folder), _below(root, mount.point))
+
+
+def _own_version_1(root: Path, mounts: list[_Mount], memberships: Mapping[str, PurePosixPath]) -> OwnGroups:
+    folders: dict[str, Path] = {}
+    missing: dict[str, str] = {}
+    for controller in CONTROLLERS[1]:
+        mount = next((one for one in mounts if one.kind == "cgroup" and controller in one.options), None)
+        if mount is None:
+            missing[controller] = f"the '{controller}' controller is not mounted here"
+            continue
+        folder = _own_folder(root, mount, memberships.get(controller))
+        if isinstance(folder, str):
+            missing[controller] = folder
+        else:
+            folders[controller] = folder
+    return OwnGroups(1, folders, None, missing)
+
+
+def _own_folder(root: Path, mount: _Mount, membership: PurePosixPath | None) -> Path | str:
+    """The folder of a group, or why there is none. In a container the mount may show only a part of the hierarchy."""
+    if membership is None:
+        return f"this process is in no group of the hierarchy at {mount.point}"
+    try:
+        relative = membership.relative_to(mount.root)
+    except ValueError:
+        return f"this process's control group {membership} is outside of what is mounted at {mount.point}"
+    folder = _below(root, mount.point / relative)
+    return folder if folder.is_dir() else f"this process's control group {folder} is not visible here"
+
+
+def _make_version_1(controller: str, own: Path, name: str, changes: Changes) -> Path:
+    folder = own
+    before = len(changes)
+    try:
+        for part in (PARENT_NAME, name):
+            above, folder = folder, folder / part
+            if not folder.is_dir():
+                changes.record(RemoveControlGroup(folder))
+                _make_folder(folder)
+            if controller == "cpuset":
+                _inherit_cpuset(above, folder)
+    except OSError:
+        _undo_to(changes, before)
+        raise
+    return folder
+
+
+def _inherit_cpuset(above: Path, folder: Path) -> None:
+    for file in _CPUSET_FILES:
+        if not (folder / file).read_text().strip():
+            write_control(folder / file, (above / file).read_text().strip())
+
+
+def _make_unified(
+    name: str, own: OwnGroups, changes: Changes, folders: dict[str, Path], missing: dict[str, str]
+) -> None:
+    """Below the nearest group, from this process's own upwards, that lets its children have all the controllers.
+
+    A group with processes in it cannot (cgroup-v2.rst, "No Internal Process Constraint"), the root group excepted; so
+    it is mostly the one above: a slice, or what systemd delegated to the user.
+    """
+    start = next(iter(own.folders.values()), None)
+    if start is None or own.mount_point is None:
+        return
+    reasons: dict[str, str] = {}
+    for above in [start, *start.parents]:
+        if not above.is_relative_to(own.mount_point):
+            break
+        made = _try_unified_below(above, name, changes, reasons)
+        if made:
+            group, controllers = made
+            folders.update(dict.fromkeys(controllers, group))
+            break
+    for controller in CONTROLLERS[2]:
+        if controller not in folders:
+            missing[controller] = reasons.get(controller, f"no group above {start} has the '{controller}' controller")
+
+
+def _try_unified_below(
+    above: Path, name: str, changes: Changes, reasons: dict[str, str]
+) -> tuple[Path, tuple[str, ...]] | None:
+    """A group below ``above`` with the controllers that it could get; ``None`` when it could get none of them."""
+    before = len(changes)
+    group = above / PARENT_NAME / name
+    try:
+        offered = [one for one in CONTROLLERS[2] if one in _words(above / "cgroup.controllers")]
+        enabled = [one for one in offered if _enable(above, one, changes, reasons)]
+        if enabled:
+            for folder in (group.parent, group):
+                if not folder.is_dir():
+                    changes.record(RemoveControlGroup(folder))
+                    _make_folder(folder)
+            # It holds no process, so it may pass on what it has.
+            write_control(group.parent / "cgroup.subtree_control", " ".join(f"+{one}" for one in enabled))
+            return group, tuple(enabled)
+    except OSError as error:
+        for controller in CONTROLLERS[2]:
+            reasons.setdefault(controller, _reason(above, error))
+    _undo_to(changes, before)
+    return None
+
+
+def _enable(above: Path, controller: str, changes: Changes, reasons: dict[str, str]) -> bool:
+    """Let the children of ``above`` have the controller, where they do not yet."""
+    file = above / "cgroup.subtree_control"
+    if controller in _words(file):
+        return True
+    changes.record(RestoreFile(file, f"-{controller}"))
+    try:
+        write_control(file, f"+{controller}")
+    except OSError as error:
+        changes.forget_last()
+        reasons.setdefault(controller, _reason(above, error))
+        return False
+    return True
+
+
+def _undo_to(changes: Changes, length: int) -> None:
+    # What cannot be undone now stays in the journal, and is tried again when that is closed.
+    with suppress(SqueezeError):
+        changes.undo_to(length)
+
+
+def _reason(folder: Path, error: OSError) -> str:
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return f"no control group may be made below {folder} ({error.strerror}): it takes root, or a delegated group"
+    if error.errno == errno.EBUSY:
+        return f"{folder} holds processes, so that groups below it get no controllers (no internal processes)"
+    return f"no control group can be made below {folder}: {error.strerror or error}"
+
+
+def _remove_when_left(path: Path, seconds: float) -> bool:
+    """Whether it is gone; a group that processes are still leaving is busy."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            _remove_folder(path)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno not in {errno.EBUSY, errno.ENOTEMPTY}:
+                raise
+        else:
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+
+
+def _kill_members(path: Path) -> None:
+    with suppress(OSError):
+        # Linux 5.14, version 2: all of them at once, however fast they fork.
+        write_control(path / "cgroup.kill", "1")
+        return
+    for pid in _members(path):
+        if pid != os.getpid():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _members(path: Path) -> list[int]:
+    try:
+        # 0 is a process of another pid namespace.
+        return [pid for pid in map(int, (path / "cgroup.procs").read_text().split()) if pid > 0]
+    except (OSError, ValueError):
+        return []
+
+
+def _remove_folder_if_empty(path: Path) -> None:
+    try:
+        _remove_folder(path)
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.EBUSY, errno.ENOTEMPTY}:
+            raise
+
+
+def _make_folder(path: Path) -> None:
+    path.mkdir(exist_ok=path.name == PARENT_NAME)
+
+
+def _remove_folder(path: Path) -> None:
+    path.rmdir()
+
+
+def _below(root: Path, path: PurePosixPath) -> Path:
+    return root / str(path).lstrip("/")
+
+
+def _words(file: Path) -> frozenset[str]:
+    try:
+        return frozenset(file.read_text(encoding="ascii", errors="replace").split())
+    except OSError:
+        return frozenset()
+
+
+def _parse_mounts(text: str) -> Iterator[_Mount]:
+    """The cgroup mounts of /proc/PID/mountinfo (proc_pid_mountinfo(5))."""
+    for line in text.splitlines():
+        left, separator, right = line.partition(" - ")
+        fields, kind = left.split(" "), right.split(" ")
+        if not separator or len(fields) < 6 or len(kind) < 3 or kind[0] not in {"cgroup", "cgroup2"}:
+            continue
+        root, point = (PurePosixPath(_unescape(field)) for field in fields[3:5])
+        yield _Mount(root, point, kind[0], frozenset(kind[2].split(",")))
+
+
+def _parse_memberships(text: str) -> dict[str, PurePosixPath]:
+    """Controller to path, of /proc/PID/cgroup (cgroups(7)); the unified hierarchy is under the empty name."""
+    found: dict[str, PurePosixPath] = {}
+    for line in text.splitlines():
+        parts = line.split(":", 2)
+        if len(parts) == 3:
+            found |= dict.fromkeys(parts[1].split(","), PurePosixPath(parts[2]))
+    return found
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

@@ -1,0 +1,172 @@
+"""A network of a system's own: a namespace, and a veth pair (veth(4)) that joins it to the host.
+
+The namespace is held by a descriptor, so it ends with whoever made it and leaves no file and no mount behind; its name
+is ``/proc/PID/fd/N``. Everything is said to the kernel over rtnetlink (rtnetlink(7)), without programs on PATH.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rackscope.errors import SqueezeError
+from rackscope.network_namespace import call_in_namespace, new_namespace
+from rackscope.squeezes.undo import RemoveLink
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
+
+    from rackscope.squeezes.changes import Changes
+
+#: RFC 2544, section C.2.2: for measurements of networks, never routed on the Internet.
+ADDRESSES = IPv4Network("198.18.0.0/15")
+#: Two hosts, the network and the broadcast address.
+_PREFIX_LENGTH = 30
+#: Only links of this name are ever removed.
+_LINK_NAME = re.compile(r"rs[0-9]{1,10}-[0-9]{1,2}[hs]")
+_MOST_PLACES = 100
+
+
+@dataclass(frozen=True)
+class PrivateNetwork:
+    """A namespace that is held open, and the two ends of the veth that leads into it."""
+
+    descriptor: int
+    host_interface: str
+    system_interface: str
+    host_address: str
+    address: str
+
+    @property
+    def namespace(self) -> Path:
+        """The file under which it can be entered while this process holds it."""
+        return Path(f"/proc/{os.getpid()}/fd/{self.descriptor}")
+
+    def close(self) -> None:
+        """Let go of the namespace, which ends when nothing runs in it."""
+        os.close(self.descriptor)
+
+
+def make_private_network(changes: Changes) -> PrivateNetwork:
+    """A namespace with loopback, joined to the host. The step that removes the link is in ``changes``.
+
+    Raises OSError, with the kernel's reason, and SqueezeError.
+    """
+    descriptor = new_namespace()
+    try:
+        return _join(descriptor, changes)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def free_network(taken: Iterable[IPv4Network], start: int) -> IPv4Network:
+    """A /30 of ``ADDRESSES`` that overlaps none of ``taken``: the ``start``-th, or one after it.
+
+    Raises SqueezeError when there is none.
+    """
+    inside = [network for network in taken if network.overlaps(ADDRESSES) and network.prefixlen > 0]
+    count = 1 << (_PREFIX_LENGTH - ADDRESSES.prefixlen)
+    size = 1 << (32 - _PREFIX_LENGTH)
+    for offset in range(count):
+        first = int(ADDRESSES.network_address) + (start + offset) % count * size
+        network = IPv4Network((first, _PREFIX_LENGTH))
+        if not any(network.overlaps(other) for other in inside):
+            return network
+    raise SqueezeError(f"every address of {ADDRESSES} is in use on this host", "Free some of it.")
+
+
+def remove_link(name: str) -> None:
+    """Remove a veth that ``make_private_network`` made; one that is gone counts as removed.
+
+    Raises SqueezeError when it is no such link, and OSError.
+    """
+    from pyroute2 import IPRoute
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    if not _LINK_NAME.fullmatch(name):
+        raise SqueezeError(f"{name} is not a network link of rackscope's, and was left")
+    with IPRoute() as netlink:
+        for index in netlink.link_lookup(ifname=name):
+            try:
+                netlink.link("del", index=index)
+            except NetlinkError as error:
+                if error.code != errno.ENODEV:
+                    raise OSError(error.code, os.strerror(error.code), name) from error
+
+
+def _join(descriptor: int, changes: Changes) -> PrivateNetwork:
+    from pyroute2 import IPRoute
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    before = len(changes)
+    try:
+        with IPRoute() as netlink:
+            host, system = _free_names(netlink)
+            addresses = list(free_network(_taken(netlink), os.getpid()).hosts())
+            network = PrivateNetwork(descriptor, host, system, str(addresses[0]), str(addresses[1]))
+            changes.record(RemoveLink(host))
+            # The far end is made inside at once: nothing on the host sees it and takes it for its own.
+            netlink.link("add", ifname=host, kind="veth", peer={"ifname": system, "net_ns_fd": descriptor})
+            _bring_up(netlink, host, network.host_address)
+        call_in_namespace(network.namespace, lambda: _bring_up_inside(network))
+    except NetlinkError as error:
+        _undo_to(changes, before)
+        raise OSError(error.code, os.strerror(error.code)) from error
+    except BaseException:
+        _undo_to(changes, before)
+        raise
+    return network
+
+
+def _bring_up_inside(network: PrivateNetwork) -> None:
+    from pyroute2 import IPRoute
+
+    with IPRoute() as netlink:
+        netlink.link("set", index=netlink.link_lookup(ifname="lo")[0], state="up")
+        _bring_up(netlink, network.system_interface, network.address)
+
+
+def _bring_up(netlink: IPRoute, name: str, address: str) -> None:
+    index = netlink.link_lookup(ifname=name)[0]
+    netlink.addr("add", index=index, address=address, prefixlen=_PREFIX_LENGTH)
+    netlink.link("set", index=index, state="up")
+
+
+def _free_names(netlink: IPRoute) -> tuple[str, str]:
+    """Names of the two ends, 15 bytes at most; several places of one process are told apart by a number."""
+    used = {link.get_attr("IFLA_IFNAME") for link in netlink.get_links()}
+    for number in range(_MOST_PLACES):
+        base = f"rs{os.getpid()}-{number}"
+        if f"{base}h" not in used:
+            return f"{base}h", f"{base}s"
+    raise SqueezeError(f"this process has made {_MOST_PLACES} networks already", "End some of them.")
+
+
+def _taken(netlink: IPRoute) -> list[IPv4Network]:
+    """What the host has addresses in, or a route to that is not the default one."""
+    import socket
+
+    taken = []
+    for address in netlink.get_addr(family=socket.AF_INET):
+        taken.append(_network(address.get_attr("IFA_ADDRESS"), address["prefixlen"]))
+    for route in netlink.get_routes(family=socket.AF_INET):
+        taken.append(_network(route.get_attr("RTA_DST"), route["dst_len"]))
+    return [network for network in taken if network is not None]
+
+
+def _network(address: str | None, prefix_length: int) -> IPv4Network | None:
+    return None if address is None else IPv4Network((IPv4Address(address), prefix_length), strict=False)
+
+
+def _undo_to(changes: Changes, length: int) -> None:
+    # What cannot be undone now stays in the journal, and is tried again when that is closed.
+    with suppress(SqueezeError):
+        changes.undo_to(length)
