@@ -16,8 +16,6 @@ ROOTS: tuple[Path, ...] = (
     Path("/sys/fs/cgroup"),
     Path("/sys/devices/system/cpu"),
     Path("/sys/fs/resctrl"),
-    Path("/run/netns"),
-    Path("/var/run/netns"),
     Path("/run/rackscope"),
 )
 #: The kernel takes 15 bytes (IFNAMSIZ less the zero); these are the characters that link names are made of.
@@ -94,30 +92,6 @@ class RemoveControlGroup(Undo):
 
 
 @dataclass(frozen=True)
-class RemoveNetworkNamespace(Undo):
-    """Remove a network namespace that was made for a system."""
-
-    path: Path
-    kind: ClassVar[str] = "remove_network_namespace"
-
-    def perform(self) -> None:
-        """By the room's own means of removing one."""
-        if not self.path.exists():
-            return
-        from rackscope.squeezes.namespaces import remove_network_namespace
-
-        remove_network_namespace(self.path)
-
-    def refusal(self, roots: Iterable[Path]) -> str | None:
-        """Paths outside of the folders of namespaces."""
-        return _path_refusal(self.path, roots)
-
-    def describe(self) -> str:
-        """The namespace's file."""
-        return f"network namespace {self.path}"
-
-
-@dataclass(frozen=True)
 class RemoveLink(Undo):
     """Remove a network link (one end of a veth) that was made for a system."""
 
@@ -149,7 +123,6 @@ class RemoveLink(Undo):
 _KINDS: dict[str, Callable[[Mapping[str, str]], Undo]] = {
     RestoreFile.kind: lambda content: RestoreFile(Path(content["path"]), content["content"]),
     RemoveControlGroup.kind: lambda content: RemoveControlGroup(Path(content["path"])),
-    RemoveNetworkNamespace.kind: lambda content: RemoveNetworkNamespace(Path(content["path"])),
     RemoveLink.kind: lambda content: RemoveLink(content["name"]),
 }
 
