@@ -45,10 +45,11 @@ class LevelEstimate:
     """What one squeeze at one level did, over blocks.
 
     ``log_ratio`` is of squeezed to free throughput; ``elasticity`` is that over the logarithm of the achieved
-    fraction, ``elasticity_bootstrap`` the same with a bootstrap over blocks (Efron 1987). ``None`` where the fraction
-    is not known or too little was taken. ``loss_bound`` is the one-sided 95 % upper bound of the share of throughput
-    lost. ``values`` and ``p99_values`` are the log ratios by block; ``left_out`` counts blocks without one.
-    ``standard_error`` of ``log_ratio`` and its ``degrees`` of freedom are what tests need; ``None`` below two blocks.
+    fraction, ``None`` where the fraction is not known or too little was taken. ``loss_bound`` is the one-sided 95 %
+    upper bound of the share of throughput lost. ``values`` and ``p99_values`` are the log ratios by block;
+    ``left_out`` counts blocks without one. ``standard_error`` of ``log_ratio`` and its ``degrees`` of freedom are
+    what tests need; ``None`` below two blocks. ``control`` is the condition that was compared with instead of free
+    stretches, where there is one.
     """
 
     squeeze: str
@@ -56,22 +57,30 @@ class LevelEstimate:
     achieved_fraction: float | None
     log_ratio: Interval
     elasticity: Interval | None
-    elasticity_bootstrap: Interval | None
     p99_elasticity: Interval | None
-    p99_elasticity_bootstrap: Interval | None
     loss_bound: float | None
     values: tuple[float, ...]
     p99_values: tuple[float, ...] = ()
     standard_error: float | None = None
     degrees: float | None = None
     left_out: int = 0
-    controlled: bool = False
+    control: str | None = None
     sequential: bool = False
 
     @property
     def condition(self) -> str:
         """The name under which stretches of this squeeze and level run."""
         return f"{self.squeeze}@{self.requested_fraction:g}"
+
+    @property
+    def elasticity_bootstrap(self) -> Interval | None:
+        """``elasticity`` with a 95 % bootstrap interval over blocks (Efron 1987), which asks for no normal noise."""
+        return _divided(bootstrap_mean(self.values), _divisor(self.achieved_fraction))
+
+    @property
+    def p99_elasticity_bootstrap(self) -> Interval | None:
+        """``p99_elasticity`` with a 95 % bootstrap interval over blocks."""
+        return _divided(bootstrap_mean(self.p99_values), _divisor(self.achieved_fraction))
 
 
 def schedule(conditions: Sequence[str], blocks: int, seed: int) -> list[list[str]]:
@@ -127,7 +136,7 @@ def estimate_levels(stretches: Sequence[Stretch], *, sequential: bool = False) -
     means = _means([_controlled(group[0].condition, name, throughput) for name, group in by_level])
     p99_means = _means([_controlled(group[0].condition, name, p99) for name, group in by_level])
     return [
-        _estimate(name, group, mean, p99_mean, any(_has_control(group[0], name, b) for b in throughput), sequential)
+        _estimate(name, group, mean, p99_mean, _control_of(group[0].condition, name, throughput), sequential)
         for (name, group), mean, p99_mean in zip(by_level, means, p99_means, strict=True)
     ]
 
@@ -186,7 +195,7 @@ def _means(groups: Sequence[Sequence[float]]) -> list[_Mean]:
 
 
 def _estimate(
-    squeeze: str, stretches: Sequence[Stretch], mean: _Mean, p99: _Mean, controlled: bool, sequential: bool
+    squeeze: str, stretches: Sequence[Stretch], mean: _Mean, p99: _Mean, control: str | None, sequential: bool
 ) -> LevelEstimate:
     known = [
         math.log(stretch.achieved_fraction)
@@ -194,8 +203,7 @@ def _estimate(
         if stretch.achieved_fraction is not None and stretch.achieved_fraction > 0
     ]
     achieved = math.exp(math.fsum(known) / len(known)) if known else None
-    least = packaged_thresholds().limit("elasticity.least_taken")
-    divisor = math.log(achieved) if achieved is not None and achieved <= 1 - least else None
+    divisor = _divisor(achieved)
     parsed = parse_condition(stretches[0].condition)
     return LevelEstimate(
         squeeze=squeeze,
@@ -203,16 +211,14 @@ def _estimate(
         achieved_fraction=achieved,
         log_ratio=mean.interval(sequential),
         elasticity=_divided(mean.interval(sequential), divisor),
-        elasticity_bootstrap=_divided(bootstrap_mean(mean.values), divisor),
         p99_elasticity=_divided(p99.interval(sequential), divisor),
-        p99_elasticity_bootstrap=_divided(bootstrap_mean(p99.values), divisor),
         loss_bound=_loss_bound(mean, sequential),
         values=mean.values,
         p99_values=p99.values,
         standard_error=mean.error,
         degrees=mean.degrees,
         left_out=len(stretches) - len(mean.values),
-        controlled=controlled,
+        control=control,
         sequential=sequential,
     )
 
@@ -238,23 +244,24 @@ def _usable(value: float | None) -> bool:
     return value is not None and math.isfinite(value) and value > 0
 
 
-def _control_of(condition: str, squeeze: str, block: Mapping[str, float]) -> float | None:
-    return block.get(_CONTROL + condition, block.get(_CONTROL + squeeze))
-
-
-def _has_control(stretch: Stretch, squeeze: str, block: Mapping[str, float]) -> bool:
-    return _control_of(stretch.condition, squeeze, block) is not None
+def _control_of(condition: str, squeeze: str, blocks: Sequence[Mapping[str, float]]) -> str | None:
+    """The control of a condition: its own, or that of its squeeze; ``None`` where no block holds one."""
+    names = (_CONTROL + condition, _CONTROL + squeeze)
+    return next((name for name in names if any(name in block for block in blocks)), None)
 
 
 def _controlled(condition: str, squeeze: str, blocks: Sequence[Mapping[str, float]]) -> list[float]:
     """Log ratios by block, less the control's. With controls in some blocks, blocks without one are left out."""
-    controls = [_control_of(condition, squeeze, block) for block in blocks]
-    needs_control = any(control is not None for control in controls)
-    return [
-        block[condition] - (control or 0.0)
-        for block, control in zip(blocks, controls, strict=True)
-        if condition in block and (control is not None or not needs_control)
-    ]
+    control = _control_of(condition, squeeze, blocks)
+    if control is None:
+        return [block[condition] for block in blocks if condition in block]
+    return [block[condition] - block[control] for block in blocks if condition in block and control in block]
+
+
+def _divisor(achieved: float | None) -> float | None:
+    """The logarithm of the fraction left; ``None`` where it is unknown or too little was taken away."""
+    least = packaged_thresholds().limit("elasticity.least_taken")
+    return math.log(achieved) if achieved is not None and achieved <= 1 - least else None
 
 
 def _divided(interval: Interval, divisor: float | None) -> Interval | None:

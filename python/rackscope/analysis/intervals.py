@@ -213,14 +213,28 @@ def ratio_of_means(
         return Interval(math.nan, None, None, confidence, count)
     mean_above, mean_below = math.fsum(above) / len(above), math.fsum(below) / len(below)
     ratio = mean_above / mean_below
-    if count < 2 or mean_above <= 0 or mean_below <= 0:
+    error = _log_ratio_error(above, below)
+    if error is None:
         return Interval(ratio, None, None, confidence, count)
-    parts = (
-        _variance(above) / len(above) / mean_above**2,
-        _variance(below) / len(below) / mean_below**2,
-    )
-    half = _welch_half_width(parts, (len(above), len(below)), _level(confidence, sequential))
+    half = student_quantile(error[1], _level(confidence, sequential)) * error[0]
     return Interval(ratio, ratio * math.exp(-half), ratio * math.exp(half), confidence, count)
+
+
+def equal_means_p_value(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Two-sided p value of "the means are the same": Welch's test of the logarithm of ``ratio_of_means``.
+
+    ``None`` where that gives no interval.
+    """
+    from scipy.special import stdtr
+
+    above, below = _finite(first), _finite(second)
+    error = _log_ratio_error(above, below)
+    if error is None:
+        return None
+    away = math.log((math.fsum(above) / len(above)) / (math.fsum(below) / len(below)))
+    if error[0] == 0:
+        return 1.0 if away == 0 else 0.0
+    return 2 * float(stdtr(error[1], -abs(away) / error[0]))
 
 
 def difference_of_means(
@@ -235,7 +249,8 @@ def difference_of_means(
     if count < 2:
         return Interval(difference, None, None, confidence, count)
     parts = (_variance(first) / len(first), _variance(second) / len(second))
-    half = _welch_half_width(parts, (len(first), len(second)), _level(confidence, sequential))
+    error, degrees = _welch_error(parts, (len(first), len(second)))
+    half = student_quantile(degrees, _level(confidence, sequential)) * error
     return Interval(difference, difference - half, difference + half, confidence, count)
 
 
@@ -271,14 +286,27 @@ def student_quantile(degrees_of_freedom: float, level: float) -> float:
     return float(stdtrit(degrees_of_freedom, 0.5 + level / 2))
 
 
-def _welch_half_width(variances_of_means: tuple[float, float], counts: tuple[int, int], level: float) -> float:
+def _log_ratio_error(above: Sequence[float], below: Sequence[float]) -> tuple[float, float] | None:
+    """Standard error of the logarithm of the ratio of two means, and its degrees of freedom."""
+    if min(len(above), len(below)) < 2:
+        return None
+    mean_above, mean_below = math.fsum(above) / len(above), math.fsum(below) / len(below)
+    if mean_above <= 0 or mean_below <= 0:
+        return None
+    parts = (
+        _variance(above) / len(above) / mean_above**2,
+        _variance(below) / len(below) / mean_below**2,
+    )
+    return _welch_error(parts, (len(above), len(below)))
+
+
+def _welch_error(variances_of_means: tuple[float, float], counts: tuple[int, int]) -> tuple[float, float]:
+    """Standard error of a difference of two means and its degrees of freedom after Welch and Satterthwaite."""
     total = sum(variances_of_means)
-    if total == 0:
-        return 0.0
     weights = sum(variance**2 / (count - 1) for variance, count in zip(variances_of_means, counts, strict=True))
     # Squares of denormal variances vanish; the smaller sample's degrees of freedom are then the safe choice.
     degrees = total**2 / weights if weights > 0 else min(counts) - 1
-    return student_quantile(degrees, level) * math.sqrt(total)
+    return math.sqrt(total), degrees
 
 
 def _bias_corrected_levels(

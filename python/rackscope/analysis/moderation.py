@@ -3,7 +3,8 @@
 A variance from four blocks is itself known only within a factor of three, and an interval from it alone pays for
 that. Groups measured in the same way in the same run share most of their noise, so each variance is moderated
 by the others as far as they agree (empirical Bayes, Smyth 2004, equations 3 to 5 and section 6.2): where they
-differ by more than chance, little is borrowed.
+differ by more than chance, little is borrowed. Unlike there, a variance only ever grows: what is gained is degrees of
+freedom.
 """
 
 from __future__ import annotations
@@ -38,12 +39,13 @@ def moderate_variances(variances: Sequence[float], degrees: Sequence[int]) -> li
 
 
 def _moderated(own: ModeratedVariance, prior: ModeratedVariance, pooled: float) -> ModeratedVariance:
-    if math.isinf(prior.degrees):
-        return ModeratedVariance(prior.variance, pooled)
-    total = own.degrees + prior.degrees
-    variance = (prior.degrees * prior.variance + own.degrees * own.variance) / total
+    # By simulation: borrowing more than a group has itself, or making the variance of a noisy group smaller than it
+    # was measured, lets verdicts on the one noisy group among quiet ones err twice as often as stated.
+    borrowed = min(prior.degrees, own.degrees)
+    total = own.degrees + borrowed
+    variance = (borrowed * prior.variance + own.degrees * own.variance) / total
     # All groups together cannot know more than their degrees of freedom added up.
-    return ModeratedVariance(variance, min(total, pooled))
+    return ModeratedVariance(max(variance, own.variance), min(total, pooled))
 
 
 def _prior(groups: Sequence[ModeratedVariance]) -> ModeratedVariance | None:

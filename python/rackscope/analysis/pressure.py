@@ -135,8 +135,8 @@ def needs_more(estimates: Sequence[LevelEstimate]) -> set[str]:
         if squeeze.verdict != "abstains" or judged is None or judged.elasticity is None:
             continue
         wanted.add(judged.condition)
-        if judged.controlled:
-            wanted.add(f"control:{squeeze.squeeze}")
+        if judged.control is not None:
+            wanted.add(judged.control)
     return wanted
 
 

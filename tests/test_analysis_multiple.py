@@ -1,0 +1,175 @@
+"""What is called different is different: A/A pairs, corrections for many comparisons, orders in which drift cancels."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from rackscope.analysis.intervals import (
+    bootstrap_interval,
+    bootstrap_mean,
+    bootstrap_ratio,
+    equal_means_p_value,
+    median_interval,
+    quantile_interval,
+    ratio_of_means,
+)
+from rackscope.analysis.multiple import (
+    benjamini_hochberg,
+    compare_all_pairs,
+    compare_repeated,
+    compare_with_baseline,
+    holm,
+    interleave,
+)
+
+p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
+
+
+def noise(kind: str, generator: np.random.Generator, count: int) -> NDArray[np.float64]:
+    """Relative noise of runs, one after another, of about 3 %."""
+    if kind == "normal":
+        return 0.03 * generator.standard_normal(count)
+    if kind == "heavy-tailed":
+        return np.clip(0.02 * generator.standard_t(3, count), -0.5, 2)
+    drift = np.empty(count)
+    drift[0] = generator.standard_normal()
+    for index in range(1, count):
+        drift[index] = 0.9 * drift[index - 1] + np.sqrt(1 - 0.9**2) * generator.standard_normal()
+    return 0.03 * drift + 0.01 * generator.standard_normal(count)
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy-tailed", "drifting"])
+def test_a_thing_is_seldom_called_different_from_itself(kind: str) -> None:
+    generator = np.random.default_rng(17)
+    pairs, different = 2000, 0
+    for seed in range(pairs):
+        repetitions = 5 + seed % 8
+        order = np.array(interleave(["a", "b"], repetitions, seed))
+        values = 1e5 * (1 + noise(kind, generator, len(order)))
+        different += compare_repeated(values[order == "a"], values[order == "b"]).different
+    assert different / pairs <= 0.05
+
+
+def test_without_interleaving_drift_would_be_taken_for_a_difference() -> None:
+    generator = np.random.default_rng(17)
+    different = 0
+    for _ in range(300):
+        values = 1e5 * (1 + noise("drifting", generator, 16))
+        different += compare_repeated(values[:8], values[8:]).different
+    assert different / 300 > 0.15
+
+
+def test_what_differs_is_seen() -> None:
+    generator = np.random.default_rng(2)
+    seen = 0
+    for _ in range(200):
+        a, b = 100 + 2 * generator.standard_normal((2, 6))
+        seen += compare_repeated(1.1 * a, b).different
+    assert seen / 200 > 0.95
+
+
+def test_outcomes() -> None:
+    same = [100.0, 100.1, 99.9, 100.05]
+    assert compare_repeated(same, same[::-1]).outcome == "equivalent"
+    assert compare_repeated([100.0, 130.0, 80.0], [105.0, 70.0, 120.0]).outcome == "no difference seen"
+    assert compare_repeated([100.0], same).outcome == "too few repetitions"
+    assert compare_repeated([], []).outcome == "too few repetitions"
+    assert compare_repeated([120.0] * 3, [100.0] * 3).different
+    # Certain, but less than two runs of one thing may be apart.
+    assert compare_repeated([100.5] * 3, [100.0] * 3).outcome == "equivalent"
+
+
+@given(p_values)
+def test_holm_and_benjamini_hochberg(values: list[float]) -> None:
+    strict, lenient = holm(values), benjamini_hochberg(values)
+    for value, by_holm, by_discovery in zip(values, strict, lenient, strict=True):
+        assert value <= by_discovery + 1e-12
+        assert by_discovery <= by_holm + 1e-12
+        assert by_holm <= min(1.0, len(values) * value) + 1e-12
+    assert lenient == pytest.approx(list(stats.false_discovery_control(values)))
+    order = np.argsort(values, kind="stable")
+    assert np.all(np.diff(np.array(strict)[order]) >= 0)
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == benjamini_hochberg([]) == []
+
+
+def test_a_sweep_of_alike_configurations_seldom_shows_a_difference() -> None:
+    generator = np.random.default_rng(5)
+    sweeps, false, held = 300, 0, 0
+    for _ in range(sweeps):
+        values = {f"threads={number}": 100 + 3 * generator.standard_normal(6) for number in range(6)}
+        comparisons = compare_all_pairs(values)
+        assert len(comparisons) == 15
+        false += any(one.different for one in comparisons)
+        held += all(one.ratio.contains(1.0) for one in comparisons)
+    assert false / sweeps <= 0.05
+    assert held / sweeps >= 0.95
+
+
+def test_against_a_baseline() -> None:
+    generator = np.random.default_rng(5)
+    values = {name: level + generator.standard_normal(6) for name, level in (("1", 100), ("2", 150), ("4", 100))}
+    found = {one.first: one for one in compare_with_baseline(values, "1")}
+    assert set(found) == {"2", "4"}
+    assert found["2"].different
+    assert found["2"].ratio.contains(1.5)
+    assert not found["4"].different
+    assert {one.first for one in compare_with_baseline({**values, "8": [1.0]}, "1", correction="benjamini-hochberg")}
+    with pytest.raises(ValueError, match="no configuration '3'"):
+        compare_with_baseline(values, "3")
+
+
+@given(st.integers(1, 5), st.integers(0, 9), st.integers(0, 100))
+def test_interleaving_is_balanced_and_cancels_steady_drift(labels: int, repetitions: int, seed: int) -> None:
+    names = [str(number) for number in range(labels)]
+    plan = interleave(names, repetitions, seed)
+    assert plan == interleave(names, repetitions, seed)
+    assert Counter(plan) == (dict.fromkeys(names, repetitions) if repetitions else {})
+    if repetitions % 2 == 0 and repetitions:
+        sums = {name: sum(place for place, label in enumerate(plan) if label == name) for name in names}
+        assert len(set(sums.values())) == 1
+
+
+def test_the_p_value_and_the_interval_agree() -> None:
+    generator = np.random.default_rng(1)
+    for _ in range(200):
+        a, b = 100 + 5 * generator.standard_normal(5), 103 + 2 * generator.standard_normal(7)
+        p_value = equal_means_p_value(a, b)
+        assert p_value is not None
+        assert (p_value < 0.05) == (not ratio_of_means(a, b).contains(1.0))
+
+
+def test_bootstraps_of_runs_cover_about_what_they_say() -> None:
+    generator = np.random.default_rng(4)
+    trials, mean_held, ratio_held, quantile_held = 300, 0, 0, 0
+    for _ in range(trials):
+        a, b = generator.gamma(4, 1, 20), generator.gamma(4, 1, 20)
+        mean_held += bootstrap_mean(a, resamples=999).contains(4.0)
+        ratio_held += bootstrap_ratio(a, b, resamples=999).contains(1.0)
+        quantile_held += quantile_interval(a, 0.5, resamples=999).contains(float(stats.gamma.ppf(0.5, 4)))
+    for held in (mean_held, ratio_held, quantile_held):
+        assert held / trials > 0.9
+
+
+def test_bootstraps_agree_with_scipy_and_with_each_other() -> None:
+    generator = np.random.default_rng(4)
+    a, b = generator.gamma(4, 1, 12), generator.gamma(4, 1, 15)
+    ours = bootstrap_interval([a, b], lambda x, y, *, axis: x.mean(axis=axis) - y.mean(axis=axis))
+    theirs = stats.bootstrap(
+        (a, b), lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis), rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.1)
+    assert quantile_interval(a, 0.5) == median_interval(a)
+    assert not bootstrap_mean([1.0, 2.0, 3.0, 4.0]).is_known
+    assert not bootstrap_ratio([1.0] * 5, [0.0] * 5).is_known
+    assert bootstrap_mean([]).count == 0
