@@ -40,6 +40,12 @@ pub fn measure_instruction_rate(cores: &[usize], budget: Duration) -> Result<Ins
     })
 }
 
+/// Executes `blocks` blocks of the throughput kernel on the calling thread; returns how many instructions that were.
+#[must_use]
+pub fn execute_mix(blocks: u64) -> u64 {
+    kernel::execute_mix(blocks)
+}
+
 /// Runs a chain of dependent additions on one core. The amount is additions, and every core that this runs on
 /// completes one dependent register addition a cycle, so the rate is the core's clock in hertz.
 ///

@@ -104,6 +104,9 @@ impl Drop for Buffer {
 // SAFETY: a Buffer owns its mapping alone, as a Vec<u64> owns its heap block.
 unsafe impl Send for Buffer {}
 
+// SAFETY: a shared Buffer is only read; writing takes `&mut`.
+unsafe impl Sync for Buffer {}
+
 /// `AnonHugePages` of the mappings that hold `addresses`, each mapping once (the kernel joins neighbours), from the
 /// text of `/proc/PID/smaps` (proc(5)).
 fn huge_page_bytes_in(smaps: &str, addresses: &[u64]) -> Option<u64> {

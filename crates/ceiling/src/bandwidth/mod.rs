@@ -19,6 +19,12 @@ pub use kernels::Stores;
 pub const GRANULE_BYTES: usize = 4096;
 const WORD_BYTES: usize = size_of::<u64>();
 
+/// Reads all of `words` once, as the read kernel does; their sum, wrapping, which a caller should use somehow.
+#[must_use]
+pub fn read_words(words: &[u64]) -> u64 {
+    kernels::sum(words)
+}
+
 /// What the threads do with their memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

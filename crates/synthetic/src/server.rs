@@ -1,0 +1,254 @@
+//! Listening, one thread a connection, and the end.
+
+use crate::arguments::Options;
+use crate::connection::serve;
+use crate::recipe::Recipe;
+use crate::work::{self, Workshop};
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+use wire::memcached::server::reply;
+
+/// Why the server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot listen there.
+    #[error("cannot listen on {endpoint}: {source}")]
+    Listen {
+        /// Where.
+        endpoint: String,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// What its requests need could not be prepared.
+    #[error(transparent)]
+    Work(#[from] work::Error),
+    /// Its own thread could not be started.
+    #[error("cannot start a thread to accept connections: {0}")]
+    Thread(#[source] io::Error),
+}
+
+/// A server that listens. Dropping it removes its files; its threads end with the process.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    socket_file: Option<PathBuf>,
+    endpoint: String,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub workshop: Workshop,
+    pub on_read: Recipe,
+    pub on_update: Recipe,
+    pub value: Vec<u8>,
+    pub counters: Counters,
+    connections_max: u64,
+    started: Instant,
+}
+
+/// What `stats` tells.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub connections: AtomicU64,
+    pub connections_total: AtomicU64,
+    pub connections_refused: AtomicU64,
+    pub gets: AtomicU64,
+    pub sets: AtomicU64,
+    pub failures: AtomicU64,
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// How long to wait when the process has no descriptor left for a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// Ample for a thread that only parses and works.
+const STACK_BYTES: usize = 256 << 10;
+
+impl Server {
+    /// Prepares the work, listens and serves from then on.
+    ///
+    /// # Errors
+    /// [`Error`] names what could not be had.
+    pub fn start(options: &Options) -> Result<Self, Error> {
+        // First, so that a port in use is told at once, and nothing is made on a disk.
+        let (listener, endpoint) = listen(options)?;
+        let socket_file = options.unix_socket.clone();
+        let workshop = Workshop::prepare(options).inspect_err(|_| remove(&socket_file))?;
+        let shared = Arc::new(Shared {
+            workshop,
+            on_read: options.on_read.clone(),
+            on_update: options.on_update.clone(),
+            value: vec![b'v'; options.value_bytes],
+            counters: Counters::default(),
+            connections_max: options.connections as u64,
+            started: Instant::now(),
+        });
+        let server = Self {
+            shared: Arc::clone(&shared),
+            socket_file,
+            endpoint,
+        };
+        thread::Builder::new()
+            .name("accept".into())
+            .spawn(move || accept(&listener, &shared))
+            .map_err(Error::Thread)?;
+        Ok(server)
+    }
+
+    /// Where it listens, with the port that it got.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// What whoever reads the log should know.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.shared.workshop.notes
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        remove(&self.socket_file);
+        remove(&self.shared.workshop.channel_file);
+    }
+}
+
+/// A file that is gone already is no concern.
+fn remove(path: &Option<PathBuf>) {
+    if let Some(path) = path {
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn listen(options: &Options) -> Result<(Listener, String), Error> {
+    if let Some(path) = &options.unix_socket {
+        let endpoint = format!("unix:{}", path.display());
+        return match UnixListener::bind(path) {
+            Ok(listener) => Ok((Listener::Unix(listener), endpoint)),
+            Err(source) => Err(Error::Listen { endpoint, source }),
+        };
+    }
+    let bound = TcpListener::bind((options.listen.as_str(), options.port))
+        .and_then(|listener| Ok((listener.local_addr()?, listener)));
+    match bound {
+        Ok((address, listener)) => Ok((Listener::Tcp(listener), address.to_string())),
+        Err(source) => Err(Error::Listen {
+            endpoint: format!("{}:{}", options.listen, options.port),
+            source,
+        }),
+    }
+}
+
+fn accept(listener: &Listener, shared: &Arc<Shared>) {
+    loop {
+        let accepted = match listener {
+            Listener::Tcp(listener) => listener.accept().map(|(stream, _)| {
+                // Only an optimisation, and only lost when the client is gone already.
+                let _ = stream.set_nodelay(true);
+                admit(stream, shared);
+            }),
+            Listener::Unix(listener) => listener.accept().map(|(stream, _)| admit(stream, shared)),
+        };
+        match accepted {
+            Ok(()) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+                ) => {}
+            // No descriptor or memory for it now: others will leave.
+            Err(_) => thread::sleep(ACCEPT_PAUSE),
+        }
+    }
+}
+
+/// A stream that a thread of its own can serve.
+trait Client: Read + Write + Send + 'static {}
+impl Client for TcpStream {}
+impl Client for UnixStream {}
+
+fn admit<C: Client>(mut client: C, shared: &Arc<Shared>) {
+    let counters = &shared.counters;
+    if counters.connections.load(Relaxed) >= shared.connections_max {
+        counters.connections_refused.fetch_add(1, Relaxed);
+        // As memcached does; a client that is gone need not hear it.
+        let _ = client.write_all(b"ERROR Too many open connections\r\n");
+        return;
+    }
+    counters.connections.fetch_add(1, Relaxed);
+    let number = counters.connections_total.fetch_add(1, Relaxed);
+    let place = Place(Arc::clone(shared));
+    let spawned = thread::Builder::new()
+        .name("connection".into())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            let mut hand = place.0.workshop.hand(number);
+            // A client that breaks off ends its thread, and that is all.
+            let _ = serve(client, &place.0, &mut hand);
+        });
+    if spawned.is_err() {
+        counters.connections_refused.fetch_add(1, Relaxed);
+    }
+}
+
+/// Counts a connection until its thread ends, however it ends.
+struct Place(Arc<Shared>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.counters.connections.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Shared {
+    /// The counters, as `stats` tells them, under memcached's names where it has them.
+    pub fn statistics(&self, out: &mut Vec<u8>) {
+        let counters = &self.counters;
+        reply::statistic(out, "pid", std::process::id());
+        reply::statistic(out, "uptime", self.started.elapsed().as_secs());
+        reply::statistic(out, "version", env!("CARGO_PKG_VERSION"));
+        reply::statistic(out, "max_connections", self.connections_max);
+        for (name, counter) in [
+            ("curr_connections", &counters.connections),
+            ("total_connections", &counters.connections_total),
+            ("rejected_connections", &counters.connections_refused),
+            ("cmd_get", &counters.gets),
+            ("cmd_set", &counters.sets),
+            ("work_failures", &counters.failures),
+        ] {
+            reply::statistic(out, name, counter.load(Relaxed));
+        }
+        reply::statistic(out, "on_read", &self.on_read);
+        reply::statistic(out, "on_update", &self.on_update);
+        reply::statistic(out, "value_bytes", self.value.len());
+        if let Some(rate) = self.workshop.instructions_per_microsecond() {
+            reply::statistic(
+                out,
+                "instructions_per_microsecond",
+                format_args!("{rate:.1}"),
+            );
+        }
+        if let Some(channel) = self.workshop.channel() {
+            reply::statistic(out, "channel_bytes_per_second", channel.bytes_per_second());
+            reply::statistic(
+                out,
+                "channel_bytes_per_second_left",
+                channel.bytes_per_second_left(),
+            );
+            reply::statistic(out, "channel_carried_bytes", channel.carried_bytes());
+        }
+    }
+}

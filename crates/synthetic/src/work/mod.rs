@@ -1,0 +1,264 @@
+//! Doing the work of a recipe: what all threads share is prepared once, each thread has a [`Hand`] of its own.
+
+use crate::arguments::Options;
+use crate::recipe::{Recipe, Work};
+use antagonist::channel::{self, Channel};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+mod files;
+mod instructions;
+mod memory;
+mod pages;
+
+use files::{Access, BlockFile};
+use instructions::Instructions;
+use memory::Stream;
+use pages::PageFile;
+
+/// What could not be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be made.
+    #[error("{path} could not be {done}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was attempted.
+        done: &'static str,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// A file is smaller than what one request reads or writes of it.
+    #[error("{work} moves more than the {file_bytes} bytes of a file; raise --file-bytes")]
+    FileTooSmall {
+        /// The work.
+        work: Work,
+        /// Size of the file.
+        file_bytes: u64,
+    },
+    /// The memory to read could not be had.
+    #[error(transparent)]
+    Memory(#[from] ceiling::Error),
+    /// The channel could not be made.
+    #[error(transparent)]
+    Channel(#[from] antagonist::Error),
+}
+
+/// Everything that the recipes of a server need; what none of them needs is not there.
+#[derive(Debug)]
+pub struct Workshop {
+    instructions: Option<Instructions>,
+    stream: Option<Stream>,
+    channel: Option<Channel>,
+    pages: Option<PageFile>,
+    read_file: Option<BlockFile>,
+    write_file: Option<BlockFile>,
+    lock: Mutex<()>,
+    /// The largest piece of a file that one system call moves.
+    piece_bytes: usize,
+    /// What whoever reads the log should know.
+    pub notes: Vec<String>,
+    /// The channel's file, which must be removed in the end.
+    pub channel_file: Option<PathBuf>,
+}
+
+/// What one thread needs for itself.
+#[derive(Debug)]
+pub struct Hand {
+    /// Of the stream, in words.
+    position: usize,
+    random: u64,
+    /// Holds an aligned piece of a file.
+    block: Vec<u8>,
+}
+
+impl Workshop {
+    /// Makes the files, memory and measurements that the recipes of `options` need.
+    ///
+    /// # Errors
+    /// [`Error`] names the file or work concerned.
+    pub fn prepare(options: &Options) -> Result<Self, Error> {
+        let steps: Vec<Work> = [&options.on_read, &options.on_update]
+            .into_iter()
+            .flat_map(|recipe| recipe.0.iter().copied())
+            .collect();
+        let needs = |wanted: fn(&Work) -> bool| steps.iter().any(wanted);
+        let largest = largest_block(&steps, options.file_bytes)?;
+        let mut notes = Vec::new();
+
+        let instructions =
+            needs(|work| matches!(work, Work::Cpu { .. })).then(Instructions::calibrate);
+        let stream = needs(|work| {
+            matches!(
+                work,
+                Work::MemoryStream { .. } | Work::MemoryStreamRegulated { .. }
+            )
+        })
+        .then(Stream::new)
+        .transpose()?;
+        let channel_file = needs(|work| matches!(work, Work::MemoryStreamRegulated { .. }))
+            .then(|| options.folder.join(channel::FILE_NAME));
+        let pages = needs(|work| matches!(work, Work::PageTouch { .. }))
+            .then(|| PageFile::create(&options.folder.join("pages"), options.file_bytes))
+            .transpose()?;
+        let mut block_file = |name: &str, access| {
+            let file = BlockFile::create(&options.folder.join(name), options.file_bytes, access)?;
+            if !file.direct {
+                notes.push(format!(
+                    "{} is on a file system without direct I/O: pages are dropped from the cache instead",
+                    options.folder.display()
+                ));
+            }
+            Ok::<_, Error>(file)
+        };
+        let read_file =
+            needs(|work| matches!(work, Work::DiskSequential { .. } | Work::DiskRandom { .. }))
+                .then(|| block_file("blocks-to-read", Access::Read))
+                .transpose()?;
+        let write_file = needs(|work| matches!(work, Work::DiskWrite { .. }))
+            .then(|| block_file("blocks-to-write", Access::Write))
+            .transpose()?;
+        // Last, so that nothing after it can fail and leave its file behind.
+        let channel = channel_file
+            .as_deref()
+            .map(|path| Channel::create(path, options.channel_bytes_per_second))
+            .transpose()?;
+        Ok(Self {
+            instructions,
+            stream,
+            channel,
+            pages,
+            read_file,
+            write_file,
+            lock: Mutex::new(()),
+            piece_bytes: largest.min(files::PIECE_BYTES),
+            notes,
+            channel_file,
+        })
+    }
+
+    /// A hand for thread number `number`.
+    #[must_use]
+    pub fn hand(&self, number: u64) -> Hand {
+        let mut random = number;
+        let first = next_random(&mut random);
+        let words = self.stream.as_ref().map_or(1, Stream::words);
+        Hand {
+            position: (first % words as u64) as usize,
+            random,
+            block: if self.piece_bytes > 0 {
+                vec![0; self.piece_bytes + files::ALIGNMENT_BYTES]
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    /// Does all of `recipe`.
+    ///
+    /// # Errors
+    /// What the disk answered.
+    pub fn work(&self, recipe: &Recipe, hand: &mut Hand) -> io::Result<()> {
+        recipe.0.iter().try_for_each(|work| self.step(work, hand))
+    }
+
+    fn step(&self, work: &Work, hand: &mut Hand) -> io::Result<()> {
+        match *work {
+            Work::Cpu { microseconds } => {
+                if let Some(instructions) = &self.instructions {
+                    instructions.execute(microseconds);
+                }
+            }
+            Work::MemoryStream { bytes } => self.read_memory(bytes, hand),
+            Work::MemoryStreamRegulated { bytes, .. } => {
+                if let Some(channel) = &self.channel {
+                    let passage = channel.draw(bytes);
+                    self.read_memory(bytes, hand);
+                    channel.wait_for(passage);
+                }
+            }
+            Work::PageTouch { pages } => {
+                if let Some(file) = &self.pages {
+                    file.touch(pages, || next_random(&mut hand.random));
+                }
+            }
+            Work::DiskSequential { bytes } => {
+                if let Some(file) = &self.read_file {
+                    file.read_next(bytes, &mut hand.block)?;
+                }
+            }
+            Work::DiskRandom { bytes } => {
+                if let Some(file) = &self.read_file {
+                    file.read_at_slot(next_random(&mut hand.random), bytes, &mut hand.block)?;
+                }
+            }
+            Work::DiskWrite { bytes } => {
+                if let Some(file) = &self.write_file {
+                    file.write_next(bytes, &mut hand.block)?;
+                }
+            }
+            Work::Lock { microseconds } => {
+                // Nothing is guarded by it, so a poisoned one is as good.
+                let held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+                thread::sleep(Duration::from_micros(microseconds));
+                drop(held);
+            }
+            Work::Sleep { microseconds } => thread::sleep(Duration::from_micros(microseconds)),
+        }
+        Ok(())
+    }
+
+    fn read_memory(&self, bytes: u64, hand: &mut Hand) {
+        if let Some(stream) = &self.stream {
+            hand.position = stream.read(hand.position, bytes);
+        }
+    }
+
+    /// Instructions a microsecond that `cpu` was calibrated to; `None` when there is no such work.
+    #[must_use]
+    pub fn instructions_per_microsecond(&self) -> Option<f64> {
+        self.instructions
+            .as_ref()
+            .map(Instructions::per_microsecond)
+    }
+
+    /// The channel, where there is such work.
+    #[must_use]
+    pub fn channel(&self) -> Option<&Channel> {
+        self.channel.as_ref()
+    }
+}
+
+/// The most bytes of a file that a step moves; 0 when none does.
+fn largest_block(steps: &[Work], file_bytes: u64) -> Result<usize, Error> {
+    let mut largest = 0;
+    for work in steps {
+        if let Work::DiskSequential { bytes }
+        | Work::DiskRandom { bytes }
+        | Work::DiskWrite { bytes } = *work
+        {
+            let bytes = files::aligned(bytes);
+            if bytes > file_bytes {
+                return Err(Error::FileTooSmall {
+                    work: *work,
+                    file_bytes,
+                });
+            }
+            largest = largest.max(bytes as usize);
+        }
+    }
+    Ok(largest)
+}
+
+/// SplitMix64 (Steele et al., OOPSLA 2014): good enough to pick pages, one word of state.
+fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut word = *state;
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}

@@ -1,0 +1,124 @@
+"""A server whose limit is known by construction: for checking rackscope itself, not for measuring anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from rackscope.errors import SystemUnderTestError, UsageError
+from rackscope.systems.account import Account
+from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
+from rackscope.systems.process import find_companion
+from rackscope.systems.server import Server
+from rackscope.systems.text_socket import MemcachedDialect
+from rackscope.systems.tools import Tool
+
+_MEBIBYTE = 1024 * 1024
+#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
+_OWN_CONNECTIONS = 8
+#: Descriptors beyond connections: the listening socket, files, pipes.
+_OWN_FILES = 64
+#: The folder, inside the system's own, where the server makes its files; it is removed in the end.
+DATA_FOLDER = "synthetic-data"
+
+_PROGRAM = Tool(
+    name="synthetic",
+    program="rackscope-synthetic",
+    packages=(),
+    version_arguments=("--version",),
+    version_pattern=r"rackscope-synthetic (\S+)",
+    description="the server of known limits",
+)
+
+_KINDS = (
+    "cpu:MICROSECONDS, memory-stream:BYTES, memory-stream-regulated:BYTES, page-touch:PAGES, disk-sequential:BYTES, "
+    "disk-random:BYTES, disk-write:BYTES, lock:MICROSECONDS, sleep:MICROSECONDS, none, or several joined by +"
+)
+_SIZE = r"\d+[kmg]?"
+_STEP = (
+    rf"(?:(?:cpu|page-touch|lock|sleep):\d+|(?:memory-stream|disk-sequential|disk-random|disk-write):{_SIZE}"
+    rf"|memory-stream-regulated:{_SIZE}(?:@{_SIZE})?)"
+)
+#: The program knows amounts and bounds; what is refused here is what it would end on at once.
+_WORK = re.compile(rf"none|{_STEP}(?:\+{_STEP}){{0,15}}", re.IGNORECASE)
+
+
+class Synthetic(System):
+    """Does a known kind of work for each request and stores nothing."""
+
+    name = "synthetic"
+    description = "a known kind of work for each request; for checking rackscope itself"
+    protocols = ("memcached_text",)
+    operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    usual_port = 11211
+    knobs = (
+        Knob("on_read", "text", "cpu:20", None, f"what a read does: {_KINDS}"),
+        Knob("on_update", "text", "cpu:20", None, "what an update does, as on_read"),
+        Knob(
+            "value_size", "size", "1000", None, "bytes of the value that a read is answered with; as the workload's",
+            minimum=1, maximum=32 * _MEBIBYTE,
+        ),
+        Knob(
+            "file_size", "size", "256MiB", None, "bytes of each file that work reads, writes or maps",
+            minimum=_MEBIBYTE, maximum=1024 * _MEBIBYTE,
+        ),
+        Knob(
+            "channel_rate", "size", "1GiB", None, "bytes a second of the regulated memory channel",
+            minimum=1024, maximum=2**50,
+        ),
+        Knob(
+            "connections", "integer", "1024", None, "client connections that it serves, each by a thread",
+            minimum=1, maximum=10_000,
+        ),
+    )  # fmt: skip
+
+    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
+        del fetch, progress
+        program = find_companion(_PROGRAM.program)
+        try:
+            version = _PROGRAM.ask_version(program, {})
+        except ValueError as error:
+            raise SystemUnderTestError(f"the synthetic server does not run: {error}", "Build it again.") from error
+        return Acquired(self.name, program, version, "built in")
+
+    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
+        return int(knobs["connections"])
+
+    def check_knobs(self, knobs: Mapping[str, str]) -> None:
+        for name in ("on_read", "on_update"):
+            if not _WORK.fullmatch(knobs[name]):
+                raise UsageError(f"knob {name} of synthetic: '{knobs[name]}' is no work", f"There are {_KINDS}.")
+
+    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
+        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
+            del account
+            return synthetic_arguments(launch.knobs, endpoint)
+
+        open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
+        server = Server(self.name, arguments, MemcachedDialect(), open_files, data_folder=DATA_FOLDER)
+        return server.start(acquired, launch)
+
+
+def synthetic_arguments(knobs: Mapping[str, str], endpoint: Endpoint) -> list[str]:
+    """The command line, without the program."""
+    arguments = ["-l", endpoint.host, "-p", str(endpoint.port)] if endpoint.kind == "tcp" else ["-s", endpoint.path]
+    work = [*_regulated(knobs["on_read"]), *_regulated(knobs["on_update"])]
+    # A rate that is part of the work is the channel's; two different ones are told by the program.
+    channel = [] if any("@" in step for step in work) else ["--channel-bytes-per-second", knobs["channel_rate"]]
+    return [
+        *arguments,
+        "-c", str(int(knobs["connections"]) + _OWN_CONNECTIONS),
+        "--on-read", knobs["on_read"],
+        "--on-update", knobs["on_update"],
+        "--value-bytes", knobs["value_size"],
+        "--folder", ".",
+        "--file-bytes", knobs["file_size"],
+        *channel,
+    ]  # fmt: skip
+
+
+def _regulated(work: str) -> list[str]:
+    return [step for step in work.split("+") if step.startswith("memory-stream-regulated")]
+
+
+SYSTEM = Synthetic()
