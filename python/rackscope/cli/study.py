@@ -49,13 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
-    if study.subject == "workload":
-        parser.add_argument("system", metavar="SYSTEM", help="what to study, such as memcached")
-        parser.add_argument("workload", metavar="WORKLOAD", help="what to ask of it, such as ycsb-b")
+    if study.subject != "none":
+        optional: dict[str, Any] = {"nargs": "?", "default": ""} if study.subject == "optional" else {}
+        parser.add_argument("system", metavar="SYSTEM", help="what to study, such as memcached", **optional)
+        parser.add_argument("workload", metavar="WORKLOAD", help="what to ask of it, such as ycsb-b", **optional)
     own = parser.add_argument_group("study")
     for option in study.options:
         _add_option(own, option)
-    if study.subject == "workload":
+    if study.subject != "none":
         common.add_load(parser.add_argument_group("load"))
         common.add_system_settings(
             parser.add_argument_group("system"), "a knob of the system or a parameter of the workload"
@@ -100,7 +101,7 @@ def _request(arguments: argparse.Namespace) -> Request:
     for option in study.options:
         value = getattr(arguments, option.name.replace("-", "_"))
         values[option.name.replace("-", "_")] = tuple(value) if option.repeated else value
-    run = _run_options(arguments, study) if study.subject == "workload" else None
+    run = _run_options(arguments, study) if study.subject != "none" else None
     return Request(run=run, values=values, out=arguments.out, command_line=tuple(arguments.command_line))
 
 

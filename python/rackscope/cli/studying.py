@@ -31,11 +31,11 @@ def study_and_report(study: Study, request: Request, *, as_json: bool) -> int:
             _write_report(folder)
     except RackscopeError as error:
         error.details["study_directory"] = None if folder is None else str(folder)
-        _keep(folder)
+        _keep(folder, study)
         raise
     except KeyboardInterrupt:
         try:
-            _keep(folder)
+            _keep(folder, study)
         finally:
             raise Stopped(study_directory=None if folder is None else str(folder)) from None
     print_study(folder, as_json=as_json)
@@ -92,7 +92,7 @@ def _write_report(folder: Path) -> None:
     write_study_report(folder)
 
 
-def _keep(folder: Path | None) -> None:
+def _keep(folder: Path | None, study: Study) -> None:
     """After an error or Ctrl-C: a report of what there is, without letting it hide the reason."""
     if folder is None:
         return
@@ -101,4 +101,5 @@ def _keep(folder: Path | None) -> None:
     except RackscopeError as error:
         complain(f"{folder} keeps what was measured, but has no report: {error}")
         return
-    complain(f"what was found until then is in {folder}")
+    go_on = f"; go on with 'rackscope study {study.name} --resume {folder}'" if study.resumable else ""
+    complain(f"what was found until then is in {folder}{go_on}")

@@ -65,6 +65,7 @@ class Study:
     """One kind of study; one file each, found by its module attribute ``STUDY``.
 
     ``subject`` is ``workload`` for a study of one system under one workload, and ``none`` for one that brings its own.
+    With ``optional`` both may be left out: they are then empty in ``Request.run``, and ``check`` says what is missing.
     ``run_defaults`` are fields of RunOptions that differ here from those of ``rackscope run``.
     """
 
@@ -72,8 +73,12 @@ class Study:
     help: str
     description: str
     conduct: Callable[[Conduct], None]
-    subject: Literal["workload", "none"] = "workload"
+    subject: Literal["workload", "optional", "none"] = "workload"
     options: tuple[Option, ...] = ()
     run_defaults: Mapping[str, Any] = field(default_factory=dict)
     #: Words for the title, from the request; by default the study's name and its subject.
     title: Callable[[Request], str] | None = None
+    #: Raises UsageError for what cannot be asked, before a study directory is made.
+    check: Callable[[Request], None] | None = None
+    #: One that can go on where it was stopped has a text option ``resume``: the study directory, whose record it gets.
+    resumable: bool = False

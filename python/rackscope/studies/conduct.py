@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rackscope
-from rackscope.errors import RackscopeError
+from rackscope.errors import RackscopeError, UsageError
 from rackscope.runs.execute import new_folder
 from rackscope.runs.hostfacts import inventory_part
 from rackscope.runs.interruption import Interruptions, held_back
 from rackscope.runs.prepare import now_text
-from rackscope.runs.study import MEMBERS, Member, StudyRecord, create_study_folder, stamp, write_study
+from rackscope.runs.study import MEMBERS, Member, StudyRecord, create_study_folder, read_study, stamp, write_study
 from rackscope.studies.base import Conduct
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rackscope.runs.options import ProgressCallback
     from rackscope.runs.study import Status
     from rackscope.studies.base import Request, Study
 
 
 def begin(study: Study, request: Request, progress: ProgressCallback) -> Conduct:
-    """Make the study's directory and its record. Raises RackscopeError."""
-    subject = "" if request.run is None else f"-{request.run.system}-{request.run.workload}"
-    folder = request.out or new_folder(f"{study.name}{subject}")
-    create_study_folder(folder)
-    inventory, _ = inventory_part()
-    record = StudyRecord(
-        rackscope_version=rackscope.__version__,
-        kind=study.name,
-        title=_title(study, request),
-        command_line=list(request.command_line),
-        started_at=now_text(),
-        host=inventory,
-        parameters={name: str(value) for name, value in request.values.items() if value not in (None, False, ())},
-    )
+    """Make the study's directory and its record, or take up those of the one to go on with. Raises RackscopeError."""
+    if study.check is not None:
+        study.check(request)
+    resumed = request.values.get("resume") if study.resumable else None
+    if resumed:
+        folder = Path(resumed)
+        record = _taken_up(study, folder)
+    else:
+        parts = () if request.run is None else (request.run.system, request.run.workload)
+        folder = request.out or new_folder("-".join([study.name, *filter(None, parts)]))
+        create_study_folder(folder)
+        record = _new_record(study, request)
     stamp(record)
 
     def save() -> None:
@@ -48,6 +45,31 @@ def begin(study: Study, request: Request, progress: ProgressCallback) -> Conduct
 
     save()
     return Conduct(folder, record, request, progress, save, member)
+
+
+def _new_record(study: Study, request: Request) -> StudyRecord:
+    inventory, _ = inventory_part()
+    return StudyRecord(
+        rackscope_version=rackscope.__version__,
+        kind=study.name,
+        title=_title(study, request),
+        command_line=list(request.command_line),
+        started_at=now_text(),
+        host=inventory,
+        parameters={name: str(value) for name, value in request.values.items() if value not in (None, False, ())},
+    )
+
+
+def _taken_up(study: Study, folder: Path) -> StudyRecord:
+    """The record of a study that ended early. What it had found is found again from its members."""
+    record = read_study(folder)
+    if record.kind != study.name:
+        raise UsageError(f"{folder} holds a study of kind {record.kind}, not {study.name}", "Name another --resume.")
+    if record.status == "running":
+        raise UsageError(f"the study in {folder} is still going on", "Wait until it ends.")
+    record.status, record.status_reason, record.finished_at = "running", "", None
+    record.findings, record.tables, record.charts, record.method = [], [], [], []
+    return record
 
 
 def conduct(study: Study, under_way: Conduct) -> None:
