@@ -1,0 +1,229 @@
+"""Phases found from the data: where the level of the resource series changes, whatever the workload declares.
+
+PELT (Killick, Fearnhead, Eckley 2012) finds the segmentation that is cheapest under a squared-error cost and a
+penalty for each change. Series are brought to the scale of their noise first, so the penalty is that of the Bayesian
+information criterion (Schwarz 1978), and does not depend on units. Rows are averaged into at most ``_MOST_ROWS``:
+what is looked for lasts seconds, not ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rackscope.analysis.thresholds import packaged_thresholds
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+#: 3 minutes at 10 Hz; PELT's time grows with the square of the rows where there are few changes.
+_MOST_ROWS = 1800
+#: Of a normal distribution: its standard deviation in units of the median absolute deviation.
+_NORMAL_DEVIATION = 1.4826
+
+
+@dataclass(frozen=True)
+class FoundPhase:
+    """A stretch in which the series keep their levels; ``means`` by column, without columns that had no value."""
+
+    start_ns: int
+    end_ns: int
+    means: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class DeclaredPhase:
+    """A stretch that the workload says is a phase."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class MatchedPhase:
+    """A declared phase with the found ones that lie mostly in it.
+
+    ``overlap`` is the length of the intersection over that of the union with the best of them (0 to 1). ``found`` is
+    whether that is at least ``phases.overlap``; ``split`` whether more than one found phase lies mostly within.
+    """
+
+    declared: DeclaredPhase
+    phases: tuple[FoundPhase, ...]
+    overlap: float
+    found: bool
+    split: bool
+
+
+@dataclass(frozen=True)
+class PhaseMatch:
+    """Declared phases beside found ones, and changes where none was declared, in nanoseconds since the epoch."""
+
+    phases: tuple[MatchedPhase, ...]
+    undeclared_boundaries_ns: tuple[int, ...]
+
+
+def find_phases(
+    frame: pl.DataFrame,
+    columns: Sequence[str] | None = None,
+    *,
+    time: str = "timestamp_ns",
+    shortest_seconds: float = 1.0,
+) -> list[FoundPhase]:
+    """Phases of a frame of rates and levels (not raw counters): a column of time, and one for each series.
+
+    ``columns`` are those to look at, all but time when ``None``. Missing values are carried over from their
+    neighbours; columns that say nothing (no values, no change) are not looked at. A frame without rows has no phases.
+    """
+    import numpy as np
+
+    if frame.height == 0:
+        return []
+    frame = frame.sort(time)
+    times = frame[time].to_numpy().astype(np.int64)
+    names = [name for name in (columns if columns is not None else frame.columns) if name != time]
+    values = {name: frame[name].cast(float, strict=False).to_numpy().astype(np.float64) for name in names}
+    rows = [filled for name in names if (filled := _filled(values[name])) is not None]
+    changes = _changes(times, np.vstack(rows), shortest_seconds) if rows else []
+    edges = [0, *changes, len(times)]
+    ends = np.append(times[edges[1:-1]], times[-1])
+    return [
+        FoundPhase(
+            int(times[start]),
+            int(end),
+            {name: mean for name in names if (mean := _mean(values[name][start:stop])) is not None},
+        )
+        for start, stop, end in zip(edges[:-1], edges[1:], ends, strict=True)
+    ]
+
+
+def match_declared(
+    found: Sequence[FoundPhase], declared: Sequence[DeclaredPhase], *, tolerance_seconds: float = 1.0
+) -> PhaseMatch:
+    """Which declared phases were found, which were split, and which boundaries nobody declared.
+
+    Each found phase belongs to the declared one that it overlaps most. A boundary within ``tolerance_seconds`` of
+    where a declared phase starts or ends is declared.
+    """
+    members: dict[int, list[FoundPhase]] = {}
+    for phase in found:
+        shares = [_shared_ns(phase, one) for one in declared]
+        best = max(range(len(declared)), key=lambda place: shares[place], default=None)
+        if best is not None and shares[best] > 0:
+            members.setdefault(best, []).append(phase)
+    least = packaged_thresholds().limit("phases.overlap")
+    matched = []
+    for place, one in enumerate(declared):
+        within = tuple(members.get(place, ()))
+        overlap = max((_overlap(phase, one) for phase in found), default=0.0)
+        matched.append(MatchedPhase(one, within, overlap, overlap >= least, len(within) > 1))
+    known = [edge for one in declared for edge in (one.start_ns, one.end_ns)]
+    undeclared = tuple(
+        phase.start_ns
+        for phase in found[1:]
+        if all(abs(phase.start_ns - edge) > tolerance_seconds * 1e9 for edge in known)
+    )
+    return PhaseMatch(tuple(matched), undeclared)
+
+
+def _changes(times: NDArray[np.int64], series: Array, shortest_seconds: float) -> list[int]:
+    """Rows at which a new level begins."""
+    import numpy as np
+
+    width = -(-len(times) // _MOST_ROWS)
+    averaged = _averaged(series, width)
+    scaled = _scaled(averaged)
+    count = averaged.shape[1]
+    seconds = float(times[-1] - times[0]) / 1e9
+    shortest = max(3, round(shortest_seconds * count / seconds)) if seconds > 0 else 3
+    if len(scaled) == 0 or count < 2 * shortest:
+        return []
+    return [int(change) * width for change in _pelt(np.ascontiguousarray(scaled.T), shortest)]
+
+
+def _pelt(signal: Array, shortest: int) -> list[int]:
+    """Changes of the mean by PELT, each worth at least the penalty of its parameters (Schwarz 1978)."""
+    import numpy as np
+    import ruptures  # type: ignore[import-untyped]
+
+    count, width = signal.shape
+    # A change costs its place and a level for each series; noise that is not white or not normal costs a factor.
+    penalty = packaged_thresholds().limit("phases.penalty") * (width + 1) * float(np.log(count))
+    # The linear kernel's cost is the squared error; this is PELT in C, a hundred times as fast as ``ruptures.Pelt``.
+    steps = ruptures.KernelCPD(kernel="linear", min_size=shortest).fit(signal).predict(pen=penalty)
+    return [int(step) for step in steps[:-1]]
+
+
+def _scaled(series: Array) -> Array:
+    """Series without bursts, over the deviation of their noise; those that never change are left out."""
+    import numpy as np
+
+    kept = []
+    for row in series:
+        spread = float(np.std(row))
+        if spread <= 1e-12 * max(1.0, float(np.max(np.abs(row)))):
+            continue
+        # A series that mostly stands still and then jumps has no noise; a twentieth of its spread is the scale then.
+        kept.append((_without_bursts(row) - np.median(row)) / max(_noise(row), spread / 20))
+    return np.array(kept)
+
+
+def _noise(row: Array) -> float:
+    """Standard deviation of the noise around levels, from steps that a change of level touches a few times only.
+
+    Neighbours that depend on each other are alike; values further apart show more of the noise, so the largest counts.
+    """
+    import numpy as np
+
+    lags = [lag for lag in (1, 2, 4, 8) if lag < len(row) // 4] or [1]
+    return max(_NORMAL_DEVIATION * float(np.median(np.abs(row[lag:] - row[:-lag]))) / 2**0.5 for lag in lags)
+
+
+def _without_bursts(row: Array) -> Array:
+    """Medians of five: bursts of two rows vanish, edges stay where they are."""
+    import numpy as np
+
+    if len(row) < 5:
+        return row
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(row, 2, mode="edge"), 5)
+    return np.asarray(np.median(windows, axis=1), dtype=np.float64)
+
+
+def _averaged(series: Array, width: int) -> Array:
+    import numpy as np
+
+    starts = np.arange(0, series.shape[1], width)
+    lengths = np.diff(np.append(starts, series.shape[1]))
+    return np.asarray(np.add.reduceat(series, starts, axis=1) / lengths, dtype=np.float64)
+
+
+def _filled(values: Array) -> Array | None:
+    """Missing values between known ones on the line between them; ``None`` with fewer than two known ones."""
+    import numpy as np
+
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) < 2:
+        return None
+    return np.asarray(np.interp(np.arange(len(values)), known, values[known]), dtype=np.float64)
+
+
+def _mean(values: Array) -> float | None:
+    import numpy as np
+
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _shared_ns(phase: FoundPhase, declared: DeclaredPhase) -> int:
+    return max(0, min(phase.end_ns, declared.end_ns) - max(phase.start_ns, declared.start_ns))
+
+
+def _overlap(phase: FoundPhase, declared: DeclaredPhase) -> float:
+    shared = _shared_ns(phase, declared)
+    union = phase.end_ns - phase.start_ns + declared.end_ns - declared.start_ns - shared
+    return shared / union if union > 0 else 0.0
