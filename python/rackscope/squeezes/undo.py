@@ -7,16 +7,20 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
+
+from rackscope.errors import UsageError
+from rackscope.squeezes.owner import process_start_ticks
+from rackscope.units import parse_cores
 
 #: Where a squeeze changes anything. A journal that names other paths is not obeyed.
 ROOTS: tuple[Path, ...] = (
     Path("/sys/fs/cgroup"),
     Path("/sys/devices/system/cpu"),
     Path("/sys/fs/resctrl"),
-    Path("/run/rackscope"),
 )
 #: The kernel takes 15 bytes (IFNAMSIZ less the zero); these are the characters that link names are made of.
 _LINK_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
@@ -120,10 +124,45 @@ class RemoveLink(Undo):
         return f"network link {self.name}"
 
 
+@dataclass(frozen=True)
+class RestoreAffinity(Undo):
+    """Let all threads of a process run on ``cores`` again; ``start_ticks`` tells it from a later one of its number."""
+
+    pid: int
+    start_ticks: int
+    cores: str
+    kind: ClassVar[str] = "restore_affinity"
+
+    def perform(self) -> None:
+        """Threads that have ended need nothing."""
+        if process_start_ticks(self.pid) != self.start_ticks:
+            return
+        cores = parse_cores(self.cores)
+        for entry in Path(f"/proc/{self.pid}/task").iterdir():
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(int(entry.name), cores)
+
+    def refusal(self, roots: Iterable[Path]) -> str | None:
+        """Lists that name no cores."""
+        del roots
+        try:
+            parse_cores(self.cores)
+        except UsageError as error:
+            return error.what
+        return None
+
+    def describe(self) -> str:
+        """The process."""
+        return f"cores of process {self.pid}"
+
+
 _KINDS: dict[str, Callable[[Mapping[str, str]], Undo]] = {
     RestoreFile.kind: lambda content: RestoreFile(Path(content["path"]), content["content"]),
     RemoveControlGroup.kind: lambda content: RemoveControlGroup(Path(content["path"])),
     RemoveLink.kind: lambda content: RemoveLink(content["name"]),
+    RestoreAffinity.kind: lambda content: RestoreAffinity(
+        int(content["pid"]), int(content["start_ticks"]), content["cores"]
+    ),
 }
 
 
@@ -133,7 +172,7 @@ def undo_to_json(undo: Undo) -> dict[str, str]:
 
 
 def undo_from_json(content: Mapping[str, Any]) -> Undo:
-    """The step that was kept. Raises KeyError or TypeError for anything else."""
+    """The step that was kept. Raises KeyError, ValueError or TypeError for anything else."""
     values = {name: value for name, value in content.items() if name != "id"}
     if not all(isinstance(value, str) and "\0" not in value for value in values.values()):
         raise TypeError("a step whose values are not text")

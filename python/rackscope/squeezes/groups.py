@@ -1,0 +1,48 @@
+"""The control group of what is squeezed, by controller, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from rackscope.errors import SqueezeError
+from rackscope.squeezes.base import NotSqueezable, Place, Subject
+
+_Found = TypeVar("_Found")
+_NEEDS = "the right to make control groups (root, or a delegated group), and the '{}' controller"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The system's folder of one controller."""
+
+    folder: Path
+    version: Literal[1, 2]
+
+
+def group_of(place: Place, controller: str) -> Group | NotSqueezable:
+    """``controller`` by its name in version 1; version 2 calls ``blkio`` ``io``."""
+    if controller == "blkio" and place.cgroup_version == 2:
+        controller = "io"
+    folder = place.control_groups.get(controller)
+    if folder is None or place.cgroup_version is None:
+        reason = place.missing.get(controller) or place.missing.get("control_group")
+        reason = reason or f"the system is in no control group with the '{controller}' controller"
+        return NotSqueezable(reason, _NEEDS.format(controller))
+    return Group(folder, place.cgroup_version)
+
+
+def members_files(subject: Subject, *controllers: str) -> list[Path]:
+    """Folders to join so that a load is limited as the system is; each folder once."""
+    groups = (group_of(subject.place, controller) for controller in controllers)
+    return list(dict.fromkeys(group.folder for group in groups if isinstance(group, Group)))
+
+
+def require(found: _Found | NotSqueezable, name: str) -> _Found:
+    """What there is. Raises SqueezeError where it cannot be squeezed."""
+    if isinstance(found, NotSqueezable):
+        raise SqueezeError(
+            f"{name} cannot be squeezed here: {found.reason}", f"Needs {found.needs}." * bool(found.needs)
+        )
+    return found
