@@ -1,4 +1,4 @@
-"""Control groups of both versions: where this process's are, making one below them, reading and writing its limits.
+"""Control groups of both versions: where this process's are, making one below them, and removing it.
 
 Sources: Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst of the kernel, cgroups(7).
 """
@@ -20,7 +20,6 @@ from rackscope.errors import SqueezeError
 from rackscope.squeezes.undo import RemoveControlGroup, RestoreFile, write_control
 
 if TYPE_CHECKING:
-    from rackscope.squeezes.base import Place
     from rackscope.squeezes.changes import Changes
 
 Version = Literal[1, 2]
@@ -29,6 +28,8 @@ CONTROLLERS: Mapping[Version, tuple[str, ...]] = {
     1: ("cpu", "cpuset", "memory", "blkio"),
     2: ("cpu", "cpuset", "memory", "io"),
 }
+#: What is missing, by any name, where there are no control groups.
+_ALL_CONTROLLERS = tuple(dict.fromkeys((*CONTROLLERS[1], *CONTROLLERS[2])))
 #: Every group of rackscope's is below a folder of this name, and nothing else is.
 PARENT_NAME = "rackscope"
 #: Without these a v1 cpuset takes no process in (cgroup-v1/cpusets.rst, 1.4).
@@ -46,35 +47,6 @@ class ControlGroup:
 
     version: Version
     folders: Mapping[str, Path]
-
-    @classmethod
-    def of(cls, place: Place) -> ControlGroup | None:
-        """The group of a place; ``None`` where it has none."""
-        if place.cgroup_version is None or not place.control_groups:
-            return None
-        return cls(place.cgroup_version, place.control_groups)
-
-    def path(self, controller: str, file: str) -> Path:
-        """Where the controller's file is. Raises SqueezeError when the group lacks that controller."""
-        if controller not in self.folders:
-            raise SqueezeError(f"the system's control group has no '{controller}' controller")
-        return self.folders[controller] / file
-
-    def read(self, controller: str, file: str) -> str:
-        """The file's text without the last end of line. Raises SqueezeError."""
-        path = self.path(controller, file)
-        try:
-            return path.read_text(encoding="ascii", errors="replace").rstrip("\n")
-        except OSError as error:
-            raise SqueezeError(f"{path} cannot be read: {error.strerror}") from error
-
-    def write(self, controller: str, file: str, text: str) -> None:
-        """One write to a file that is there. Raises SqueezeError with the kernel's reason."""
-        path = self.path(controller, file)
-        try:
-            write_control(path, text)
-        except OSError as error:
-            raise SqueezeError(f"'{text}' cannot be written to {path}: {error.strerror}") from error
 
 
 @dataclass(frozen=True)
@@ -105,7 +77,7 @@ def find_own_groups(root: Path = Path("/")) -> OwnGroups:
         memberships = _parse_memberships((root / "proc/self/cgroup").read_text(errors="replace"))
     except OSError as error:
         reason = f"this process's control groups cannot be told: {error.filename}: {error.strerror}"
-        return OwnGroups(None, missing=dict.fromkeys(CONTROLLERS[2], reason))
+        return OwnGroups(None, missing=dict.fromkeys(_ALL_CONTROLLERS, reason))
     for mount in mounts:
         if mount.kind != "cgroup2":
             continue
@@ -114,7 +86,7 @@ def find_own_groups(root: Path = Path("/")) -> OwnGroups:
             return _own_unified(root, mount, memberships)
     if any(mount.kind == "cgroup" for mount in mounts):
         return _own_version_1(root, mounts, memberships)
-    return OwnGroups(None, missing=dict.fromkeys(CONTROLLERS[2], "no control groups are mounted here"))
+    return OwnGroups(None, missing=dict.fromkeys(_ALL_CONTROLLERS, "no control groups are mounted here"))
 
 
 def make_control_group(name: str, own: OwnGroups, changes: Changes) -> tuple[ControlGroup | None, dict[str, str]]:
@@ -197,9 +169,7 @@ def _make_version_1(controller: str, own: Path, name: str, changes: Changes) -> 
     try:
         for part in (PARENT_NAME, name):
             above, folder = folder, folder / part
-            if not folder.is_dir():
-                changes.record(RemoveControlGroup(folder))
-                _make_folder(folder)
+            _make_unless_there(folder, changes)
             if controller == "cpuset":
                 _inherit_cpuset(above, folder)
     except OSError:
@@ -249,12 +219,10 @@ def _try_unified_below(
         offered = [one for one in CONTROLLERS[2] if one in _words(above / "cgroup.controllers")]
         enabled = [one for one in offered if _enable(above, one, changes, reasons)]
         if enabled:
-            for folder in (group.parent, group):
-                if not folder.is_dir():
-                    changes.record(RemoveControlGroup(folder))
-                    _make_folder(folder)
+            _make_unless_there(group.parent, changes)
             # It holds no process, so it may pass on what it has.
             write_control(group.parent / "cgroup.subtree_control", " ".join(f"+{one}" for one in enabled))
+            _make_unless_there(group, changes)
             return group, tuple(enabled)
     except OSError as error:
         for controller in CONTROLLERS[2]:
@@ -335,6 +303,12 @@ def _remove_folder_if_empty(path: Path) -> None:
     except OSError as error:
         if error.errno not in {errno.ENOENT, errno.EBUSY, errno.ENOTEMPTY}:
             raise
+
+
+def _make_unless_there(folder: Path, changes: Changes) -> None:
+    if not folder.is_dir():
+        changes.record(RemoveControlGroup(folder))
+        _make_folder(folder)
 
 
 def _make_folder(path: Path) -> None:

@@ -40,8 +40,12 @@ HERE = Network()
 
 
 def network_of(launch: Launch) -> Network:
-    """Where a system is to listen. Raises UsageError for an address that others could reach."""
-    if launch.network_namespace is None and not ipaddress.ip_address(launch.address).is_loopback:
+    """Where a system is to listen. Raises UsageError for no address, and for one that others could reach."""
+    try:
+        is_loopback = ipaddress.ip_address(launch.address).is_loopback
+    except ValueError as error:
+        raise UsageError(f"'{launch.address}' is not an IP address", "Leave the address out.") from error
+    if launch.network_namespace is None and not is_loopback:
         raise UsageError(
             f"a system does not listen on {launch.address}, where others could reach it",
             "Leave the address out, or give the system a network namespace of its own.",
