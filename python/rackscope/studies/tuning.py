@@ -1,0 +1,377 @@
+"""The search for a better configuration, and what is left of it when it is measured again. Runs nothing by itself.
+
+What is measured arrives as a function, so that the whole procedure can be tried on a made-up system. The best of many
+noisy trials is better than it deserves to be (the winner's curse), so trials choose and never claim: every stage after
+the search measures anew, all configurations of a stage in turns, each time from a fresh start.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rackscope.analysis.intervals import Interval, mean_interval
+from rackscope.analysis.multiple import interleave
+from rackscope.errors import RackscopeError, StudyError
+
+if TYPE_CHECKING:
+    from rackscope.studies.knob_space import KnobSpace
+
+Configuration = Mapping[str, str]
+#: What a configuration gave, measured from a fresh start; higher is better. Raises RackscopeError when it broke.
+Measure = Callable[[Configuration, str], float]
+
+DEFAULT, BEST, ANSWER = "default", "best found", "answer"
+#: Shares of the budget up to whose end each stage may go on; the claim has the rest.
+SEARCH_UNTIL, CHOICE_UNTIL, PARTS_UNTIL = 0.5, 0.6, 0.85
+#: How many of the best trials are measured again.
+_CANDIDATES = 3
+#: So few configurations are all tried, without a model of them.
+_FEW = 12
+#: An interval of fewer rounds says next to nothing.
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 12
+#: Trials at random before the model guides them.
+_RANDOM_TRIALS = 8
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration, tried once: its value, or why it has none."""
+
+    configuration: Configuration
+    value: float | None
+    failed: str = ""
+
+
+@dataclass
+class Rounds:
+    """Values of several configurations that took turns, round by round; a round that broke holds ``None``."""
+
+    values: dict[str, list[float | None]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Rounds that were begun and ended."""
+        return max((len(values) for values in self.values.values()), default=0)
+
+    def known(self, label: str) -> list[float]:
+        """The values of one configuration."""
+        return [value for value in self.values.get(label, []) if value is not None]
+
+    def mean(self, label: str) -> Interval:
+        """Mean of one configuration."""
+        return mean_interval(self.known(label))
+
+    def ratio(self, label: str, to: str, *, comparisons: int = 1) -> Interval:
+        """How many times the value of ``to`` that of ``label`` is: the mean of the logarithms' differences within
+        rounds, so that what changed between rounds falls out. Simultaneous at 95 % over ``comparisons``."""
+        pairs = zip(self.values.get(label, []), self.values.get(to, []), strict=False)
+        logs = [math.log(one / other) for one, other in pairs if one and other]
+        interval = mean_interval(logs, confidence=1 - 0.05 / max(comparisons, 1))
+        if interval.low is None or interval.high is None:
+            return Interval(math.exp(interval.estimate), None, None, 0.95, interval.count)
+        low, middle, high = (math.exp(value) for value in (interval.low, interval.estimate, interval.high))
+        return Interval(middle, low, high, 0.95, interval.count)
+
+
+@dataclass
+class Tuned:
+    """Everything that was found, as far as it came."""
+
+    space: KnobSpace
+    trials: list[Trial] = field(default_factory=list)
+    candidates: dict[str, Configuration] = field(default_factory=dict)
+    choice: Rounds = field(default_factory=Rounds)
+    best: Configuration | None = None
+    parts: Rounds = field(default_factory=Rounds)
+    #: The changes that were shown to be worth something.
+    kept: tuple[str, ...] = ()
+    answer: Configuration | None = None
+    claim: Rounds = field(default_factory=Rounds)
+
+    def best_trial(self) -> Trial | None:
+        """The highest value so far, cursed as it is."""
+        return max((trial for trial in self.trials if trial.value), key=lambda trial: trial.value or 0.0, default=None)
+
+
+class Budget:
+    """A length of time, and how much of it is gone; ``clock`` gives seconds."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._start = clock()
+
+    def spent(self) -> float:
+        """Share of it that is gone."""
+        return (self._clock() - self._start) / self.seconds
+
+    def now(self) -> float:
+        """The clock."""
+        return self._clock()
+
+
+class Tuning:
+    """The stages, one after the other; ``found`` holds what is known, whatever ends them."""
+
+    def __init__(
+        self,
+        space: KnobSpace,
+        measure: Measure,
+        budget: Budget,
+        *,
+        first: Sequence[Configuration] = (),
+        seed: int = 1,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.found = Tuned(space)
+        self._measure = measure
+        self._budget = budget
+        self._first = list(first)
+        self._seed = seed
+        self._on_change = on_change
+        self._longest = 0.0
+
+    def run(self) -> Tuned:
+        """Search, choose, take apart, claim. Raises RackscopeError when the default itself cannot be measured."""
+        self._search()
+        self._choose()
+        if self.found.best is not None and self.found.space.changes(self.found.best):
+            self._take_apart()
+            self._claim()
+        return self.found
+
+    def _search(self) -> None:
+        default = self.found.space.default
+        for configuration in _distinct([default, *self._first]):
+            self._try(configuration, "first trials")
+        if self.found.trials[0].failed:
+            raise StudyError(
+                f"the configuration to start from cannot be measured: {self.found.trials[0].failed}",
+                "Make 'rackscope run' of it work first.",
+            )
+        if self.found.space.size <= _FEW:
+            self._try_all()
+        else:
+            self._try_guided()
+
+    def _try_all(self) -> None:
+        import itertools
+
+        import numpy as np
+
+        dimensions = self.found.space.dimensions
+        every = [
+            dict(zip((dimension.name for dimension in dimensions), values, strict=True))
+            for values in itertools.product(*(dimension.values for dimension in dimensions))
+        ]
+        tried = [dict(trial.configuration) for trial in self.found.trials]
+        for index in np.random.default_rng(self._seed).permutation(len(every)):
+            if every[index] not in tried and self._has_time(SEARCH_UNTIL):
+                self._try(every[index], "search")
+
+    def _try_guided(self) -> None:
+        optimizer = _optimizer(self._seed)
+        told: dict[tuple[str, ...], float | None] = {}
+        for trial in self.found.trials:
+            self._enqueue(optimizer, trial.configuration)
+        repeats = 0
+        while self._has_time(SEARCH_UNTIL) and len(told) < self.found.space.size:
+            asked = optimizer.ask()
+            configuration = self._suggested(asked)
+            key = tuple(configuration.values())
+            if key not in told:
+                known = next((trial for trial in self.found.trials if trial.configuration == configuration), None)
+                trial = known or self._try(configuration, "search")
+                told[key] = trial.value
+                repeats = 0
+            else:
+                repeats += 1
+            self._tell(optimizer, asked, told[key])
+            if repeats >= _RANDOM_TRIALS:
+                # The model has made up its mind: something not yet tried tells more than the same again.
+                self._enqueue(optimizer, self._at_random(told))
+                repeats = 0
+
+    def _suggested(self, asked: Any) -> dict[str, str]:
+        configuration = {}
+        for dimension in self.found.space.dimensions:
+            if dimension.ordered:
+                configuration[dimension.name] = dimension.values[
+                    asked.suggest_int(dimension.name, 0, len(dimension.values) - 1)
+                ]
+            else:
+                configuration[dimension.name] = asked.suggest_categorical(dimension.name, dimension.values)
+        return configuration
+
+    def _enqueue(self, optimizer: Any, configuration: Configuration) -> None:
+        optimizer.enqueue_trial(
+            {
+                dimension.name: dimension.values.index(configuration[dimension.name])
+                if dimension.ordered
+                else configuration[dimension.name]
+                for dimension in self.found.space.dimensions
+            }
+        )
+
+    def _tell(self, optimizer: Any, asked: Any, value: float | None) -> None:
+        from optuna.trial import TrialState
+
+        if value is None:
+            optimizer.tell(asked, state=TrialState.FAIL)
+        else:
+            optimizer.tell(asked, value)
+
+    def _at_random(self, told: Mapping[tuple[str, ...], Any]) -> Configuration:
+        import numpy as np
+
+        generator = np.random.default_rng([self._seed, len(told)])
+        while True:
+            drawn = {d.name: d.values[generator.integers(len(d.values))] for d in self.found.space.dimensions}
+            if tuple(drawn.values()) not in told:
+                return drawn
+
+    def _try(self, configuration: Configuration, purpose: str) -> Trial:
+        value, failed = self._attempt(configuration, f"{purpose}, trial {len(self.found.trials) + 1}")
+        trial = Trial(dict(configuration), value, failed)
+        self.found.trials.append(trial)
+        self._on_change()
+        return trial
+
+    def _attempt(self, configuration: Configuration, purpose: str) -> tuple[float | None, str]:
+        started = self._budget.now()
+        try:
+            value = self._measure(configuration, purpose)
+        except RackscopeError as error:
+            return None, error.what
+        finally:
+            self._longest = max(self._longest, self._budget.now() - started)
+        return (value, "") if value > 0 else (None, "nothing was answered within the bound")
+
+    def _has_time(self, until: float, measurements: int = 1) -> bool:
+        return self._budget.spent() + measurements * self._longest / self._budget.seconds <= until
+
+    def _choose(self) -> None:
+        """Measure the best few again, in turns with the default: the best of these goes on."""
+        default = self.found.space.default
+        ranked = sorted((t for t in self.found.trials if t.value), key=lambda t: -(t.value or 0.0))
+        few = [t.configuration for t in ranked if t.configuration != default][:_CANDIDATES]
+        self.found.candidates = {DEFAULT: default, **{f"candidate {n}": c for n, c in enumerate(few, 1)}}
+        if not few:
+            return
+        self._rounds(self.found.choice, self.found.candidates, CHOICE_UNTIL, fewest=1, purpose="choosing")
+        means = {
+            label: self.found.choice.mean(label).estimate
+            for label in self.found.candidates
+            if label != DEFAULT and label not in self.found.choice.failed and self.found.choice.known(label)
+        }
+        if means:
+            self.found.best = self.found.candidates[max(means, key=lambda label: means[label])]
+
+    def _take_apart(self) -> None:
+        """Put one change at a time back: what is lost without it is what it is worth."""
+        best = self.found.best
+        assert best is not None
+        default = self.found.space.default
+        changed = list(self.found.space.changes(best))
+        configurations = {BEST: best, **{without(name): {**best, name: default[name]} for name in changed}}
+        if len(changed) == 1:
+            # Without its one change it is the default, which the claim compares it with.
+            self.found.kept = tuple(changed)
+            return
+        self._rounds(self.found.parts, configurations, PARTS_UNTIL, fewest=FEWEST_ROUNDS, purpose="taking apart")
+        self.found.kept = tuple(
+            name
+            for name in changed
+            if without(name) in self.found.parts.failed
+            or (low := self.worth(name).low) is not None
+            and low > 1
+        )
+
+    def worth(self, name: str) -> Interval:
+        """How many times as much the best found gives with its value of this knob as without."""
+        comparisons = max(len(self.found.parts.values) - 1, 1)
+        return self.found.parts.ratio(BEST, without(name), comparisons=comparisons)
+
+    def _claim(self) -> None:
+        """The default, everything that was found, and what is left of that, measured once more in turns."""
+        best, default = self.found.best, self.found.space.default
+        assert best is not None
+        kept = {name: best[name] if name in self.found.kept else value for name, value in default.items()}
+        configurations = {DEFAULT: default, BEST: best}
+        if kept not in (default, best):
+            configurations[ANSWER] = kept
+        self._rounds(self.found.claim, configurations, 1.0, fewest=FEWEST_ROUNDS, purpose="confirming")
+        self.found.answer = self._answer(configurations)
+
+    def _answer(self, configurations: Mapping[str, Configuration]) -> Configuration:
+        """The fewest changes that are as good as all of them, where those are better than none."""
+        claim = self.found.claim
+        few = configurations.get(ANSWER)
+        if few is not None and ANSWER not in claim.failed:
+            more = claim.ratio(BEST, ANSWER).low
+            if more is None or more <= 1:
+                return few if _is_better(claim, ANSWER) else self._all_or_nothing(configurations)
+        return self._all_or_nothing(configurations)
+
+    def _all_or_nothing(self, configurations: Mapping[str, Configuration]) -> Configuration:
+        return configurations[BEST] if _is_better(self.found.claim, BEST) else configurations[DEFAULT]
+
+    def _rounds(
+        self, rounds: Rounds, configurations: Mapping[str, Configuration], until: float, *, fewest: int, purpose: str
+    ) -> None:
+        """Turns of all configurations, each second round backwards, until the share of the budget is spent.
+
+        ``fewest`` are made whatever the budget says. One that breaks is left out from then on.
+        """
+        order = interleave(list(configurations), MOST_ROUNDS, self._seed)
+        size = len(configurations)
+        for number in range(MOST_ROUNDS):
+            if number >= fewest and not self._has_time(until, size):
+                break
+            got: dict[str, float | None] = {}
+            for label in order[number * size : (number + 1) * size]:
+                if label in rounds.failed:
+                    got[label] = None
+                    continue
+                what = f"{purpose}: {label}, round {number + 1}"
+                got[label], failed = self._attempt(configurations[label], what)
+                if failed:
+                    rounds.failed[label] = failed
+            for label, value in got.items():
+                rounds.values.setdefault(label, []).append(value)
+            self._on_change()
+
+
+def without(name: str) -> str:
+    """Label of the best found with one knob put back."""
+    return f"without {name}"
+
+
+def _is_better(claim: Rounds, label: str) -> bool:
+    low = claim.ratio(label, DEFAULT).low
+    return label not in claim.failed and low is not None and low > 1
+
+
+def _distinct(configurations: Sequence[Configuration]) -> list[Configuration]:
+    distinct: list[Configuration] = []
+    for configuration in configurations:
+        if configuration not in distinct:
+            distinct.append(configuration)
+    return distinct
+
+
+def _optimizer(seed: int) -> Any:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with warnings.catch_warnings():
+        # That a multivariate model may change in a later version is no news for who runs a study.
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=_RANDOM_TRIALS)
+    return optuna.create_study(direction="maximize", sampler=sampler)
