@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from rackscope.errors import RunDirectoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import jinja2
 
     from rackscope.runs.directory import RunDirectory
@@ -23,48 +25,55 @@ def render(run: RunDirectory) -> str:
 
     page = page_of(run)
     return (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             page=page,
-            style=_asset("uPlot.min.css") + _asset("report.css"),
-            chart_library=_asset("uPlot.iife.min.js"),
-            chart_licence=_asset("uPlot.LICENSE.txt"),
-            script=_asset("report.js"),
+            style=asset("uPlot.min.css") + asset("report.css"),
+            chart_library=asset("uPlot.iife.min.js"),
+            chart_licence=asset("uPlot.LICENSE.txt"),
+            script=asset("report.js"),
         )
     )
 
 
 def write_report(run: RunDirectory, out: Path | None = None) -> Path:
     """Write the report to ``out``, or as ``report.html`` into the run directory; an old one stays until then."""
-    target = out if out is not None else run.path / REPORT_NAME
+    return write_page(
+        out if out is not None else run.path / REPORT_NAME,
+        lambda: render(run),
+        "The run itself is kept. Name another place with 'rackscope report RUN --out FILE'.",
+    )
+
+
+def write_page(target: Path, render: Callable[[], str], advice: str) -> Path:
+    """Write what ``render`` returns to ``target``, which keeps its old content until then. Raises RunDirectoryError."""
     if not target.name or target.is_dir():
         raise RunDirectoryError(f"cannot write {target}: it is a folder", "Name a file with --out.")
-    content = render(run).encode("utf-8", errors="replace")
+    content = render().encode("utf-8", errors="replace")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(content)
         temporary.replace(target)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise RunDirectoryError(
-            f"cannot write {target}: {error.strerror or error}",
-            "The run itself is kept. Name another place with 'rackscope report RUN --out FILE'.",
-        ) from error
+        raise RunDirectoryError(f"cannot write {target}: {error.strerror or error}", advice) from error
     return target
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file that pages embed."""
     return (resources.files("rackscope.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Templates and filters; everything is escaped that is not marked safe."""
     import jinja2
 
     from rackscope.report.configuration import list_metric_names
-    from rackscope.report.quantities import format_clock, format_quantity
+    from rackscope.report.quantities import format_cell, format_clock, format_quantity
 
-    environment = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("rackscope.report"),
         # Names and log lines come from programs under test: whatever is not marked safe here is escaped.
         autoescape=True,
@@ -72,7 +81,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["quantity"] = format_quantity
-    environment.filters["clock"] = format_clock
-    environment.filters["metric_names"] = list_metric_names
-    return environment
+    templates.filters["cell"] = format_cell
+    templates.filters["quantity"] = format_quantity
+    templates.filters["clock"] = format_clock
+    templates.filters["metric_names"] = list_metric_names
+    return templates

@@ -62,7 +62,7 @@ def configuration_of(manifest: Manifest) -> Configuration:
         client=_client(manifest.client),
         repetition=_repetition(manifest),
         host_summary=host_summary(manifest.host),
-        host=_inventory(manifest.host),
+        host=inventory_of(manifest.host, "manifest.json"),
         probes=tuple(sorted(manifest.probes, key=lambda probe: probe.status == "ok")),
         overhead=_overhead(manifest.overhead),
         ceilings=_ceilings(manifest),
@@ -240,12 +240,12 @@ def _ceilings(manifest: Manifest) -> tuple[Row, ...]:
 _INVENTORY_UNITS = {"_bytes_per_second": "bytes/s", "_bytes": "bytes", "_hertz": "hertz", "_seconds": "seconds"}
 
 
-def _inventory(host: Mapping[str, Any]) -> tuple[Row, ...]:
-    """The inventory as indented rows; what could not be read is named at the end."""
+def inventory_of(host: Mapping[str, Any], file: str) -> tuple[Row, ...]:
+    """The inventory as indented rows; what could not be read is named at the end. ``file`` is where all of it is."""
     unread: list[str] = []
     rows = list(_tree(host, "", unread))
     if len(rows) > MAXIMUM_HOST_ROWS:
-        rows = [*rows[:MAXIMUM_HOST_ROWS], Row("", "the rest is in manifest.json")]
+        rows = [*rows[:MAXIMUM_HOST_ROWS], Row("", f"the rest is in {file}")]
     return (*rows, Row("could not be read", ", ".join(unread))) if unread else tuple(rows)
 
 

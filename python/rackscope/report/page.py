@@ -75,7 +75,7 @@ def page_of(run: RunDirectory) -> Page:
     notices = notices_of(manifest, characterisation)
     return Page(
         title=f"{manifest.system.name} under {manifest.workload.name}",
-        started=_readable_time(manifest.started_at),
+        started=readable_time(manifest.started_at),
         manifest=manifest,
         remarks=run.remarks,
         notices=tuple(notice for notice in notices if notice.severity != "note"),
@@ -100,7 +100,7 @@ def page_of(run: RunDirectory) -> Page:
     )
 
 
-def _readable_time(text: str) -> str:
+def readable_time(text: str) -> str:
     """``2025-11-21 18:22 UTC+00:00`` of an ISO time; the text itself where it is none."""
     from datetime import datetime
 

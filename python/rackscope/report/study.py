@@ -1,17 +1,59 @@
-"""From a study directory to its one file."""
+"""From a study's record to its one file: findings, charts, tables, and how it was done. Any kind of study."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from rackscope.report.build import REPORT_NAME
-from rackscope.runs.files import write_atomically
-from rackscope.runs.study import read_study
+from rackscope.report.build import REPORT_NAME, asset, environment, write_page
+from rackscope.runs.study import MEMBERS, read_study
+
+if TYPE_CHECKING:
+    from rackscope.runs.study import StudyRecord
+
+_ADVICE = "The study itself is kept. Name another place with 'rackscope report STUDY --out FILE'."
 
 
 def write_study_report(path: Path, out: Path | None = None) -> Path:
     """Write the report of the study in ``path``; where it was written. Raises RunDirectoryError."""
     record = read_study(path)
     target = out if out is not None else path / REPORT_NAME
-    write_atomically(target, record.title.encode())
-    return target
+    reports = {
+        member.folder: report
+        for member in record.members
+        if _is_below(member.folder) and (report := path / MEMBERS / member.folder / REPORT_NAME).is_file()
+    }
+    return write_study_page(record, target, reports)
+
+
+def write_study_page(record: StudyRecord, target: Path, reports: Mapping[str, Path] | None = None) -> Path:
+    """Write the page of ``record`` to ``target``; ``reports`` are the members' pages by folder.
+
+    Raises RunDirectoryError.
+    """
+    links = {folder: _link(target, report) for folder, report in (reports or {}).items()}
+    return write_page(target, lambda: render_study(record, links), _ADVICE)
+
+
+def render_study(record: StudyRecord, links: Mapping[str, str] | None = None) -> str:
+    """The page as one HTML document that fetches nothing and runs no script; ``links`` lead to members, by folder."""
+    from rackscope.report.study_page import study_page_of
+
+    style = "".join(asset(name) for name in ("report.css", "chart.css", "study.css"))
+    template = environment().get_template("study.html")
+    return template.render(page=study_page_of(record, links or {}), style=style)
+
+
+def _is_below(folder: str) -> bool:
+    """Whether a name in study.json, which may come from anywhere, stays in the study's own directory."""
+    return bool(folder) and "\0" not in folder and not Path(folder).is_absolute() and ".." not in Path(folder).parts
+
+
+def _link(target: Path, report: Path) -> str:
+    """A relative link, which holds wherever the folder is moved to."""
+    relative = os.path.relpath(report.absolute(), target.absolute().parent)
+    # The dot keeps a folder called "javascript:x" from being taken for a scheme.
+    return "./" + quote(os.fsencode(relative))

@@ -1,0 +1,195 @@
+"""What the page of a study says, as data; the templates decide how it looks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rackscope.report.configuration import Row, host_summary, inventory_of
+from rackscope.report.page import readable_time
+from rackscope.report.quantities import as_sentence, format_cell, format_quantity
+
+if TYPE_CHECKING:
+    from rackscope.runs.study import Chart, Column, Finding, Member, StudyRecord, Table
+
+_STATES = {"running": "is still going on", "interrupted": "did not finish", "failed": "failed"}
+#: Marks that a cell of text may begin with, such as those of the pressure-point matrix.
+_MARKS = {"●": "strong", "◐": "likely", "◌": "none", "·": "none", "~": "open", "?": "unknown"}
+#: Charts with more categories or points than this are drawn as wide as the page.
+_WIDE_FROM_CATEGORIES = 9
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: its text line by line, and where it lies between 0 and 100 when a bar helps to see that."""
+
+    lines: tuple[str, ...]
+    numeric: bool
+    emphasis: str = ""
+    percent: float | None = None
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table as it is read."""
+
+    identifier: str
+    title: str
+    caption: str
+    columns: tuple[tuple[Column, bool], ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class ShownChart:
+    """A chart, drawn for wide and for narrow pages, and the numbers in it."""
+
+    identifier: str
+    title: str
+    caption: str
+    is_wide: bool
+    drawing: str
+    narrow_drawing: str
+    numbers: ShownTable
+
+
+@dataclass(frozen=True)
+class ShownMember:
+    """A run of the study; ``link`` leads to its report where there is one."""
+
+    folder: str
+    label: str
+    discarded: str
+    link: str | None
+
+
+@dataclass(frozen=True)
+class StudyPage:
+    """Everything that the templates show."""
+
+    record: StudyRecord
+    started: str
+    lasted: str
+    host_summary: str
+    #: Why the study is not whole; empty when it is.
+    state: str
+    warnings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+    charts: tuple[ShownChart, ...]
+    tables: tuple[ShownTable, ...]
+    members: tuple[ShownMember, ...]
+    parameters: tuple[Row, ...]
+    host: tuple[Row, ...]
+    command: str
+
+
+def study_page_of(record: StudyRecord, links: Mapping[str, str]) -> StudyPage:
+    """Work out what to show of ``record``; ``links`` lead to the members' reports, by folder."""
+    severe = [one for one in record.findings if one.severity == "serious"]
+    return StudyPage(
+        record=record,
+        started=readable_time(record.started_at),
+        lasted=_lasted(record.started_at, record.finished_at),
+        host_summary=host_summary(record.host),
+        state=_state(record),
+        warnings=(*severe, *(one for one in record.findings if one.severity == "warning")),
+        findings=tuple(one for one in record.findings if one.severity == "finding"),
+        notes=tuple(one for one in record.findings if one.severity == "note"),
+        charts=tuple(_chart(chart, alone=len(record.charts) == 1) for chart in record.charts),
+        tables=tuple(_table(table) for table in record.tables),
+        members=tuple(_member(member, links) for member in record.members),
+        parameters=tuple(Row(name.replace("_", " "), value) for name, value in record.parameters.items()),
+        host=inventory_of(record.host, "study.json"),
+        command=shlex.join(record.command_line),
+    )
+
+
+def _state(record: StudyRecord) -> str:
+    if record.status == "complete":
+        return ""
+    reason = f": {record.status_reason}" if record.status_reason else ""
+    return as_sentence(f"this study {_STATES[record.status]}{reason}") + " What follows is what was found until then."
+
+
+def _lasted(started: str, finished: str | None) -> str:
+    """``took 2:35``; empty where it is not known."""
+    from rackscope.report.quantities import format_clock
+
+    try:
+        seconds = (datetime.fromisoformat(finished or "") - datetime.fromisoformat(started)).total_seconds()
+    except (ValueError, TypeError):
+        return ""
+    return f"took {format_clock(seconds)}" if seconds > 0 else ""
+
+
+def _member(member: Member, links: Mapping[str, str]) -> ShownMember:
+    return ShownMember(member.folder, member.label, member.discarded, links.get(member.folder))
+
+
+def _table(table: Table) -> ShownTable:
+    bars = [_is_share([row[place] for row in table.rows], column.unit) for place, column in enumerate(table.columns)]
+    rows = tuple(
+        tuple(_cell(value, column.unit, bar) for value, column, bar in zip(row, table.columns, bars, strict=True))
+        for row in table.rows
+    )
+    columns = tuple((column, column.unit != "text") for column in table.columns)
+    return ShownTable(table.identifier, table.title, table.caption, columns, rows)
+
+
+def _cell(value: str | float | bool | None, unit: str, bar: bool) -> Cell:
+    text = format_cell(value, unit)
+    percent = None
+    if bar and isinstance(value, int | float):
+        percent = round(100 * float(value), 2)
+    emphasis = _MARKS.get(text[:1], "") if unit == "text" and text[1:2] in ("", " ", "\n") else ""
+    return Cell(tuple(text.split("\n")), unit != "text", emphasis, percent)
+
+
+def _is_share(values: Sequence[str | float | bool | None], unit: str) -> bool:
+    """Whether a column is parts of a whole, for which a bar says more than digits."""
+    known = [value for value in values if value is not None]
+    numbers = [value for value in known if isinstance(value, int | float) and not isinstance(value, bool)]
+    return unit == "ratio" and bool(known) and len(numbers) == len(known) and all(0 <= one <= 1 for one in numbers)
+
+
+def _chart(chart: Chart, *, alone: bool) -> ShownChart:
+    from rackscope.report.svg import HALF, NARROW, WIDE, draw_chart
+
+    wide = alone or max(len(chart.x.categories), len(chart.y.categories)) >= _WIDE_FROM_CATEGORIES
+    return ShownChart(
+        identifier=chart.identifier,
+        title=chart.title,
+        caption=chart.caption,
+        is_wide=wide,
+        drawing=draw_chart(chart, WIDE if wide else HALF),
+        narrow_drawing=draw_chart(chart, NARROW),
+        numbers=_numbers(chart),
+    )
+
+
+def _numbers(chart: Chart) -> ShownTable:
+    """The points of a chart in rows, for those who do not see it and those who want the digits."""
+    from rackscope.report.svg import describe_value
+    from rackscope.runs.study import Column
+
+    columns = [Column(name="series"), Column(name=chart.x.label or "x"), Column(name=chart.y.label or "y")]
+    intervals = any(series.low or series.high for series in chart.series)
+    if intervals:
+        columns.append(Column(name="95 % interval"))
+    rows = []
+    axis = chart.x if chart.y.scale == "category" else chart.y
+    for series in chart.series:
+        for place, (x, y) in enumerate(zip(series.x, series.y, strict=False)):
+            texts = [series.label, describe_value(x, chart.x), describe_value(y, chart.y)]
+            if intervals:
+                ends = [values[place] if place < len(values) else None for values in (series.low, series.high)]
+                known = [describe_value(end, axis) for end in ends if end is not None]
+                texts.append(" to ".join(known) if len(known) == 2 else format_quantity(None, ""))
+            rows.append(tuple(Cell((text,), numeric=at > 1) for at, text in enumerate(texts)))
+    return ShownTable(
+        f"{chart.identifier}-numbers", "", "", tuple((column, at > 1) for at, column in enumerate(columns)), tuple(rows)
+    )
