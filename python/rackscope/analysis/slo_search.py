@@ -87,7 +87,7 @@ class SloSearch:
     lowest_rate: float
     highest_rate: float
     wanted_half_width: float = 0.015
-    most_observations: int = 40
+    most_observations: int = 50
     observations: list[Observation] = field(default_factory=list)
     _candidate: float | None = None
     _tried: list[bool] = field(default_factory=list)
@@ -253,7 +253,7 @@ class SloSearch:
         drawn = np.random.default_rng(1).integers(0, len(near), size=(999, len(near)))
         zeros = _line_zero(logs[drawn], excess[drawn], middle)
         lower, upper = np.quantile(zeros, [0.025, 0.975])
-        # Resampled residuals of few observations are too small, by what two fitted parameters take and Student's t adds.
+        # Resampled residuals of few observations are too small: by two fitted parameters, and by what Student's t adds.
         left = len(near) - 2
         wider = math.sqrt(len(near) / left) * student_quantile(left, 0.95) / student_quantile(math.inf, 0.95)
         below = math.exp(estimate - wider * max(0.0, estimate - float(lower)))

@@ -1,0 +1,192 @@
+"""The resource wall: the data size past which time per byte breaks away (Sevilla et al. 2013), and what broke there.
+
+Time per byte over data size, both as logarithms, is one line while nothing runs out. The wall is a hinge, a second
+line that starts at some size and is steeper; it is believed where the Bayesian information criterion (Schwarz 1978)
+prefers it strongly to one line. Its interval is a bootstrap over measured points (Efron 1987), each point one run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rackscope.analysis import wording
+from rackscope.analysis.intervals import Interval
+from rackscope.analysis.thresholds import packaged_thresholds
+from rackscope.units import format_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+#: Sizes at which the hinge is tried, evenly apart in logarithms.
+_PLACES = 128
+#: A line and a hinge take four parameters, and a spread; fewer sizes than this cannot show both.
+_FEWEST_SIZES = 5
+
+
+@dataclass(frozen=True)
+class SizePoint:
+    """One run at one size. ``resources`` are rates or levels during it (refaults, swap, disk busy, ...) by name."""
+
+    data_bytes: float
+    seconds_per_byte: float
+    resources: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A resource that leaves its line at the wall.
+
+    ``at_bytes`` is where it does, ``before`` and ``after`` are its means below and above, ``explained`` the share of
+    its variance that the hinge explains beyond a line (0 to 1).
+    """
+
+    resource: str
+    at_bytes: float
+    before: float
+    after: float
+    explained: float
+
+
+@dataclass(frozen=True)
+class Wall:
+    """What was found. ``at_bytes`` is ``None`` where there is no wall; ``slowdown`` is the time per byte of the largest
+    size over what the first line leads one to expect; ``broke`` the resources that depart there, clearest first.
+    """
+
+    at_bytes: Interval | None
+    slowdown: float | None
+    broke: tuple[Departure, ...]
+    reason: str
+
+
+def find_wall(points: Sequence[SizePoint], *, resamples: int = 400, seed: int = 1) -> Wall:
+    """The wall in time per byte over size. Points that are not above zero are left out; at least five sizes."""
+    import numpy as np
+
+    usable = [one for one in points if 0 < one.data_bytes < math.inf and 0 < one.seconds_per_byte < math.inf]
+    sizes = np.log([one.data_bytes for one in usable])
+    times = np.log([one.seconds_per_byte for one in usable])
+    if len(set(sizes)) < _FEWEST_SIZES:
+        return Wall(None, None, (), f"{len(set(sizes))} of at least {_FEWEST_SIZES} sizes were measured")
+    limit = packaged_thresholds().limit
+    fit = _fit(sizes, times)
+    if fit is None or fit.gain < limit("wall.evidence"):
+        return Wall(None, None, (), "one line describes time per byte over all sizes: no wall up to the largest")
+    slowdown = math.exp(fit.bend * (float(sizes.max()) - fit.place))
+    if slowdown < limit("wall.slowdown"):
+        reason = (
+            f"time per byte bends at {format_bytes(math.exp(fit.place))} but grows by {wording.percent(slowdown - 1)}"
+        )
+        return Wall(None, slowdown, (), f"{reason} only: no wall up to the largest size")
+    at = _place_interval(sizes, times, fit.place, resamples, seed)
+    broke = _departures(usable, sizes, at)
+    what = f"; {wording.listing([one.resource for one in broke])} departed there" if broke else ""
+    reason = f"from {format_bytes(at.estimate)} on, time per byte grows to {slowdown:.1f} times its line{what}"
+    return Wall(at, slowdown, broke, reason)
+
+
+@dataclass(frozen=True)
+class _Hinge:
+    """Where the second line starts, how much steeper it is, and how much better than one line (difference of BIC)."""
+
+    place: float
+    bend: float
+    gain: float
+    explained: float
+
+
+def _fit(sizes: Array, values: Array) -> _Hinge | None:
+    """The best hinge that bends upwards; ``None`` where none does."""
+    import numpy as np
+
+    distinct = np.unique(sizes)
+    # Two sizes on either side, so that no line rests on one of them alone.
+    places = np.linspace(distinct[1], distinct[-2], _PLACES)
+    ones = np.ones_like(sizes)
+    line = np.stack([ones, sizes - sizes.mean()], axis=1)
+    straight = _squares_left(line, values)
+    # The hinge's part that a line does not explain; its regression gives the same bend and residual as the full fit.
+    hinges = np.maximum(0.0, sizes[None, :] - places[:, None])
+    basis, _ = np.linalg.qr(line)
+    hinges = hinges - (hinges @ basis) @ basis.T
+    norms = np.sum(hinges**2, axis=1)
+    left_over = values - basis @ (basis.T @ values)
+    bends = np.divide(hinges @ left_over, norms, out=np.zeros(_PLACES), where=norms > 1e-12)
+    gains = np.where(bends > 0, bends**2 * norms, 0.0)
+    best = int(np.argmax(gains))
+    if gains[best] <= 0:
+        return None
+    count = len(sizes)
+    # Points that lie on their lines exactly would make any difference infinite.
+    floor = count * (1e-6 * max(float(np.std(values)), 1e-300)) ** 2
+    bent = max(straight - float(gains[best]), floor)
+    gain = count * math.log(max(straight, floor) / bent) - 2 * math.log(count)
+    total = float(np.sum((values - values.mean()) ** 2))
+    return _Hinge(float(places[best]), float(bends[best]), gain, float(gains[best]) / total if total > 0 else 0.0)
+
+
+def _squares_left(design: Array, values: Array) -> float:
+    import numpy as np
+
+    solution = np.linalg.lstsq(design, values, rcond=None)[0]
+    return float(np.sum((values - design @ solution) ** 2))
+
+
+def _place_interval(sizes: Array, times: Array, place: float, resamples: int, seed: int) -> Interval:
+    """Interval of the wall's size, never narrower than the sizes that were measured around it."""
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    places = []
+    for _ in range(resamples):
+        drawn = generator.integers(0, len(sizes), size=len(sizes))
+        if len(np.unique(sizes[drawn])) < _FEWEST_SIZES - 1:
+            continue
+        fit = _fit(sizes[drawn], times[drawn])
+        if fit is not None:
+            places.append(fit.place)
+    low, high = np.quantile(places, [0.025, 0.975]) if places else (place, place)
+    distinct = np.unique(sizes)
+    below, above = distinct[distinct <= place].max(), distinct[distinct >= place].min()
+    return Interval(
+        math.exp(place),
+        math.exp(min(float(low), float(below))),
+        math.exp(max(float(high), float(above))),
+        0.95,
+        len(sizes),
+    )
+
+
+def _departures(points: Sequence[SizePoint], sizes: Array, at: Interval) -> tuple[Departure, ...]:
+    import numpy as np
+
+    if at.low is None or at.high is None:
+        return ()
+    evidence = packaged_thresholds().limit("wall.evidence")
+    # A resource may break one size before time shows it, or one after.
+    distinct = np.unique(sizes)
+    step = float(np.max(np.diff(distinct)))
+    low, high = math.log(at.low) - step, math.log(at.high) + step
+    found = []
+    for name in dict.fromkeys(name for point in points for name in point.resources):
+        values = np.array([_number(point.resources.get(name)) for point in points])
+        known = np.isfinite(values)
+        if len(np.unique(sizes[known])) < _FEWEST_SIZES:
+            continue
+        fit = _fit(sizes[known], values[known])
+        if fit is None or fit.gain < evidence or not low <= fit.place <= high:
+            continue
+        after = sizes[known] > fit.place
+        means = float(values[known][~after].mean()), float(values[known][after].mean())
+        found.append(Departure(name, math.exp(fit.place), *means, fit.explained))
+    return tuple(sorted(found, key=lambda one: -one.explained))
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
