@@ -228,7 +228,7 @@ def sweep_study() -> StudyRecord:
             y=Axis(label="bytes a second", unit="bytes/s"),
             series=[
                 Series(
-                    label=f"{threads} threads",
+                    label="1 thread" if threads == 1 else f"{threads} threads",
                     kind="points",
                     x=[0, 1, 2, 3],
                     y=[throughput(threads, size) * size for size in (64, 1024, 25600, 1048576)],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rackscope.report.svg.elements import element, line, text, tooltip
+from rackscope.report.svg.marks import reference_swatch, written_values
 from rackscope.report.svg.scales import Scale, is_drawable, linear_range, logarithmic_range
 from rackscope.report.svg.text import describe_value, shorten, width_of, wrap
 from rackscope.report.svg.ticks import label_ticks, linear_ticks, logarithmic_ticks
@@ -55,13 +56,17 @@ def frame_of(chart: Chart, legend: Sequence[tuple[str, str]], width: float, heig
         return None
     if chart.y.scale == "category":
         height = max(height, 26.0 * len(chart.y.categories) + 90)
+    if _has_bars(chart):
+        # Bars leave no room for words on their own lines.
+        legend = [*legend, *((one.label, reference_swatch()) for one in chart.references if one.axis == "y")]
     legend_svg, legend_height = _legend(legend, width)
     top = legend_height + (_LINE + 6 if chart.y.label else 8)
     y_range = _range(chart, "y", ys, steps=max(3, int((height - top - 44) / _TICK_PIXELS)))
     y_ticks = _ticks(chart.y, y_range, max(3, int((height - top - 44) / _TICK_PIXELS)) + 2)
     names = [shorten(label, 0.4 * width) for label in y_ticks.labels]
     left = max(map(width_of, names), default=0) + _GAP + 2
-    right = width - 14
+    beside = [width_of(value) for value in written_values(chart)] if chart.y.scale == "category" else []
+    right = width - max([14.0, *(needed + 8 for needed in beside)])
     x_range = _range(chart, "x", xs, steps=0)
     x_ticks = _x_ticks(chart, x_range, xs, right - left)
     below, below_height = _x_labels(chart.x, x_ticks, Scale(chart.x.scale, *x_range, left, right), right - left)
@@ -79,6 +84,10 @@ def frame_of(chart: Chart, legend: Sequence[tuple[str, str]], width: float, heig
         parts.append(text(shorten(chart.x.label, width - 4), right, height - 4, class_="axis-label", anchor="end"))
     overlay = _references(chart, x, y, (left, top, right, bottom))
     return Frame(left, top, right, bottom, x, y, "".join(parts), overlay, height)
+
+
+def _has_bars(chart: Chart) -> bool:
+    return any(series.kind == "bars" for series in chart.series)
 
 
 def _values(chart: Chart, name: str) -> list[float]:
@@ -104,7 +113,7 @@ def _range(chart: Chart, name: str, values: list[float], steps: int) -> tuple[fl
     if axis.scale == "logarithmic":
         return logarithmic_range(values)
     measured = (chart.y.scale == "category") == (name == "x")
-    bars = measured and any(series.kind == "bars" for series in chart.series)
+    bars = measured and _has_bars(chart)
     return linear_range(values, from_zero=bars, steps=steps, unit=axis.unit)
 
 
@@ -219,11 +228,15 @@ def _references(chart: Chart, x: Scale, y: Scale, area: tuple[float, float, floa
         value = describe_value(reference.value, axis)
         label = shorten(reference.label, right - left - 8)
         hint = tooltip(f"{reference.label}: {value}")
+        words = ""
         if reference.axis == "y":
             # Labels of lines that lie close together stand on both sides.
             above = place - 15 > top - 8 and not any(abs(place - other) < 15 for other in taken)
             taken.append(place)
-            words = text(label, right - 2, place - 5 if above else place + 14, class_="reference-label", anchor="end")
+            if not _has_bars(chart):
+                words = text(
+                    label, right - 2, place - 5 if above else place + 14, class_="reference-label", anchor="end"
+                )
             drawn = line(left, place, right, place, "reference")
         else:
             to_left = place + width_of(label) + 8 > right and place - width_of(label) - 8 > left

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rackscope.report.svg.elements import element, number, path, text, tooltip
+from rackscope.report.svg.elements import element, line, number, path, text, tooltip
 from rackscope.report.svg.scales import Scale
 from rackscope.report.svg.text import describe_value, width_of
 
@@ -43,6 +43,21 @@ def swatch(series: Series, place: int) -> str:
     return stroke + _dot(7.5, -4, place)
 
 
+def reference_swatch() -> str:
+    """What the legend shows of a reference."""
+    return line(0, -4, 16, -4, "reference")
+
+
+def written_values(chart: Chart) -> list[str]:
+    """The values that are written beside bars; none where there are too many."""
+    series = [one for one in chart.series if one.kind == "bars"]
+    if sum(len(one.x) for one in series) > _MOST_VALUES:
+        return []
+    axis = _axis(chart)
+    values = (value for one in series for value in (one.x if axis is chart.x else one.y))
+    return [describe_value(value, axis) for value in values]
+
+
 def draw_series(chart: Chart, frame: Frame) -> str:
     """All series, those with areas first so that lines lie above them."""
     flat = chart.y.scale == "category"
@@ -56,8 +71,8 @@ def draw_series(chart: Chart, frame: Frame) -> str:
         shift, width = _slot(chart, along, bars, place)
         marks = _marks(chart, series, along, measured, shift)
         if series.kind == "bars":
-            few = sum(len(chart.series[at].x) for at in bars) <= _MOST_VALUES
-            drawn.append(pencil.bars(marks, width, place, written=few))
+            few = bool(written_values(chart))
+            drawn.append(pencil.bars(marks, width, place, written=few, alone=len(bars) == 1))
         else:
             drawn.append(pencil.points(marks, place, joined=series.kind == "line", category=along.kind == "category"))
     return "".join(element("g", part, class_="series") for part in drawn)
@@ -144,7 +159,7 @@ class _Pencil:
     def at(self, along: float, value: float) -> tuple[float, float]:
         return (value, along) if self.flat else (along, value)
 
-    def bars(self, marks: list[Mark], width: float, place: int, *, written: bool) -> str:
+    def bars(self, marks: list[Mark], width: float, place: int, *, written: bool, alone: bool) -> str:
         base = self.measured.clamped(0.0) if self.measured.kind == "linear" else self.measured.start
         drawn = []
         for mark in marks:
@@ -165,17 +180,17 @@ class _Pencil:
                 class_=f"bar-mark {_colour(place)}",
             )
             whisker = self.whisker(mark, min(width / 4, 5), "whisker")
-            words = self._value(mark, base, width) if written else ""
+            words = self._value(mark, base, width, alone=alone) if written else ""
             drawn.append(element("g", tooltip(mark.words), rect, whisker, words))
         return "".join(drawn)
 
-    def _value(self, mark: Mark, base: float, width: float) -> str:
+    def _value(self, mark: Mark, base: float, width: float, *, alone: bool) -> str:
         """The value in digits at the end of its bar, where it has room."""
         words = mark.digits
         ends = [end for end in (mark.value, mark.low, mark.high) if end is not None]
         if self.flat:
             return text(words, max(ends) + 6, mark.along + 4, class_="value")
-        if width_of(words) > width * 1.3 + 6:
+        if width_of(words) > width + (30 if alone else 2):
             return ""
         below = (mark.value or base) > base
         return text(words, mark.along, max(ends) + 14 if below else min(ends) - 5, class_="value", anchor="middle")

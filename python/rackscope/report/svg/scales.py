@@ -54,8 +54,8 @@ def is_drawable(value: float, kind: Kind) -> bool:
 def linear_range(values: Iterable[float], *, from_zero: bool, steps: int = 0, unit: str = "") -> tuple[float, float]:
     """Ends of a linear axis around ``values``, which must not be empty.
 
-    With ``steps`` the ends are whole steps; without, the values get a little room. Where values are not above zero by
-    much, and always ``from_zero``, the axis starts there: the lengths of what is drawn can then be compared.
+    Values get a little room; with ``steps`` the ends are whole steps where those are near. Where values are not above
+    zero by much, and always ``from_zero``, the axis starts there: the lengths of what is drawn can then be compared.
     """
     known = list(values)
     low, high = min(known), max(known)
@@ -67,11 +67,15 @@ def linear_range(values: Iterable[float], *, from_zero: bool, steps: int = 0, un
     if high - low <= max(1e-9 * largest, 1e-290):
         room = 0.05 * largest or 1.0
         low, high = low - room, high + room
-    if steps:
-        step = step_of(high - low, steps, unit)
-        return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     room = 0.04 * (high - low)
-    return (low if low == 0 else low - room), (high if high == 0 else high + room)
+    low_end, high_end = (low if low == 0 else low - room), (high if high == 0 else high + room)
+    if steps:
+        # Whole steps, unless that leaves much of the drawing empty.
+        step = step_of(high - low, steps, unit)
+        whole_low, whole_high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+        low_end = whole_low if low - whole_low <= 4 * room else low_end
+        high_end = whole_high if whole_high - high <= 4 * room else high_end
+    return low_end, high_end
 
 
 def logarithmic_range(values: Iterable[float]) -> tuple[float, float]:
