@@ -73,13 +73,17 @@ def free_network(taken: Iterable[IPv4Network], start: int) -> IPv4Network:
     Raises SqueezeError when there is none.
     """
     inside = [network for network in taken if network.overlaps(ADDRESSES) and network.prefixlen > 0]
-    count = 1 << (_PREFIX_LENGTH - ADDRESSES.prefixlen)
     size = 1 << (32 - _PREFIX_LENGTH)
-    for offset in range(count):
-        first = int(ADDRESSES.network_address) + (start + offset) % count * size
+    count = ADDRESSES.num_addresses // size
+    tried = 0
+    while tried < count:
+        first = int(ADDRESSES.network_address) + (start + tried) % count * size
         network = IPv4Network((first, _PREFIX_LENGTH))
-        if not any(network.overlaps(other) for other in inside):
+        last = max((int(other.broadcast_address) for other in inside if network.overlaps(other)), default=None)
+        if last is None:
             return network
+        # On to the first one behind it; past the end of the range that is the range's beginning.
+        tried += (last - first) // size + 1
     raise SqueezeError(f"every address of {ADDRESSES} is in use on this host", "Free some of it.")
 
 

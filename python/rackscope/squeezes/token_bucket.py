@@ -59,12 +59,12 @@ def read_rate(interface: str, namespace: Path | None) -> float | None:
 
 def set_rate(interface: str, namespace: Path | None, bytes_per_second: float) -> None:
     """Limit what the link sends, instead of any limit before. Raises SqueezeError."""
-    rate = round(bytes_per_second)
-    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+    if not LOWEST_RATE <= bytes_per_second <= HIGHEST_RATE:
         raise SqueezeError(
             f"a link is not limited to {bytes_per_second:.4g} bytes/s",
             f"Limits go from {LOWEST_RATE} to {HIGHEST_RATE} bytes/s.",
         )
+    rate = round(bytes_per_second)
 
     def change(netlink: IPRoute, index: int) -> None:
         netlink.tc(
