@@ -1,6 +1,6 @@
-"""Write (again) the report of a run directory, and print its findings.
+"""Write (again) the report of a run directory or of a study directory, and print its findings.
 
-A run directory is all it takes: it can be made anywhere, later, of a run that was killed too.
+The directory is all it takes: it can be made anywhere, later, of what was killed too.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import argparse
 from rackscope.cli import arguments as common
 from rackscope.cli.output import complain, print_json
 
-HELP = "write the report of a run directory and print its findings"
+HELP = "write the report of a run or study directory and print its findings"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("run", metavar="RUN", type=common.path, help="a run directory")
+    parser.add_argument("run", metavar="RUN", type=common.path, help="a run directory, or a study directory")
     parser.add_argument(
         "--out", metavar="FILE", type=common.path, help="where to (default: report.html in the directory)"
     )
@@ -27,7 +27,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from rackscope.cli.findings import print_run, run_summary
     from rackscope.report import write_report
     from rackscope.runs.directory import RunDirectory
+    from rackscope.runs.study import is_study
 
+    if is_study(arguments.run):
+        return _report_study(arguments)
     run = RunDirectory.open(arguments.run)
     written = write_report(run, arguments.out)
     if arguments.json:
@@ -39,3 +42,12 @@ def execute(arguments: argparse.Namespace) -> int:
     if run.damage:
         complain(f"{run.path} is damaged: {'; '.join(run.damage)}. The report was made without that.")
     return 1 if run.damage else 0
+
+
+def _report_study(arguments: argparse.Namespace) -> int:
+    from rackscope.cli.studying import print_study
+    from rackscope.report.study import write_study_report
+
+    written = write_study_report(arguments.run, arguments.out)
+    print_study(arguments.run, as_json=arguments.json, report=written)
+    return 0

@@ -42,15 +42,22 @@ def study_and_report(study: Study, request: Request, *, as_json: bool) -> int:
     return 0
 
 
-def print_study(folder: Path, *, as_json: bool) -> None:
-    """A study directory for a person, or as one JSON object."""
+def print_study(folder: Path, *, as_json: bool, report: Path | None = None) -> None:
+    """A study directory for a person, or as one JSON object. ``report`` is where its page is, if not in it."""
     from rackscope.runs.study import read_study
 
     record = read_study(folder)
+    page = report or folder / "report.html"
     if as_json:
-        print_json({"study_directory": str(folder), "report": str(folder / "report.html"), **_for_programs(record)})
+        print_json({"study_directory": str(folder), "report": str(page), **_for_programs(record)})
         return
     console = open_console()
+    print_record(console, record)
+    console.print(f"Report: {page}", markup=False, style="bold", soft_wrap=True)
+
+
+def print_record(console: Any, record: StudyRecord) -> None:
+    """Findings, tables and method of a study for a person."""
     if record.status != "complete":
         console.print(f"! This study did not finish: {record.status_reason}", style="bold red", markup=False)
     for finding in record.findings:
@@ -61,7 +68,6 @@ def print_study(folder: Path, *, as_json: bool) -> None:
         _print_table(console, table)
     for line in record.method:
         console.print(line, style="dim", markup=False)
-    console.print(f"Report: {folder / 'report.html'}", markup=False, style="bold", soft_wrap=True)
 
 
 def _for_programs(record: StudyRecord) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rackscope.errors import RunDirectoryError
 from rackscope.runs.directory import MANIFEST, boot_id, process_start_ticks
@@ -59,6 +59,13 @@ class Table(_Part):
     columns: list[Column]
     rows: list[list[str | float | int | bool | None]] = Field(default_factory=list)
 
+    @model_validator(mode="after")
+    def _is_rectangular(self) -> Table:
+        for number, row in enumerate(self.rows, 1):
+            if len(row) != len(self.columns):
+                raise ValueError(f"row {number} has {len(row)} cells, and there are {len(self.columns)} columns")
+        return self
+
 
 class Axis(_Part):
     """An axis of a chart. A ``category`` axis shows ``categories``, and its values are places in that list."""
@@ -78,6 +85,13 @@ class Series(_Part):
     low: list[float | None] = Field(default_factory=list)
     high: list[float | None] = Field(default_factory=list)
     kind: Literal["line", "points", "bars"] = "line"
+
+    @model_validator(mode="after")
+    def _has_pairs(self) -> Series:
+        lengths = {len(self.x), len(self.y), *(len(ends) for ends in (self.low, self.high) if ends)}
+        if len(lengths) > 1:
+            raise ValueError(f"x has {len(self.x)} values; y, low and high must have as many")
+        return self
 
 
 class Reference(_Part):
