@@ -232,3 +232,17 @@ def test_most_verdicts_on_a_quiet_host_are_reached_in_six_blocks() -> None:
         verdicts = judge_squeezes(estimate_levels(measured(truth, blocks=6, seed=seed, noise=0.02), sequential=True))
         right += sum(one.verdict == ("limits" if one.squeeze == "cpu" else "does not limit") for one in verdicts)
     assert right / (20 * len(truth)) > 0.9
+
+
+@pytest.mark.parametrize("noisy", [0.02, 0.06])
+def test_intervals_cover_whether_squeezes_are_equally_noisy_or_not(noisy: float) -> None:
+    truth = {"cpu": 1.0, "disk": 0.0, "cache": 0.3, "network": 0.0, "memory": 0.5}
+    runs, held = 200, dict.fromkeys(truth, 0)
+    for seed in range(runs):
+        stretches = measured(truth, blocks=5, seed=seed, noise=0.02, noise_of={"cache": noisy}, levels=(0.8,))
+        for one in estimate_levels(stretches):
+            assert one.elasticity is not None
+            held[one.squeeze] += one.elasticity.contains(truth[one.squeeze])
+    # The standard error of a share of 0.95 over 200 runs is 0.015.
+    assert min(held.values()) / runs >= 0.91
+    assert sum(held.values()) / runs / len(truth) >= 0.94

@@ -1,8 +1,9 @@
 """The resource wall: the data size past which time per byte breaks away (Sevilla et al. 2013), and what broke there.
 
 Time per byte over data size, both as logarithms, is one line while nothing runs out. The wall is a hinge, a second
-line that starts at some size and is steeper; it is believed where the Bayesian information criterion (Schwarz 1978)
-prefers it strongly to one line. Its interval is a bootstrap over measured points (Efron 1987), each point one run.
+line that starts at some size and is steeper, or a leap to a higher line. It is believed where the Bayesian information
+criterion (Schwarz 1978) prefers it strongly to one line. Its interval is a bootstrap over measured points (Efron
+1987), each point one run.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-#: Sizes at which the hinge is tried, evenly apart in logarithms.
+#: Sizes at which a hinge is tried, evenly apart in logarithms.
 _PLACES = 128
-#: A line and a hinge take four parameters, and a spread; fewer sizes than this cannot show both.
+#: A line and a break take four parameters; fewer sizes than this cannot show both.
 _FEWEST_SIZES = 5
 
 
@@ -43,7 +44,7 @@ class Departure:
     """A resource that leaves its line at the wall.
 
     ``at_bytes`` is where it does, ``before`` and ``after`` are its means below and above, ``explained`` the share of
-    its variance that the hinge explains beyond a line (0 to 1).
+    its variance that the break explains beyond a line (0 to 1).
     """
 
     resource: str
@@ -78,7 +79,7 @@ def find_wall(points: Sequence[SizePoint], *, resamples: int = 400, seed: int = 
     fit = _fit(sizes, times)
     if fit is None or fit.gain < limit("wall.evidence"):
         return Wall(None, None, (), "one line describes time per byte over all sizes: no wall up to the largest")
-    slowdown = math.exp(fit.bend * (float(sizes.max()) - fit.place))
+    slowdown = math.exp(fit.rise)
     if slowdown < limit("wall.slowdown"):
         reason = (
             f"time per byte bends at {format_bytes(math.exp(fit.place))} but grows by {wording.percent(slowdown - 1)}"
@@ -92,33 +93,36 @@ def find_wall(points: Sequence[SizePoint], *, resamples: int = 400, seed: int = 
 
 
 @dataclass(frozen=True)
-class _Hinge:
-    """Where the second line starts, how much steeper it is, and how much better than one line (difference of BIC)."""
+class _Break:
+    """Where the second line starts, how far above the first it ends, how much better than one line (in BIC)."""
 
     place: float
-    bend: float
+    rise: float
     gain: float
     explained: float
 
 
-def _fit(sizes: Array, values: Array) -> _Hinge | None:
-    """The best hinge that bends upwards; ``None`` where none does."""
+def _fit(sizes: Array, values: Array) -> _Break | None:
+    """The best break upwards, a hinge or a leap; ``None`` where there is none."""
     import numpy as np
 
     distinct = np.unique(sizes)
     # Two sizes on either side, so that no line rests on one of them alone.
-    places = np.linspace(distinct[1], distinct[-2], _PLACES)
-    ones = np.ones_like(sizes)
-    line = np.stack([ones, sizes - sizes.mean()], axis=1)
-    straight = _squares_left(line, values)
-    # The hinge's part that a line does not explain; its regression gives the same bend and residual as the full fit.
-    hinges = np.maximum(0.0, sizes[None, :] - places[:, None])
-    basis, _ = np.linalg.qr(line)
-    hinges = hinges - (hinges @ basis) @ basis.T
-    norms = np.sum(hinges**2, axis=1)
+    bends = np.linspace(distinct[1], distinct[-2], _PLACES)
+    leaps = (distinct[1:-2] + distinct[2:-1]) / 2
+    places = np.concatenate([bends, leaps])
+    shapes = np.vstack(
+        [np.maximum(0.0, sizes[None, :] - bends[:, None]), (sizes[None, :] > leaps[:, None]).astype(np.float64)]
+    )
+    # The part of each shape that a line does not explain: its regression gives the height and the residual of the
+    # full fit.
+    basis, _ = np.linalg.qr(np.stack([np.ones_like(sizes), sizes - sizes.mean()], axis=1))
+    parts = shapes - (shapes @ basis) @ basis.T
+    norms = np.sum(parts**2, axis=1)
     left_over = values - basis @ (basis.T @ values)
-    bends = np.divide(hinges @ left_over, norms, out=np.zeros(_PLACES), where=norms > 1e-12)
-    gains = np.where(bends > 0, bends**2 * norms, 0.0)
+    straight = float(np.sum(left_over**2))
+    heights = np.divide(parts @ left_over, norms, out=np.zeros(len(places)), where=norms > 1e-12)
+    gains = np.where(heights > 0, heights**2 * norms, 0.0)
     best = int(np.argmax(gains))
     if gains[best] <= 0:
         return None
@@ -128,14 +132,8 @@ def _fit(sizes: Array, values: Array) -> _Hinge | None:
     bent = max(straight - float(gains[best]), floor)
     gain = count * math.log(max(straight, floor) / bent) - 2 * math.log(count)
     total = float(np.sum((values - values.mean()) ** 2))
-    return _Hinge(float(places[best]), float(bends[best]), gain, float(gains[best]) / total if total > 0 else 0.0)
-
-
-def _squares_left(design: Array, values: Array) -> float:
-    import numpy as np
-
-    solution = np.linalg.lstsq(design, values, rcond=None)[0]
-    return float(np.sum((values - design @ solution) ** 2))
+    explained = float(gains[best]) / total if total > 0 else 0.0
+    return _Break(float(places[best]), float(heights[best] * shapes[best].max()), gain, explained)
 
 
 def _place_interval(sizes: Array, times: Array, place: float, resamples: int, seed: int) -> Interval:
