@@ -5,8 +5,6 @@ One file a resource; a module of this room with an attribute ``SQUEEZES`` is fou
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +28,10 @@ _ORDER = (
 
 def find_squeezes() -> tuple[Squeeze, ...]:
     """Every squeeze there is, whether or not it can be made here, always in the same order."""
+    # Here, as every command imports this room at its start, to see whether something is left squeezed.
+    import importlib
+    import pkgutil
+
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     names.sort(key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
     found: list[Squeeze] = []

@@ -9,7 +9,7 @@ from rackscope.errors import SqueezeError
 from rackscope.squeezes.affinity import keep_affinity, read_process_tree, restrict_tree
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
 from rackscope.squeezes.changes import Changes
-from rackscope.squeezes.groups import Group, group_of, members_files, require
+from rackscope.squeezes.groups import Group, group_of, group_folders, require
 from rackscope.squeezes.held import Change, hold, read_text, with_parents
 from rackscope.squeezes.loads import spin
 from rackscope.squeezes.verifying import judge
@@ -63,7 +63,7 @@ class CpuSet(Squeeze):
         with self.apply(subject, fraction, journal):
             if isinstance(_usable_group(subject), NotSqueezable):
                 return self._verify_affinity(subject, wanted)
-            groups = members_files(subject, "cpuset")
+            groups = group_folders(subject, "cpuset")
             spun = spin(groups, subject.cores, count, _SPIN_SECONDS)
         # Where they ran, and not how much they got: others may use the same cores.
         got = sum(spun.cpu_seconds_per_second)

@@ -13,7 +13,7 @@ from rackscope.squeezes.cpu_quota import (
     read_quota,
     tightest_quota_cores,
 )
-from rackscope.squeezes.groups import group_of, members_files, require
+from rackscope.squeezes.groups import group_of, group_folders, require
 from rackscope.squeezes.held import hold
 from rackscope.squeezes.loads import spin
 from rackscope.squeezes.verifying import verify_rate
@@ -65,7 +65,7 @@ class CpuShare(Squeeze):
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
         """Busy processes, one a core, in the group."""
         capacity = require(self.capacity(subject), self.name).value
-        groups, count = members_files(subject, "cpu"), len(subject.cores)
+        groups, count = group_folders(subject, "cpu"), len(subject.cores)
 
         def held(fraction: float) -> float:
             with self.apply(subject, fraction, journal):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
-from rackscope.squeezes.groups import Group, group_of, members_files, require
+from rackscope.squeezes.groups import Group, group_of, group_folders, require
 from rackscope.squeezes.held import Change, hold, read_integer
 from rackscope.squeezes.loads import fill_page_cache
 from rackscope.squeezes.memory_use import MemoryUse, limit_text, read_memory_use, usage_file
@@ -92,7 +92,7 @@ class DramCapacity(Squeeze):
                     else "there is no folder to fill it"
                 )
                 return Achieved(None, f"the kernel keeps the limit of {format_bytes(kept)}; {why}", effective=True)
-            used = _fill(subject.folder, members_files(subject, "memory"), to_fill, usage_file(group))
+            used = _fill(subject.folder, group_folders(subject, "memory"), to_fill, usage_file(group))
         return judge(
             used / capacity.value, fraction, f"touching more than the limit left {format_bytes(used)} in memory"
         )

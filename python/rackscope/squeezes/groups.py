@@ -23,17 +23,17 @@ class Group:
 
 def group_of(place: Place, controller: str) -> Group | NotSqueezable:
     """``controller`` by its name in version 1; version 2 calls ``blkio`` ``io``."""
-    if controller == "blkio" and place.cgroup_version == 2:
-        controller = "io"
-    folder = place.control_groups.get(controller)
+    name = "io" if controller == "blkio" and place.cgroup_version != 1 else controller
+    folder = place.control_groups.get(name)
     if folder is None or place.cgroup_version is None:
-        reason = place.missing.get(controller) or place.missing.get("control_group")
-        reason = reason or f"the system is in no control group with the '{controller}' controller"
-        return NotSqueezable(reason, _NEEDS.format(controller))
+        reasons = (place.missing.get(key) for key in (name, controller, "control_group"))
+        reason = next((reason for reason in reasons if reason), None)
+        reason = reason or f"the system is in no control group with the '{name}' controller"
+        return NotSqueezable(reason, _NEEDS.format(name))
     return Group(folder, place.cgroup_version)
 
 
-def members_files(subject: Subject, *controllers: str) -> list[Path]:
+def group_folders(subject: Subject, *controllers: str) -> list[Path]:
     """Folders to join so that a load is limited as the system is; each folder once."""
     groups = (group_of(subject.place, controller) for controller in controllers)
     return list(dict.fromkeys(group.folder for group in groups if isinstance(group, Group)))

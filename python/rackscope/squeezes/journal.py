@@ -57,7 +57,13 @@ def journal_folder() -> Path:
         return Path("/run/rackscope/squeezes")
     base = os.environ.get("XDG_STATE_HOME", "")
     # The XDG Base Directory Specification has relative paths ignored.
-    state = Path(base) if base.startswith("/") else Path("~/.local/state").expanduser()
+    try:
+        state = Path(base) if base.startswith("/") else Path("~/.local/state").expanduser()
+    except RuntimeError:
+        # A user without a name and without a home, as containers have them.
+        import tempfile
+
+        return Path(tempfile.gettempdir()) / f"rackscope-{os.geteuid()}" / "squeezes"
     return state / "rackscope" / "squeezes"
 
 

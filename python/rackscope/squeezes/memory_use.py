@@ -46,7 +46,8 @@ def read_memory_use(group: Group, root: Path = Path("/")) -> MemoryUse | None:
     swappable = min(anonymous + shared, _swap_bytes(group, host))
     return MemoryUse(
         used_bytes=used,
-        fixed_bytes=anonymous + shared - swappable + locked + kernel,
+        # What is locked is mostly anonymous, and counted among that already.
+        fixed_bytes=max(anonymous + shared - swappable, locked) + kernel,
         limit_bytes=_tightest_limit(group),
         available_bytes=host.get("MemAvailable"),
     )

@@ -1,0 +1,147 @@
+"""Squeezes in this host's own control groups: what is left is measured, and a killed command leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import Rackscope
+from rackscope.squeezes.base import Capacity, NotSqueezable, Place, Squeeze, Subject
+from rackscope.squeezes.cpu_set import CpuSet
+from rackscope.squeezes.cpu_share import CpuShare
+from rackscope.squeezes.disk_bandwidth import DiskBandwidth
+from rackscope.squeezes.disk_operations import DiskOperations
+from rackscope.squeezes.dram_capacity import DramCapacity
+from rackscope.squeezes.journal import Journal
+from rackscope.squeezes.place import make_place
+from rackscope.squeezes.provision import Limits, provision
+
+MEBI = 1 << 20
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal(tmp_path / "journals") as journal:
+        yield journal
+
+
+@pytest.fixture
+def place(journal: Journal) -> Iterator[Place]:
+    with make_place("test", journal, network=False) as place:
+        yield place
+
+
+def subject_in(place: Place, folder: Path) -> Subject:
+    return Subject(place, tuple(sorted(os.sched_getaffinity(0))), folder=folder)
+
+
+def capacity_or_skip(squeeze: Squeeze, subject: Subject) -> Capacity:
+    capacity = squeeze.capacity(subject)
+    if isinstance(capacity, NotSqueezable):
+        pytest.skip(capacity.reason)
+    return capacity
+
+
+def provision_or_skip(place: Place, limits: Limits, journal: Journal, controller: str, folder: Path) -> None:
+    if controller not in place.control_groups:
+        pytest.skip(place.missing.get(controller, f"no {controller} controller"))
+    provision(place, limits, journal, folder=folder)
+
+
+def test_less_cpu_time_is_left(place: Place, journal: Journal, tmp_path: Path) -> None:
+    subject = subject_in(place, tmp_path)
+    capacity_or_skip(CpuShare(), subject)
+    achieved = CpuShare().verify(subject, 0.4, journal)
+    assert achieved.fraction is not None
+    # Others may take from it on a busy host; more than allowed it cannot get.
+    assert 0.02 < achieved.fraction < 0.48, achieved
+
+
+def test_fewer_cores_are_left(place: Place, journal: Journal, tmp_path: Path) -> None:
+    subject = subject_in(place, tmp_path)
+    capacity_or_skip(CpuSet(), subject)
+    if "cpuset" not in place.control_groups:
+        pytest.skip(place.missing.get("cpuset", "no cpuset controller"))
+    achieved = CpuSet().verify(subject, 0.5, journal)
+    assert achieved.fraction is not None
+    assert achieved.fraction <= (len(subject.cores) + 1) // 2 / len(subject.cores), achieved
+
+
+def test_less_memory_is_left(place: Place, journal: Journal, tmp_path: Path) -> None:
+    provision_or_skip(place, Limits(memory_bytes=256 * MEBI), journal, "memory", tmp_path)
+    subject = subject_in(place, tmp_path)
+    assert capacity_or_skip(DramCapacity(), subject).value == 256 * MEBI
+    achieved = DramCapacity().verify(subject, 0.5, journal)
+    assert achieved.fraction is not None
+    assert 0.4 < achieved.fraction < 0.56, achieved
+
+
+@pytest.mark.parametrize("squeeze", [DiskBandwidth(), DiskOperations()], ids=lambda squeeze: squeeze.name)
+def test_less_of_the_disk_is_left(place: Place, journal: Journal, tmp_path: Path, squeeze: Squeeze) -> None:
+    limits = Limits(disk_bytes_per_second=16e6, disk_operations_per_second=800)
+    if not ({"blkio", "io"} & set(place.control_groups)):
+        pytest.skip(place.missing.get("blkio") or place.missing.get("io", "no io controller"))
+    from rackscope.squeezes.block_device import find_block_device
+
+    device = find_block_device(tmp_path)
+    if isinstance(device, NotSqueezable):
+        pytest.skip(device.reason)
+    provision(place, limits, journal, folder=tmp_path)
+    subject = subject_in(place, tmp_path)
+    capacity_or_skip(squeeze, subject)
+    achieved = squeeze.verify(subject, 0.5, journal)
+    assert achieved.fraction is not None
+    # The throttle gives in slices of a tenth of a second: one more than the four that are counted may get in.
+    assert 0.0 < achieved.fraction < 0.8, achieved
+
+
+_HOLDER = """
+import sys, time
+from pathlib import Path
+from rackscope.squeezes.base import NotSqueezable, Subject
+from rackscope.squeezes import find_squeezes
+from rackscope.squeezes.journal import Journal
+from rackscope.squeezes.place import make_place
+from rackscope.squeezes.provision import Limits, provision
+with Journal() as journal, make_place("test", journal) as place:
+    subject = Subject(place, (0, 1), folder=Path.cwd())
+    for squeeze in find_squeezes():
+        if squeeze.resource != "cpu" and squeeze.name != "dram_capacity":
+            continue
+        if not isinstance(squeeze.capacity(subject), NotSqueezable):
+            squeeze.apply(subject, 0.5, journal)
+    print(*dict.fromkeys(place.control_groups.values()), sep="\\t", flush=True)
+    print(place.host_interface or "", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_after_kill_9_the_next_command_gives_everything_back(
+    rackscope: Rackscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RACKSCOPE_STATE_FOLDER", str(tmp_path / "state"))
+    holder = subprocess.Popen([sys.executable, "-c", _HOLDER], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        groups = [Path(word) for word in holder.stdout.readline().split()]
+        link = holder.stdout.readline().strip()
+        assert not groups or list((tmp_path / "state/squeezes").glob("*.json"))
+        assert rackscope("doctor", "--repair").stdout == "Nothing was left squeezed.\n", "it lives: nothing to repair"
+        assert all(group.is_dir() for group in groups)
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        holder.communicate()
+    if not groups:
+        pytest.skip("no control groups can be made here")
+    assert all(group.is_dir() for group in groups)
+    said = rackscope("report", "absent").stderr
+    assert f"process {holder.pid}" in said
+    assert not any(group.exists() for group in groups)
+    assert not link or not Path("/sys/class/net", link).exists()
+    assert not list((tmp_path / "state/squeezes").glob("*.json"))
