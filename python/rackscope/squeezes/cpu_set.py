@@ -9,7 +9,7 @@ from rackscope.errors import SqueezeError
 from rackscope.squeezes.affinity import keep_affinity, read_process_tree, restrict_tree
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
 from rackscope.squeezes.changes import Changes
-from rackscope.squeezes.groups import Group, group_of, group_folders, require
+from rackscope.squeezes.groups import Group, group_folders, group_of, require
 from rackscope.squeezes.held import Change, hold, read_text, with_parents
 from rackscope.squeezes.loads import spin
 from rackscope.squeezes.verifying import judge

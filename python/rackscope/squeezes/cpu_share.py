@@ -13,7 +13,7 @@ from rackscope.squeezes.cpu_quota import (
     read_quota,
     tightest_quota_cores,
 )
-from rackscope.squeezes.groups import group_of, group_folders, require
+from rackscope.squeezes.groups import group_folders, group_of, require
 from rackscope.squeezes.held import hold
 from rackscope.squeezes.loads import spin
 from rackscope.squeezes.verifying import verify_rate

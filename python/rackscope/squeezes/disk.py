@@ -15,7 +15,7 @@ from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
 from rackscope.squeezes.block_device import BlockDevice, find_block_device
 from rackscope.squeezes.disk_limits import Direction, Kind, limit_changes, limit_file, tightest_limit
-from rackscope.squeezes.groups import Group, group_of, group_folders, require
+from rackscope.squeezes.groups import Group, group_folders, group_of, require
 from rackscope.squeezes.held import hold
 from rackscope.squeezes.loads import read_direct
 from rackscope.squeezes.verifying import verify_rate

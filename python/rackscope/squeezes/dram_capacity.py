@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
-from rackscope.squeezes.groups import Group, group_of, group_folders, require
+from rackscope.squeezes.groups import Group, group_folders, group_of, require
 from rackscope.squeezes.held import Change, hold, read_integer
 from rackscope.squeezes.loads import fill_page_cache
 from rackscope.squeezes.memory_use import MemoryUse, limit_text, read_memory_use, usage_file
