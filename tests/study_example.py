@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rackscope.runs.study import (
     Axis,
@@ -139,8 +140,54 @@ def pressure_study() -> StudyRecord:
             ],
         ),
     ]
+    study.result = pressure_result()
     study.members = [Member(folder="free", label="memcached under ycsb-b, squeezed and free by turns")]
     return study
+
+
+def squeezed(
+    squeeze: str,
+    resource: str,
+    status: str,
+    elasticity: tuple[float, float, float] | None = None,
+    slack: float | None = None,
+) -> dict[str, Any]:
+    """One resource of ``pressure_result``."""
+    interval = None if elasticity is None else dict(zip(("estimate", "low", "high"), elasticity, strict=True))
+    return {
+        "squeeze": squeeze,
+        "resource": resource,
+        "status": status,
+        "evidence": "none" if status == "not_squeezable" else "experiment",
+        "elasticity": interval,
+        "p99_elasticity": None,
+        "slack": slack,
+        "sentence": f"what {squeeze} showed",
+    }
+
+
+def pressure_result() -> dict[str, Any]:
+    """What a pressure study leaves for programs."""
+    throughput = {"estimate": 101_000.0, "low": 99_800.0, "high": 102_200.0}
+    reads = [
+        squeezed("cpu_share", "cpu", "limits", (0.97, 0.91, 1.02), 0.03),
+        squeezed("cpu_set", "cpu", "abstains", (0.3, 0.1, 0.5)),
+        squeezed("dram_capacity", "dram_capacity", "does_not_limit", (0.02, 0.0, 0.04), 0.5),
+        squeezed("dram_bandwidth", "dram_bandwidth", "abstains", (0.21, 0.09, 0.33), 0.22),
+        squeezed("last_level_cache", "last_level_cache", "not_squeezable"),
+        {
+            **squeezed("disk_bandwidth", "disk", "not_squeezable"),
+            "evidence": "intensity",
+            "weaker_status": "does_not_limit",
+        },
+        squeezed("network_bandwidth", "network", "does_not_limit", (0.04, 0.01, 0.07), 0.91),
+    ]
+    phase = {"phase": "measure", "throughput_operations_per_second": throughput, "resources": reads}
+    return {
+        "system": "memcached",
+        "workload": "ycsb-b",
+        "phases": [{**phase, "limits": ["cpu"], "none_of_these": False}],
+    }
 
 
 def slo_study() -> StudyRecord:

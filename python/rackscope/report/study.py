@@ -14,7 +14,7 @@ from rackscope.runs.study import MEMBERS, read_study
 if TYPE_CHECKING:
     from rackscope.runs.study import StudyRecord
 
-_ADVICE = "The study itself is kept. Name another place with 'rackscope report STUDY --out FILE'."
+_ADVICE = "Nothing else was changed. Name another place with '--out FILE'."
 
 
 def write_study_report(path: Path, out: Path | None = None) -> Path:

@@ -1,0 +1,276 @@
+"""What a study directory or a run directory says about pressure points: per phase and resource, and on what it rests.
+
+A pressure study squeezed resources, so it may prove what limits. A run only knows how hard each resource worked and
+whether work queued for it: weaker evidence, of which nothing is ever called proven.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from rackscope.errors import RunDirectoryError
+
+if TYPE_CHECKING:
+    from rackscope.analysis.findings import PhaseCharacterisation, ResourceAssessment
+
+Verdict = Literal["limits", "does not limit", "abstains", "not known"]
+Basis = Literal["experiment", "intensity", "none"]
+
+#: The columns of Awasthi 2015, Table 4, with DRAM taken apart, and the last-level cache.
+RESOURCES = {
+    "cpu": "CPU",
+    "dram_capacity": "DRAM capacity",
+    "dram_bandwidth": "DRAM bandwidth",
+    "last_level_cache": "last-level cache",
+    "disk": "disk",
+    "network": "network",
+}
+_VERDICTS: Mapping[str, Verdict] = {
+    "limits": "limits",
+    "does_not_limit": "does not limit",
+    "abstains": "abstains",
+    "not_squeezable": "not known",
+}
+#: Of several squeezes or devices of one resource the first of these speaks for it.
+_ORDER: tuple[Verdict, ...] = ("limits", "abstains", "does not limit", "not known")
+_CHARACTERISED = {"cpu_system": "cpu"} | {name: name for name in ("dram_capacity", "dram_bandwidth", "disk", "network")}
+_BY_STATUS: Mapping[str, Verdict] = {
+    "limits": "limits",
+    "near": "abstains",
+    "unknown": "not known",
+    "spare": "does not limit",
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with the ends of its 95 % interval, where these are known."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is known of one resource in one phase. ``slack`` is the part of it that could be taken away at no cost."""
+
+    verdict: Verdict
+    basis: Basis
+    sentence: str
+    elasticity: Estimate | None = None
+    p99_elasticity: Estimate | None = None
+    slack: float | None = None
+    #: Use divided by ceiling, where the cell rests on that.
+    intensity: float | None = None
+
+
+@dataclass(frozen=True)
+class PressureRow:
+    """One phase of one system under one workload; a cell for each of ``RESOURCES``."""
+
+    system: str
+    workload: str
+    phase: str
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A directory and what it says. ``remarks`` are what a reader must know of it, ``damage`` is what of it is lost."""
+
+    path: Path
+    kind: Literal["study", "run"]
+    rows: tuple[PressureRow, ...]
+    host: Mapping[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+
+
+class MalformedResultError(ValueError):
+    """A study's result is not what a pressure study writes; the message names the place."""
+
+
+def read_pressure_points(path: Path) -> Source:
+    """Read a directory of a pressure study or of a run. Raises RunDirectoryError."""
+    from rackscope.runs.directory import MANIFEST
+    from rackscope.runs.study import STUDY, is_study
+
+    if is_study(path):
+        return _of_study(path)
+    if path.is_dir() and not (path / MANIFEST).exists():
+        raise RunDirectoryError(
+            f"{path} holds neither a study nor a run (no {STUDY}, no {MANIFEST})",
+            "Name directories that 'rackscope study pressure' or 'rackscope run' left.",
+        )
+    return _of_run(path)
+
+
+def _of_study(path: Path) -> Source:
+    from rackscope.runs.study import STUDY, read_study
+
+    record = read_study(path)
+    if record.kind != "pressure":
+        raise RunDirectoryError(
+            f"{path} is a study of another kind ({record.kind}), which squeezed nothing",
+            "Name pressure studies and runs.",
+        )
+    remarks = []
+    if record.status != "complete":
+        remarks.append(f"{path}: the study did not finish ({record.status_reason or record.status})")
+    if not record.result.get("phases"):
+        raise RunDirectoryError(
+            f"{path} has no pressure points: {record.status_reason or 'no phase was measured'}",
+            "Run 'rackscope study pressure' again.",
+        )
+    try:
+        rows = rows_of_result(record.result)
+    except MalformedResultError as error:
+        raise RunDirectoryError(
+            f"{path / STUDY} is damaged: {error}", "Run 'rackscope study pressure' again."
+        ) from error
+    return Source(path, "study", rows, record.host, tuple(remarks))
+
+
+def rows_of_result(result: Mapping[str, Any]) -> tuple[PressureRow, ...]:
+    """The rows of a pressure study's ``result``. Raises MalformedResultError."""
+    system, workload = _text(result, "system", "result"), _text(result, "workload", "result")
+    rows = []
+    for number, phase in enumerate(_mappings(result, "phases", "result")):
+        place = f"result.phases.{number}"
+        members: dict[str, list[Cell]] = {}
+        for at, found in enumerate(_mappings(phase, "resources", place)):
+            where = f"{place}.resources.{at}"
+            members.setdefault(_text(found, "resource", where), []).append(_squeezed(found, where))
+        cells = {name: _strongest(members.get(name, [])) for name in RESOURCES}
+        rows.append(PressureRow(system, workload, _text(phase, "phase", place), cells))
+    return tuple(rows)
+
+
+def _squeezed(found: Mapping[str, Any], where: str) -> Cell:
+    status, evidence = _text(found, "status", where), _text(found, "evidence", where)
+    if status not in _VERDICTS:
+        raise MalformedResultError(f"{where}.status is {status!r}")
+    basis: Basis = "experiment" if evidence == "experiment" else "intensity" if evidence == "intensity" else "none"
+    weaker = found.get("weaker_status")
+    if status == "not_squeezable" and basis == "intensity" and isinstance(weaker, str) and weaker in _VERDICTS:
+        status = weaker
+    verdict = _VERDICTS[status]
+    return Cell(
+        verdict=verdict,
+        basis="none" if verdict == "not known" else basis,
+        sentence=str(found.get("sentence") or ""),
+        elasticity=_estimate(found.get("elasticity"), f"{where}.elasticity"),
+        p99_elasticity=_estimate(found.get("p99_elasticity"), f"{where}.p99_elasticity"),
+        slack=_number(found.get("slack"), f"{where}.slack"),
+    )
+
+
+def _strongest(cells: Sequence[Cell]) -> Cell:
+    """Several ways to squeeze one resource, as one: it limits where one of them shows that, and proof goes first."""
+    if not cells:
+        return Cell("not known", "none", "the study did not squeeze it")
+    proven = [cell for cell in cells if cell.basis == "experiment"] or list(cells)
+    verdict = min((cell.verdict for cell in proven), key=_ORDER.index)
+    chosen = [cell for cell in proven if cell.verdict == verdict]
+    leader = max(chosen, key=lambda cell: -math.inf if cell.elasticity is None else cell.elasticity.estimate)
+    slacks = [cell.slack for cell in proven]
+    known = [slack for slack in slacks if slack is not None]
+    return Cell(
+        verdict=verdict,
+        basis=leader.basis,
+        sentence="; ".join(dict.fromkeys(cell.sentence for cell in chosen if cell.sentence)),
+        elasticity=leader.elasticity,
+        p99_elasticity=leader.p99_elasticity,
+        # What one way to take it away cannot show to be free is not free.
+        slack=min(known) if known and len(known) == len(slacks) else None,
+        intensity=leader.intensity,
+    )
+
+
+def _of_run(path: Path) -> Source:
+    from rackscope.runs.directory import RunDirectory
+    from rackscope.runs.facts import characterise_run
+
+    run = RunDirectory.open(path)
+    characterisation = characterise_run(run)
+    measured = [phase for phase in characterisation.phases if phase.kind == "measure"]
+    if not measured:
+        why = (*run.damage, *run.remarks, "no measured phase was completed")
+        raise RunDirectoryError(
+            f"{path} shows no pressure points: {why[0]}", "Name a run whose measured phase was completed."
+        )
+    manifest = run.manifest
+    remarks = [f"{path}: {remark}" for remark in run.remarks]
+    remarks += [
+        f"{path}, {phase.phase}: the load generator was the limit, so nothing is known of what would limit the system"
+        for phase in measured
+        if phase.verdict.kind == "generator"
+    ]
+    rows = tuple(
+        PressureRow(manifest.system.name, manifest.workload.name, phase.phase, _characterised(phase))
+        for phase in measured
+    )
+    return Source(path, "run", rows, manifest.host, tuple(remarks), run.damage)
+
+
+def _characterised(phase: PhaseCharacterisation) -> dict[str, Cell]:
+    members: dict[str, list[ResourceAssessment]] = {}
+    for one in phase.resources:
+        if one.resource in _CHARACTERISED:
+            members.setdefault(_CHARACTERISED[one.resource], []).append(one)
+    unmeasured = Cell("not known", "none", "a run does not show it; 'rackscope study pressure' may")
+    return {name: _busiest(members[name]) if name in members else unmeasured for name in RESOURCES}
+
+
+def _busiest(members: Sequence[ResourceAssessment]) -> Cell:
+    """The device that is closest to its limit; one of which nothing is known goes before one with room to spare."""
+    order = ("limits", "near", "unknown", "spare")
+    worst = min(members, key=lambda one: (order.index(one.status), -(one.intensity or 0.0)))
+    verdict = _BY_STATUS[worst.status]
+    if worst.intensity is None:
+        sentence = f"{worst.label}: {worst.intensity_reason or 'its use is not known'}"
+    else:
+        sentence = f"{worst.label} worked at {100 * worst.intensity:.0f} % of its ceiling"
+    if worst.saturation not in (None, "none"):
+        sentence += f", with {worst.saturation} signs of waiting"
+    if verdict == "not known" and worst.advice:
+        sentence += f". {worst.advice}"
+    return Cell(verdict, "none" if verdict == "not known" else "intensity", sentence, intensity=worst.intensity)
+
+
+def _mappings(holder: Mapping[str, Any], name: str, place: str) -> list[Mapping[str, Any]]:
+    value = holder.get(name)
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise MalformedResultError(f"{place}.{name} is not a list of objects")
+    return value
+
+
+def _text(holder: Mapping[str, Any], name: str, place: str) -> str:
+    value = holder.get(name)
+    if not isinstance(value, str):
+        raise MalformedResultError(f"{place}.{name} is not a text")
+    return value
+
+
+def _estimate(value: Any, place: str) -> Estimate | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise MalformedResultError(f"{place} is not an interval")
+    estimate = _number(value.get("estimate"), f"{place}.estimate")
+    if estimate is None:
+        return None
+    return Estimate(estimate, _number(value.get("low"), f"{place}.low"), _number(value.get("high"), f"{place}.high"))
+
+
+def _number(value: Any, place: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
+        raise MalformedResultError(f"{place} is not a number")
+    return float(value)
