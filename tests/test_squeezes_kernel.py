@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Rackscope
-from rackscope.squeezes.base import Capacity, NotSqueezable, Place, Squeeze, Subject
+from rackscope.squeezes.base import Achieved, Capacity, NotSqueezable, Place, Squeeze, Subject
+from rackscope.squeezes.block_device import find_block_device
 from rackscope.squeezes.cpu_set import CpuSet
 from rackscope.squeezes.cpu_share import CpuShare
 from rackscope.squeezes.disk_bandwidth import DiskBandwidth
@@ -48,10 +49,9 @@ def capacity_or_skip(squeeze: Squeeze, subject: Subject) -> Capacity:
     return capacity
 
 
-def provision_or_skip(place: Place, limits: Limits, journal: Journal, controller: str, folder: Path) -> None:
-    if controller not in place.control_groups:
-        pytest.skip(place.missing.get(controller, f"no {controller} controller"))
-    provision(place, limits, journal, folder=folder)
+def skip_where_files_are_in_memory(folder: Path, achieved: Achieved) -> None:
+    if achieved.fraction is None and isinstance(find_block_device(folder), NotSqueezable):
+        pytest.skip(achieved.sentence)
 
 
 def test_less_cpu_time_is_left(place: Place, journal: Journal, tmp_path: Path) -> None:
@@ -74,12 +74,26 @@ def test_fewer_cores_are_left(place: Place, journal: Journal, tmp_path: Path) ->
 
 
 def test_less_memory_is_left(place: Place, journal: Journal, tmp_path: Path) -> None:
-    provision_or_skip(place, Limits(memory_bytes=256 * MEBI), journal, "memory", tmp_path)
+    if "memory" not in place.control_groups:
+        pytest.skip(place.missing.get("memory", "no memory controller"))
+    provision(place, Limits(memory_bytes=256 * MEBI), journal)
     subject = subject_in(place, tmp_path)
     assert capacity_or_skip(DramCapacity(), subject).value == 256 * MEBI
     achieved = DramCapacity().verify(subject, 0.5, journal)
+    skip_where_files_are_in_memory(tmp_path, achieved)
     assert achieved.fraction is not None
     assert 0.4 < achieved.fraction < 0.56, achieved
+
+
+def test_a_limit_too_far_away_is_tried_nearer(place: Place, journal: Journal, tmp_path: Path) -> None:
+    subject = subject_in(place, tmp_path)
+    if capacity_or_skip(DramCapacity(), subject).value < 3 << 30:
+        pytest.skip("there is too little memory for a limit to be far away")
+    achieved = DramCapacity().verify(subject, 0.8, journal)
+    skip_where_files_are_in_memory(tmp_path, achieved)
+    assert "trial limit" in achieved.sentence
+    assert achieved.fraction is not None
+    assert 0.7 < achieved.fraction < 0.9, achieved
 
 
 @pytest.mark.parametrize("squeeze", [DiskBandwidth(), DiskOperations()], ids=lambda squeeze: squeeze.name)
@@ -87,8 +101,6 @@ def test_less_of_the_disk_is_left(place: Place, journal: Journal, tmp_path: Path
     limits = Limits(disk_bytes_per_second=16e6, disk_operations_per_second=800)
     if not ({"blkio", "io"} & set(place.control_groups)):
         pytest.skip(place.missing.get("blkio") or place.missing.get("io", "no io controller"))
-    from rackscope.squeezes.block_device import find_block_device
-
     device = find_block_device(tmp_path)
     if isinstance(device, NotSqueezable):
         pytest.skip(device.reason)

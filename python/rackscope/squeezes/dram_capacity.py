@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MARGIN_SHARE, _MARGIN_BYTES = 0.1, 16 << 20
 #: More than this is not filled in half a second.
 _MOST_TO_FILL_BYTES = 512 << 20
+_TRIAL_BYTES = 192 << 20
 _FILL_SECONDS = 1.0
 
 
@@ -73,29 +74,33 @@ class DramCapacity(Squeeze):
         return hold(self.name, _changes(group, int(capacity.value * fraction)), journal)
 
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
-        """Pages of a file, touched in the group, until the limit gives some up; a limit too large to fill is only read.
+        """Pages of a file, touched in the group, until the limit gives some up.
 
-        The file has no blocks: its pages cost memory and no disk.
+        The file has no blocks: its pages cost memory and no disk. A limit that is too far away to be reached in half a
+        second is tried nearer, a little above what is in use, which takes nothing from the system.
         """
         capacity = require(self.capacity(subject), self.name)
-        group = require(group_of(subject.place, "memory"), self.name)
+        group, use = require(self._read(subject), self.name)
         limit = int(capacity.value * fraction)
         with self.apply(subject, fraction, journal):
             kept = read_integer(group.folder / _limit_name(group))
-            if kept is None or abs(kept / limit - 1) > TOLERANCE:
-                return Achieved(None, f"the kernel keeps a limit of {kept} bytes instead of {limit}", effective=False)
-            to_fill = limit - (read_integer(usage_file(group)) or 0)
-            if to_fill > _MOST_TO_FILL_BYTES or subject.folder is None:
-                why = (
-                    f"{format_bytes(to_fill)} are too many to fill"
-                    if subject.folder
-                    else "there is no folder to fill it"
-                )
-                return Achieved(None, f"the kernel keeps the limit of {format_bytes(kept)}; {why}", effective=True)
-            used = _fill(subject.folder, group_folders(subject, "memory"), to_fill, usage_file(group))
-        return judge(
-            used / capacity.value, fraction, f"touching more than the limit left {format_bytes(used)} in memory"
-        )
+        if kept is None or abs(kept / limit - 1) > TOLERANCE:
+            return Achieved(None, f"the kernel keeps a limit of {kept} bytes instead of {limit}", effective=False)
+        if subject.folder is None:
+            return Achieved(
+                None, f"the kernel keeps {format_bytes(kept)}; there is no folder to try it", effective=True
+            )
+        trial, what = limit, f"of a limit of {format_bytes(limit)}"
+        if limit - use.used_bytes > _MOST_TO_FILL_BYTES:
+            trial = min(limit, max(use.used_bytes + _TRIAL_BYTES, _least_bytes(use)))
+            what = f"of a trial limit of {format_bytes(trial)} ({format_bytes(limit)} are too many to fill)"
+        with hold(self.name, _changes(group, trial), journal):
+            missing = trial - (read_integer(usage_file(group)) or 0)
+            touched, used = _fill(subject.folder, group_folders(subject, "memory"), missing, usage_file(group))
+        if used < trial * (1 - TOLERANCE):
+            why = "not enough was touched in time" if touched < missing else "files there cost the group no memory"
+            return Achieved(None, f"the kernel keeps {format_bytes(kept)}; {why} to try it", effective=True)
+        return judge(used / trial * fraction, fraction, f"touching more left {format_bytes(used)} {what}")
 
     def _read(self, subject: Subject) -> tuple[Group, MemoryUse] | NotSqueezable:
         group = group_of(subject.place, "memory")
@@ -126,13 +131,13 @@ def _changes(group: Group, limit_bytes: int) -> list[Change]:
     return changes
 
 
-def _fill(folder: Path, groups: list[Path], missing_bytes: int, usage: Path) -> int:
+def _fill(folder: Path, groups: list[Path], missing_bytes: int, usage: Path) -> tuple[int, int]:
+    """Bytes touched, and bytes in use after that."""
     size = int(max(missing_bytes, 0) * 1.2) + (16 << 20)
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".rackscope-verify-") as file:
             file.truncate(size)
-            _, used = fill_page_cache(groups, Path(file.name), size, usage, _FILL_SECONDS)
-            return used
+            return fill_page_cache(groups, Path(file.name), size, usage, _FILL_SECONDS)
     except OSError as error:
         raise SqueezeError(f"no file to touch can be made in {folder}: {error.strerror}") from error
 
