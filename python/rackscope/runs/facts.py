@@ -48,7 +48,7 @@ def run_facts(manifest: Manifest) -> RunFacts:
         multiget=manifest.client.multiget,
         system=manifest.system.name,
         endpoint_kind="unix" if unix else "tcp",
-        interface=None if unix else "lo",
+        interface=None if unix else manifest.system.interface or "lo",
         sampler=_sampler_cost(manifest.overhead),
         wanted_half_width=manifest.repetition.target_relative_half_width,
         first_errors={phase.name: phase.first_error for phase in reversed(manifest.phases) if phase.first_error},

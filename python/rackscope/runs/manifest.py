@@ -39,6 +39,8 @@ class SystemPart(_Part):
     knobs: dict[str, KnobValue] = Field(default_factory=dict)
     cores: list[int] = Field(default_factory=list)
     endpoint: str = ""
+    #: The interface over which the client reaches it, where that is not the loopback.
+    interface: str | None = None
     pid: int | None = None
     ready_seconds: float | None = None
     statistics: dict[str, str] = Field(default_factory=dict)

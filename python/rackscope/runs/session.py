@@ -125,6 +125,7 @@ class Session:
         part = self.manifest.system
         part.command, part.endpoint, part.pid = list(system.command), system.endpoint.describe(), system.pid
         part.ready_seconds = ready_seconds
+        part.interface = self.place.host_interface
 
         group = cgroup_of(system.pid)
         sampler = HostSampler(

@@ -1,0 +1,175 @@
+"""A system on the bench: started where it can be squeezed, asked for stretches of load under one condition each."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rackscope.analysis.elasticity import FREE, Stretch, parse_condition
+from rackscope.errors import SqueezeError
+from rackscope.runs.options import Progress
+from rackscope.runs.session import Session
+from rackscope.squeezes import find_squeezes
+from rackscope.squeezes.base import Achieved, Capacity, NotSqueezable, Place, Squeeze, Subject
+from rackscope.squeezes.journal import Journal
+from rackscope.squeezes.place import make_place
+from rackscope.squeezes.provision import Limits, provision
+
+if TYPE_CHECKING:
+    from rackscope.runs.options import ProgressCallback
+    from rackscope.runs.prepare import Prepared
+    from rackscope.workloads import PhasePlan
+
+_CONTROL = "control:"
+
+
+@dataclass
+class Squeezable:
+    """A squeeze that works here, with what it was measured to leave at each fraction asked for."""
+
+    squeeze: Squeeze
+    capacity: Capacity
+    verified: dict[float, Achieved] = field(default_factory=dict)
+
+    def conditions(self, fractions: Sequence[float]) -> list[str]:
+        """Names of the conditions of these fractions, and of their controls, floor respected."""
+        names = []
+        for fraction in fractions:
+            if fraction >= self.capacity.floor:
+                names.append(f"{self.squeeze.name}@{fraction:g}")
+                if self.squeeze.has_control:
+                    names.append(f"{_CONTROL}{names[-1]}")
+        return names
+
+
+class Bench:
+    """One session's system with its squeezes; ``stretch`` measures it under one condition."""
+
+    def __init__(self, session: Session, subject: Subject, journal: Journal) -> None:
+        self.session = session
+        self.subject = subject
+        self._journal = journal
+        self.squeezables: dict[str, Squeezable] = {}
+        self.refused: dict[str, tuple[Squeeze, NotSqueezable]] = {}
+        self._stretches = 0
+
+    def find(self, squeezes: Sequence[Squeeze]) -> None:
+        """Sort the squeezes into those that can be used here and those that cannot, with the reason."""
+        for squeeze in squeezes:
+            found = squeeze.capacity(self.subject)
+            if isinstance(found, NotSqueezable):
+                self.refused[squeeze.name] = (squeeze, found)
+            else:
+                self.squeezables[squeeze.name] = Squeezable(squeeze, found)
+
+    def verify(self, name: str, fractions: Sequence[float]) -> None:
+        """Measure what each squeeze leaves; the system must be idle. One that has no effect is refused from then on."""
+        one = self.squeezables[name]
+        for fraction in fractions:
+            if fraction < one.capacity.floor or fraction in one.verified:
+                continue
+            try:
+                achieved = one.squeeze.verify(self.subject, fraction, self._journal)
+            except SqueezeError as error:
+                self._refuse(name, NotSqueezable(error.what, error.advice))
+                return
+            if not achieved.effective:
+                self._refuse(name, NotSqueezable(achieved.sentence))
+                return
+            one.verified[fraction] = achieved
+
+    def _refuse(self, name: str, why: NotSqueezable) -> None:
+        self.refused[name] = (self.squeezables.pop(name).squeeze, why)
+
+    def stretch(self, plan: PhasePlan, loop: Mapping[str, Any], seconds: float, condition: str, block: int) -> Stretch:
+        """Hold ``condition`` for ``seconds`` of load; what came of it. The row is in the run directory as well."""
+        self._stretches += 1
+        shown = plan if condition == FREE else replace(plan, name=f"{plan.name} under {condition}", kind="squeezed")
+        with self._held(condition):
+            row = self.session.phase(shown, loop, seconds, self._stretches, activity=self._activity(plan, condition))
+        return Stretch(
+            block=block,
+            condition=condition,
+            throughput=row["throughput_operations_per_second"] or 0.0,
+            p99_seconds=row.get("response_p99_seconds"),
+            achieved_fraction=self._achieved(condition),
+        )
+
+    def _activity(self, plan: PhasePlan, condition: str) -> str:
+        return f"{plan.name}: {'free' if condition == FREE else condition.replace('@', ' at ')}"
+
+    @contextlib.contextmanager
+    def _held(self, condition: str) -> Iterator[None]:
+        if condition == FREE:
+            yield
+            return
+        is_control = condition.startswith(_CONTROL)
+        parsed = parse_condition(condition.removeprefix(_CONTROL))
+        assert parsed is not None
+        name, fraction = parsed
+        squeeze = self.squeezables[name].squeeze
+        apply = squeeze.apply_control if is_control else squeeze.apply
+        with apply(self.subject, fraction, self._journal):
+            time.sleep(squeeze.settle_seconds)
+            yield
+        time.sleep(squeeze.settle_seconds)
+
+    def _achieved(self, condition: str) -> float | None:
+        parsed = parse_condition(condition)
+        if parsed is None:
+            return None
+        name, fraction = parsed
+        verified = self.squeezables[name].verified.get(fraction)
+        return verified.fraction if verified is not None else None
+
+
+def on_the_bench(
+    prepared: Prepared,
+    folder: Path,
+    limits: Limits,
+    work: Callable[[Bench], None],
+    progress: ProgressCallback,
+    squeezes: Sequence[Squeeze] | None = None,
+) -> Place:
+    """Start the system in a place of its own, find its squeezes, and do ``work``; nothing is left afterwards.
+
+    Returns what the place was. Raises RackscopeError.
+    """
+    with contextlib.ExitStack() as stack:
+        journal = stack.enter_context(Journal())
+        progress(Progress("making a place where the system can be squeezed"))
+        wants_network = prepared.options.endpoint_kind == "tcp" and prepared.options.port is None
+        place = stack.enter_context(make_place("study", journal, network=wants_network))
+        stack.enter_context(provision(place, limits, journal, folder=folder.parent))
+        session = Session(prepared, progress, folder, place)
+        # Now, as rackscope keeps itself off the system's cores while that runs.
+        usable = sorted(os.sched_getaffinity(0))
+
+        def body(session: Session) -> None:
+            bench = Bench(session, _subject(session, place, limits, usable), journal)
+            bench.find(find_squeezes() if squeezes is None else squeezes)
+            work(bench)
+
+        session.run(body)
+    return place
+
+
+def _subject(session: Session, place: Place, limits: Limits, usable: Sequence[int]) -> Subject:
+    placement = session.prepared.placement
+    busy = set(placement.system) | set(placement.client)
+    ceilings = dict(session.manifest.ceilings.values)
+    if limits.network_bytes_per_second is not None:
+        ceilings["network_link_bytes_per_second"] = limits.network_bytes_per_second
+    return Subject(
+        place=place,
+        cores=tuple(placement.system),
+        spare_cores=tuple(core for core in usable if core not in busy),
+        pid=session.system.pid,
+        folder=session.writer.logs,
+        ceilings=ceilings,
+    )

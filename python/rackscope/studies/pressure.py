@@ -1,0 +1,229 @@
+"""``study pressure``: prove which resources limit a workload by squeezing them one at a time while it runs.
+
+``StudyRecord.result`` is described in ``studies/pressure_record.py``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rackscope.errors import UsageError
+from rackscope.studies.base import Conduct, Option, Study
+
+if TYPE_CHECKING:
+    from rackscope.analysis.elasticity import LevelEstimate, Stretch
+    from rackscope.studies.bench import Bench
+    from rackscope.workloads import PhasePlan
+
+#: Each level that was shown to cost nothing is followed by one that leaves this part of it, to find the slack.
+_SLACK_STEP = 0.4
+#: Blocks in which a level is looked at before a deeper one may follow, and at most in all.
+_FEWEST_BLOCKS = 3
+_MOST_BLOCKS = 16
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a phase is measured. ``fractions`` are what squeezes leave, mildest first; lengths in seconds."""
+
+    fractions: tuple[float, ...]
+    stretch_seconds: float
+    blocks: int
+    budget_seconds: float
+    seed: int
+    #: Whether blocks of ever deeper squeezes follow, to find how much can be taken away at no cost.
+    seeks_slack: bool = True
+
+
+@dataclass(frozen=True)
+class MeasuredPhase:
+    """The stretches of one phase in the order they ran in, and what is estimated from them."""
+
+    name: str
+    stretches: tuple[Stretch, ...]
+    estimates: tuple[LevelEstimate, ...]
+
+
+def measure_phase(bench: Bench, stage: PhasePlan, loop: Mapping[str, Any], plan: Plan) -> MeasuredPhase:
+    """Interleave free and squeezed stretches until verdicts are reached or the budget is spent.
+
+    Blocks of all conditions come first; then blocks of those whose verdict is open and of deeper levels of what was
+    shown to have slack.
+    """
+    from rackscope.analysis.elasticity import estimate_levels, schedule
+    from rackscope.analysis.pressure import needs_more
+
+    deadline = time.monotonic() + plan.budget_seconds
+    verify_idle(bench, plan.fractions)
+    stretches: list[Stretch] = []
+    block = 0
+
+    def run(order: Sequence[str]) -> None:
+        nonlocal block
+        block += 1
+        stretches.extend(bench.stretch(stage, loop, plan.stretch_seconds, condition, block) for condition in order)
+
+    conditions = [name for one in bench.squeezables.values() for name in one.conditions(plan.fractions)]
+    for order in schedule(conditions, plan.blocks, plan.seed):
+        run(order)
+    estimates = estimate_levels(stretches, sequential=True)
+    while True:
+        wanted = _with_controls(bench, needs_more(estimates))
+        if plan.seeks_slack:
+            wanted |= _slack_conditions(bench, estimates)
+        if not wanted:
+            break
+        order = schedule(sorted(wanted), 1, plan.seed + block)[0]
+        if time.monotonic() + _block_seconds(bench, order, plan) > deadline:
+            break
+        run(order)
+        estimates = estimate_levels(stretches, sequential=True)
+    return MeasuredPhase(stage.name, tuple(stretches), tuple(estimates))
+
+
+def verify_idle(bench: Bench, fractions: Sequence[float]) -> None:
+    """Measure, while the system has nothing to do, what every squeeze really leaves."""
+    from rackscope.runs.options import Progress
+
+    for name in list(bench.squeezables):
+        bench.session.progress(Progress(f"verifying {name}"))
+        bench.verify(name, fractions)
+
+
+def _with_controls(bench: Bench, conditions: set[str]) -> set[str]:
+    from rackscope.analysis.elasticity import parse_condition
+
+    wanted = set()
+    for condition in conditions:
+        parsed = parse_condition(condition)
+        if parsed is not None and parsed[0] in bench.squeezables:
+            wanted |= set(bench.squeezables[parsed[0]].conditions([parsed[1]]))
+    return wanted
+
+
+def _slack_conditions(bench: Bench, estimates: Sequence[LevelEstimate]) -> set[str]:
+    """The level, squeeze by squeeze, that would tell most about how much more could be taken away at no cost."""
+    from rackscope.analysis.pressure import judge_squeezes
+    from rackscope.analysis.thresholds import packaged_thresholds
+
+    tolerance = packaged_thresholds().limit("slack.tolerance")
+    wanted: set[str] = set()
+    for verdict in judge_squeezes(estimates):
+        one = bench.squeezables.get(verdict.squeeze)
+        if one is None or verdict.verdict != "does not limit":
+            continue
+        deepest = min(verdict.levels, key=lambda level: level.requested_fraction)
+        unshown = next(
+            (
+                level
+                for level in sorted(verdict.levels, key=lambda level: -level.requested_fraction)
+                if level.loss_bound is None or level.loss_bound >= tolerance
+            ),
+            None,
+        )
+        if unshown is not None:
+            # Worth more blocks only while it may still turn out to cost nothing.
+            lost = -unshown.log_ratio.estimate
+            if len(unshown.values) < _FEWEST_BLOCKS or (lost < tolerance and len(unshown.values) < _MOST_BLOCKS):
+                wanted |= set(one.conditions([unshown.requested_fraction]))
+            continue
+        deeper = round(deepest.requested_fraction * _SLACK_STEP, 3)
+        if deeper >= one.capacity.floor:
+            bench.verify(verdict.squeeze, [deeper])
+            if verdict.squeeze in bench.squeezables:
+                wanted |= set(one.conditions([deeper]))
+    return wanted
+
+
+def _block_seconds(bench: Bench, order: Sequence[str], plan: Plan) -> float:
+    from rackscope.analysis.elasticity import parse_condition
+
+    seconds = 0.0
+    for condition in order:
+        parsed = parse_condition(condition.removeprefix("control:"))
+        settle = 2 * bench.squeezables[parsed[0]].squeeze.settle_seconds if parsed is not None else 0.0
+        seconds += plan.stretch_seconds + settle + 2 * bench.session.interval_seconds
+    return seconds
+
+
+def _conduct(conduct: Conduct) -> None:
+    from rackscope.runs.client import loop_of
+    from rackscope.runs.prepare import prepare
+    from rackscope.squeezes.provision import Limits
+    from rackscope.studies.bench import on_the_bench
+    from rackscope.studies.limits import parse_limits
+    from rackscope.studies.pressure_record import Account
+
+    request = conduct.request
+    assert request.run is not None
+    fractions = _fractions(request.values["levels"])
+    limits: Limits = parse_limits(request.values["limit"])
+    prepared = prepare(request.run, conduct.progress)
+    stages = prepared.plan.stages
+    budget = request.values["budget"]
+    account = Account(conduct, prepared, limits)
+
+    def work(bench: Bench) -> None:
+        loop = loop_of(prepared.options)
+        verify_idle(bench, fractions)
+        bench.session.preload()
+        bench.session.warm_up(loop)
+        for number, stage in enumerate(stages):
+            plan = Plan(
+                fractions=fractions,
+                stretch_seconds=request.values["stretch"],
+                blocks=request.values["blocks"],
+                budget_seconds=budget / len(stages),
+                seed=prepared.options.seed + 1000 * number,
+            )
+            account.add(measure_phase(bench, stage, loop, plan), bench)
+
+    place = on_the_bench(
+        prepared, conduct.member("squeezed", "free and squeezed stretches"), limits, work, conduct.progress
+    )
+    account.finish(place)
+
+
+def _fractions(text: str) -> tuple[float, ...]:
+    try:
+        fractions = sorted({float(part) for part in text.split(",")}, reverse=True)
+    except ValueError:
+        fractions = []
+    if len(fractions) < 2 or not all(0.05 <= fraction <= 0.95 for fraction in fractions):
+        raise UsageError(
+            f"'{text}' are no levels of a squeeze",
+            "Give two or more parts that are left, between 0.05 and 0.95: --levels 0.8,0.4.",
+        )
+    return tuple(fractions)
+
+
+STUDY = Study(
+    name="pressure",
+    help="prove which resources limit a workload, by squeezing one at a time",
+    description=(
+        "Runs the workload once and, stretch by stretch, takes away a known part of one resource after the other.\n"
+        "How throughput answers (its elasticity) proves what limits; what could be taken away at no cost is slack.\n\n"
+        "Examples:\n"
+        "  rackscope study pressure cache ycsb-b\n"
+        "  rackscope study pressure redis redis-stages --limit link=1g --limit memory=512m"
+    ),
+    conduct=_conduct,
+    options=(
+        Option("levels", "text", "parts of a resource that squeezes leave, mildest first", "0.8,0.4", metavar="LIST"),
+        Option("stretch", "duration", "length of one stretch", "400ms"),
+        Option("blocks", "count", "blocks of all conditions before only open questions are pursued", "4"),
+        Option("budget", "duration", "measuring time for all phases together", "120s"),
+        Option(
+            "limit",
+            "text",
+            "as if the server were smaller: cpu=1.5 (cores), memory=1g, disk=100m (bytes/s), disk-operations=5k, "
+            "link=1g (bits/s); may be given again for another",
+            repeated=True,
+            metavar="NAME=VALUE",
+        ),
+    ),
+    run_defaults={"warm_up_seconds": 2.0, "sample_interval_seconds": 0.05, "repetitions": 1},
+)
