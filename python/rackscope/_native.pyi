@@ -1,5 +1,6 @@
 """The door to Rust. Everything that blocks releases the GIL."""
 
+from os import PathLike
 from typing import Any
 
 class Sampler:
@@ -119,3 +120,60 @@ def measure_dram_latency(working_set_bytes: int, seconds: float, core: int | Non
 
 def measure_loopback_bandwidth(seconds: float, sender_core: int, receiver_core: int) -> dict[str, float]:
     """One TCP connection over 127.0.0.1: ``bytes_per_second``, ``bytes_moved``, ``seconds``."""
+
+class Antagonist:
+    """Threads pinned to ``cores`` that take a resource away from others by using it, from construction to ``stop``.
+
+    ``kind`` is ``dram_bandwidth`` (reads buffers that no cache holds), ``last_level_cache`` (touches every line of
+    buffers as large as the cache) or ``placebo`` (instructions only, for the same share of the same cores). Each thread
+    is busy for ``duty`` (above 0, at most 1) of the time; ``bytes_per_second`` bounds what all of them move.
+    ``buffer_bytes`` is the size of all buffers together, by default as the host's last-level cache wants it. ``nice``
+    is 0 to 19. Raises ValueError, and OSError for a core or memory that cannot be had.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        cores: list[int],
+        *,
+        duty: float = 1.0,
+        bytes_per_second: float | None = None,
+        buffer_bytes: int | None = None,
+        nice: int = 0,
+    ) -> None: ...
+    @property
+    def moved_bytes(self) -> int: ...
+    @property
+    def busy_seconds(self) -> float:
+        """Of all threads together."""
+    def stop(self) -> None:
+        """End the threads. Idempotent; also done when the object goes."""
+
+class RegulatedChannel:
+    """The memory channel of known bandwidth of a running ``rackscope-synthetic``, by the path of its file.
+
+    Raises OSError when it cannot be opened and ValueError when the file is none.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None: ...
+    @property
+    def bytes_per_second(self) -> int:
+        """When nothing is taken away."""
+    @property
+    def bytes_per_second_left(self) -> int: ...
+    @property
+    def carried_bytes(self) -> int:
+        """Drawn by all since it was made."""
+    def measure(self, seconds: float) -> float:
+        """Bytes a second that a thread gets which draws as fast as it may, after using up what was kept."""
+    def hold(self, fraction: float) -> ChannelHold:
+        """Leave ``fraction`` of it; RuntimeError when somebody else holds a part."""
+
+class ChannelHold:
+    """A part of a channel that is taken away until ``stop``; half a second after this process was killed at the latest."""
+
+    def stop(self) -> int:
+        """Give it back; the bytes that were withheld. Idempotent; also done when the object goes."""
+
+def last_level_cache_bytes(root: str | PathLike[str] = "/") -> int | None:
+    """Size of the largest cache of the highest level; None where the kernel does not say."""

@@ -3,11 +3,12 @@
 //!
 //! Where the hardware has a regulator of its own (resctrl), that is the better way; an antagonist is for where it
 //! has not. It disturbs in more ways than the one that is meant (it uses cores, power and interconnect as well), so
-//! every kind is to be compared with [`Kind::Placebo`], which does the rest without the one.
+//! every kind is to be compared with [`threads::Kind::Placebo`], which does the rest without the one.
 #![deny(missing_docs)]
 
 pub mod cache;
 pub mod channel;
+pub mod threads;
 
 mod error;
 

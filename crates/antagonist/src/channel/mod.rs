@@ -167,3 +167,6 @@ fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * NANOSECONDS + now.tv_nsec as u64
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,459 @@
+//! Threads on given cores that use a resource for a given share of the time, and count what they used.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ceiling::bandwidth::read_words;
+use ceiling::instructions::execute_mix;
+use ceiling::memory::Buffer;
+use ceiling::team::pin_to;
+use rustix::process::setpriority_process;
+
+use crate::cache::last_level_cache_bytes;
+use crate::{Error, Result};
+
+/// What is taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// DRAM bandwidth: buffers that no cache holds are read from end to end.
+    DramBandwidth,
+    /// The last-level cache: a line after the other is touched of buffers that together are as large as it is.
+    LastLevelCache,
+    /// Nothing: instructions for the same share of the same cores, and no memory beyond the first-level cache.
+    Placebo,
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "dram_bandwidth" => Ok(Self::DramBandwidth),
+            "last_level_cache" => Ok(Self::LastLevelCache),
+            "placebo" => Ok(Self::Placebo),
+            other => Err(Error::Argument(format!(
+                "'{other}' is not a kind of antagonist: dram_bandwidth, last_level_cache or placebo"
+            ))),
+        }
+    }
+}
+
+/// What is to be taken away, where, and how much of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// What.
+    pub kind: Kind,
+    /// One thread on each.
+    pub cores: Vec<usize>,
+    /// The most of the time, above 0 and at most 1, that each thread is busy.
+    pub duty: f64,
+    /// The most bytes a second that all threads together move; not for [`Kind::Placebo`], which moves none.
+    pub bytes_per_second: Option<f64>,
+    /// Bytes of all buffers together; by default as the kind and this host's last-level cache want it.
+    pub buffer_bytes: Option<usize>,
+    /// How readily the threads give way on their cores, 0 (as others) to 19 (`setpriority(2)`).
+    pub nice: i32,
+}
+
+impl Options {
+    /// All of the time, as much as the cores can.
+    #[must_use]
+    pub fn new(kind: Kind, cores: Vec<usize>) -> Self {
+        Self {
+            kind,
+            cores,
+            duty: 1.0,
+            bytes_per_second: None,
+            buffer_bytes: None,
+            nice: 0,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let refuse = |what: String| Err(Error::Argument(what));
+        if self.cores.is_empty() {
+            return refuse("no core was given to run an antagonist on".into());
+        }
+        if !(self.duty > 0.0 && self.duty <= 1.0) {
+            return refuse(format!(
+                "an antagonist cannot be busy for {} of the time: it must be above 0 and at most 1",
+                self.duty
+            ));
+        }
+        match self.bytes_per_second {
+            Some(_) if self.kind == Kind::Placebo => {
+                return refuse("a placebo moves no bytes, so it cannot be paced by them".into());
+            }
+            Some(rate) if !(rate > 0.0 && rate.is_finite()) => {
+                return refuse(format!("{rate} bytes a second cannot be moved"));
+            }
+            _ => {}
+        }
+        if !(0..=19).contains(&self.nice) {
+            return refuse(format!("niceness {} is not 0 to 19", self.nice));
+        }
+        let buffer = self.buffer_bytes.unwrap_or(LINE_BYTES * self.cores.len());
+        if !(LINE_BYTES * self.cores.len()..=BUFFER_BYTES_MAX).contains(&buffer) {
+            return refuse(format!(
+                "a buffer of {buffer} bytes is not {} to {BUFFER_BYTES_MAX}",
+                LINE_BYTES * self.cores.len()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Words of each thread's buffer.
+    fn words(&self) -> usize {
+        let cache = || last_level_cache_bytes(Path::new("/")).unwrap_or(PRESUMED_CACHE_BYTES);
+        let bytes = self.buffer_bytes.unwrap_or_else(|| match self.kind {
+            // As STREAM asks for: four times the cache. No thread's part may fit into a cache of its core's own.
+            Kind::DramBandwidth => cache()
+                .saturating_mul(4)
+                .max(self.cores.len() * STREAM_BYTES_MIN)
+                .min(BUFFER_BYTES_MAX),
+            Kind::LastLevelCache => cache(),
+            Kind::Placebo => 0,
+        });
+        bytes / self.cores.len() / LINE_BYTES * LINE_WORDS
+    }
+}
+
+/// Where the kernel does not tell the size of the last-level cache.
+const PRESUMED_CACHE_BYTES: usize = 64 << 20;
+const STREAM_BYTES_MIN: usize = 32 << 20;
+const BUFFER_BYTES_MAX: usize = 8 << 30;
+const LINE_BYTES: usize = 64;
+const LINE_WORDS: usize = LINE_BYTES / size_of::<u64>();
+/// A portion takes some microseconds: short beside a period, long beside reading the clock.
+const PORTION_LINES: usize = 2048;
+const PORTION_BLOCKS: u64 = 1000;
+/// A thread is busy at the start of each period; short enough that a request of a millisecond meets several.
+const PERIOD: Duration = Duration::from_micros(500);
+/// A thread that was held up for longer than this does not catch up on its bytes.
+const BACKLOG: Duration = Duration::from_millis(10);
+
+/// Takes away until dropped.
+#[derive(Debug)]
+pub struct Antagonist {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    moved_bytes: AtomicU64,
+    busy_nanoseconds: AtomicU64,
+}
+
+impl Antagonist {
+    /// Starts a thread on each core; returns when all of them have their memory and have begun.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for options that make no sense, [`Error::Host`] for a core that may not be used or memory
+    /// that cannot be had, [`Error::Thread`].
+    pub fn start(options: &Options) -> Result<Self> {
+        options.check()?;
+        let mut antagonist = Self {
+            shared: Arc::default(),
+            threads: Vec::with_capacity(options.cores.len()),
+        };
+        let words = options.words();
+        let (ready, begun) = mpsc::channel();
+        // Whatever fails, dropping `antagonist` ends the threads that were started.
+        for &core in &options.cores {
+            let worker = Worker {
+                kind: options.kind,
+                core,
+                words,
+                nice: options.nice,
+                duty: options.duty,
+                bytes_per_second: options
+                    .bytes_per_second
+                    .map(|rate| rate / options.cores.len() as f64),
+            };
+            let (shared, ready) = (Arc::clone(&antagonist.shared), ready.clone());
+            let thread = thread::Builder::new()
+                .name(format!("antagonist-{core}"))
+                .spawn(move || worker.run(&shared, ready))
+                .map_err(Error::Thread)?;
+            antagonist.threads.push(thread);
+        }
+        drop(ready);
+        for prepared in begun {
+            prepared?;
+        }
+        Ok(antagonist)
+    }
+
+    /// Bytes that all threads have moved since the start.
+    #[must_use]
+    pub fn moved_bytes(&self) -> u64 {
+        self.shared.moved_bytes.load(Relaxed)
+    }
+
+    /// How long the threads have been busy since the start, added up.
+    #[must_use]
+    pub fn busy(&self) -> Duration {
+        Duration::from_nanos(self.shared.busy_nanoseconds.load(Relaxed))
+    }
+
+    /// Ends the threads. Idempotent.
+    pub fn stop(&mut self) {
+        self.shared.stop.store(true, Relaxed);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has ended as well.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Antagonist {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// One thread's part.
+struct Worker {
+    kind: Kind,
+    core: usize,
+    words: usize,
+    nice: i32,
+    duty: f64,
+    bytes_per_second: Option<f64>,
+}
+
+impl Worker {
+    fn run(&self, shared: &Shared, ready: mpsc::Sender<Result<()>>) {
+        let mut buffer = match self.prepare() {
+            Ok(buffer) => buffer,
+            Err(error) => {
+                let _ = ready.send(Err(error));
+                return;
+            }
+        };
+        // The starter has begun to wait, or has given up and set `stop`. It waits until no thread holds a sender.
+        let _ = ready.send(Ok(()));
+        drop(ready);
+        let busy_time = PERIOD.mul_f64(self.duty);
+        let mut position = 0;
+        let mut paced_from = Instant::now();
+        let mut paced_bytes = 0.0;
+        while !shared.stop.load(Relaxed) {
+            let start = Instant::now();
+            while start.elapsed() < busy_time {
+                let moved = self.portion(&mut buffer, &mut position);
+                shared.moved_bytes.fetch_add(moved, Relaxed);
+                paced_bytes += moved as f64;
+                if self.ahead(paced_from, paced_bytes).is_some() {
+                    break;
+                }
+            }
+            let busy = start.elapsed();
+            shared
+                .busy_nanoseconds
+                .fetch_add(busy.as_nanos() as u64, Relaxed);
+            let rest = match self.bytes_per_second {
+                None => PERIOD.saturating_sub(busy),
+                Some(rate) => {
+                    let due = Duration::from_secs_f64(paced_bytes / rate);
+                    let behind = paced_from.elapsed().saturating_sub(due);
+                    if behind > BACKLOG {
+                        paced_from += behind - BACKLOG;
+                    }
+                    let period = if self.duty < 1.0 {
+                        PERIOD.saturating_sub(busy)
+                    } else {
+                        Duration::ZERO
+                    };
+                    due.saturating_sub(paced_from.elapsed()).max(period)
+                }
+            };
+            if !rest.is_zero() {
+                thread::sleep(rest);
+            }
+        }
+    }
+
+    /// How much too early it is for the bytes moved so far.
+    fn ahead(&self, since: Instant, bytes: f64) -> Option<Duration> {
+        let due = Duration::from_secs_f64(bytes / self.bytes_per_second?);
+        due.checked_sub(since.elapsed())
+    }
+
+    fn prepare(&self) -> Result<Buffer> {
+        pin_to(self.core)?;
+        if self.nice > 0 {
+            // Zero is the calling thread (setpriority(2), "C library/kernel differences").
+            setpriority_process(None, self.nice).map_err(|error| Error::Thread(error.into()))?;
+        }
+        let mut buffer = Buffer::zeroed(self.words)?;
+        // The owner touches its pages first, which places them on its own NUMA node.
+        buffer.fill(1);
+        Ok(buffer)
+    }
+
+    /// Do a little; the bytes that it moved.
+    fn portion(&self, buffer: &mut Buffer, position: &mut usize) -> u64 {
+        if self.kind == Kind::Placebo {
+            black_box(execute_mix(PORTION_BLOCKS));
+            return 0;
+        }
+        let end = buffer.len().min(*position + PORTION_LINES * LINE_WORDS);
+        let words = &buffer[*position..end];
+        let sum = match self.kind {
+            // One word of each line brings the line in; more would only take longer.
+            Kind::LastLevelCache => words
+                .iter()
+                .step_by(LINE_WORDS)
+                .fold(0_u64, |sum, word| sum.wrapping_add(*word)),
+            _ => read_words(words),
+        };
+        black_box(sum);
+        *position = if end == buffer.len() { 0 } else { end };
+        size_of_val(words) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ceiling::team::usable_cores;
+
+    fn options(kind: Kind) -> Options {
+        let core = usable_cores().unwrap()[0];
+        Options {
+            buffer_bytes: Some(1 << 20),
+            ..Options::new(kind, vec![core])
+        }
+    }
+
+    /// Waits for something that must come, without a bound on the speed of the machine.
+    fn until(done: impl Fn() -> bool) {
+        while !done() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn bytes_are_counted_until_the_stop_and_not_beyond() {
+        for kind in [Kind::DramBandwidth, Kind::LastLevelCache] {
+            let mut antagonist = Antagonist::start(&options(kind)).unwrap();
+            until(|| antagonist.moved_bytes() > 10 << 20);
+            antagonist.stop();
+            let (moved, busy) = (antagonist.moved_bytes(), antagonist.busy());
+            assert_eq!(moved % LINE_BYTES as u64, 0);
+            assert!(!busy.is_zero());
+            antagonist.stop();
+            assert_eq!((antagonist.moved_bytes(), antagonist.busy()), (moved, busy));
+        }
+    }
+
+    #[test]
+    fn a_placebo_is_busy_and_moves_nothing() {
+        let antagonist = Antagonist::start(&Options {
+            duty: 0.5,
+            nice: 19,
+            ..options(Kind::Placebo)
+        })
+        .unwrap();
+        until(|| antagonist.busy() > Duration::from_millis(5));
+        assert_eq!(antagonist.moved_bytes(), 0);
+    }
+
+    #[test]
+    fn a_pace_is_never_exceeded_by_more_than_a_portion_and_the_backlog() {
+        let rate = 50e6;
+        let start = Instant::now();
+        let mut antagonist = Antagonist::start(&Options {
+            bytes_per_second: Some(rate),
+            ..options(Kind::DramBandwidth)
+        })
+        .unwrap();
+        until(|| antagonist.moved_bytes() > 5_000_000);
+        antagonist.stop();
+        let portion = (PORTION_LINES * LINE_BYTES) as f64;
+        let most = rate * start.elapsed().as_secs_f64() + portion;
+        assert!(antagonist.moved_bytes() as f64 <= most);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_in_words() {
+        let good = options(Kind::DramBandwidth);
+        for (wrong, part) in [
+            (
+                Options {
+                    cores: vec![],
+                    ..good.clone()
+                },
+                "no core",
+            ),
+            (
+                Options {
+                    duty: 0.0,
+                    ..good.clone()
+                },
+                "busy for 0 of the time",
+            ),
+            (
+                Options {
+                    duty: f64::NAN,
+                    ..good.clone()
+                },
+                "busy for NaN",
+            ),
+            (
+                Options {
+                    bytes_per_second: Some(-1.0),
+                    ..good.clone()
+                },
+                "-1 bytes a second",
+            ),
+            (
+                Options {
+                    bytes_per_second: Some(1.0),
+                    ..options(Kind::Placebo)
+                },
+                "placebo",
+            ),
+            (
+                Options {
+                    nice: -1,
+                    ..good.clone()
+                },
+                "niceness -1",
+            ),
+            (
+                Options {
+                    buffer_bytes: Some(1),
+                    ..good.clone()
+                },
+                "buffer of 1 bytes",
+            ),
+            (
+                Options {
+                    cores: vec![100_000],
+                    ..good.clone()
+                },
+                "core 100000",
+            ),
+        ] {
+            let message = Antagonist::start(&wrong).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
+        assert!(
+            "gpu"
+                .parse::<Kind>()
+                .unwrap_err()
+                .to_string()
+                .contains("'gpu'")
+        );
+    }
+}
