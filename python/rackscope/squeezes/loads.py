@@ -7,29 +7,33 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rackscope.errors import SqueezeError
 
-#: Seconds for an interpreter to start, which is before it joins the groups.
-_START_SECONDS = 0.25
+#: Seconds between telling the loads when to begin and that moment.
+_START_SECONDS = 0.03
 #: Seconds beyond those asked for after which a load is given up: one that is left almost nothing ends late.
 _PATIENCE_SECONDS = 20.0
 
-#: What every load begins with: its groups and cores, then a common moment. ``time.monotonic`` is the same for all.
+#: What every load begins with: its cores and groups, saying so, and being told the moment at which all begin. Joining a
+#: group may take the kernel a while, which is not to be measured. ``time.monotonic`` is the same for all processes.
 _PRELUDE = """
 import json, os, sys, time
 work = json.loads(sys.argv[1])
 if work["cores"]:
     os.sched_setaffinity(0, work["cores"])
-time.sleep(max(0.0, work["start"] - 0.01 - time.monotonic()))
 for path in work["join"]:
     with open(path, "w") as file:
         file.write("0")
+os.write(1, b"\\n")
+work["start"] = float(sys.stdin.readline())
 time.sleep(max(0.0, work["start"] - time.monotonic()))
+if time.monotonic() > work["start"] + work["seconds"] / 2:
+    sys.exit("this host is too busy for it to begin in time")
 """
 _SPIN = """
 began, used, seen = time.monotonic(), time.process_time(), set()
@@ -129,24 +133,30 @@ def _run(
     programs: Sequence[str], groups: Iterable[Path], cores: Sequence[int], work: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Run them at the same time; what each printed. None of them is left behind."""
-    seconds = float(work["seconds"])
-    # Nothing of rackscope is imported there: an interpreter alone starts in a few hundredths of a second.
-    start = time.monotonic() + _START_SECONDS + 0.02 * len(programs)
-    task = {"join": [str(group / "cgroup.procs") for group in groups], "cores": list(cores), "start": start, **work}
+    task = {"join": [str(group / "cgroup.procs") for group in groups], "cores": list(cores), **work}
     with ExitStack() as stack:
         children = []
         for program in programs:
+            # Nothing of rackscope is imported there: an interpreter alone starts in a few hundredths of a second.
             command = [sys.executable, "-I", "-S", "-c", _PRELUDE + program, json.dumps(task)]
-            child = stack.enter_context(
-                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            )
+            pipe = subprocess.PIPE
+            child = stack.enter_context(subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe))
             # Ends it however this block is left; Popen's own exit then waits for it.
             stack.callback(child.kill)
             children.append(child)
+        for child in children:
+            assert child.stdout is not None
+            # An empty answer is that of one which has ended: its last words are read below.
+            child.stdout.readline()
+        start = time.monotonic() + _START_SECONDS
+        for child in children:
+            assert child.stdin is not None
+            with suppress(BrokenPipeError):
+                child.stdin.write(f"{start}\n".encode())
         results = []
         for child in children:
             try:
-                output, complaint = child.communicate(timeout=seconds + _START_SECONDS + _PATIENCE_SECONDS)
+                output, complaint = child.communicate(timeout=float(work["seconds"]) + _PATIENCE_SECONDS)
             except subprocess.TimeoutExpired as error:
                 raise SqueezeError("the load that was to measure what is left did not end in time") from error
             results.append(_result(child.returncode, output, complaint))
