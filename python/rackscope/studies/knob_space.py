@@ -90,7 +90,9 @@ def knob_space(
             hint = f"Did you mean {near[0]}? " if near else ""
             raise UsageError(f"--knobs names '{name}', which is no knob here", f"{hint}Knobs: {', '.join(known)}.")
         if name in pinned:
-            raise UsageError(f"knob {name} is both set and to be searched", f"Leave out --set {name} or --knobs {name}.")
+            raise UsageError(
+                f"knob {name} is both set and to be searched", f"Leave out --set {name} or --knobs {name}."
+            )
     dimensions: list[Dimension] = []
     left_alone: dict[str, str] = {}
     for name, knob in known.items():

@@ -5,24 +5,18 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rackscope.analysis.thresholds import packaged_thresholds
+from rackscope.studies.bounds import QUANTILES
 from rackscope.studies.quiet import behind_the_generator
 
 if TYPE_CHECKING:
     from rackscope.runs.session import Session
     from rackscope.workloads import PhasePlan
 
-#: Columns of a result row by the quantile's name as it is written in a bound.
-QUANTILE_COLUMNS = {
-    "p50": "response_p50_seconds",
-    "p90": "response_p90_seconds",
-    "p99": "response_p99_seconds",
-    "p999": "response_p999_seconds",
-}
 #: A system whose cores were busy for this share of a stretch has no more to give.
 _BUSY_RATIO = 0.9
 #: user, nice, system: what tasks took; interrupts are charged to whoever was there.
@@ -48,6 +42,8 @@ class Stretch:
     steal_ratio: float | None = None
     others_cores: float | None = None
     errors: int = 0
+    #: Repetition under which its rows are in the run directory.
+    number: int = 0
 
     @property
     def offered_met(self) -> bool:
@@ -56,7 +52,7 @@ class Stretch:
             return True
         chance = 3 / max(self.offered_per_second * self.duration_seconds, 1.0) ** 0.5
         least = min(packaged_thresholds().limit("generator.offered_met"), 1 - chance)
-        return self.achieved_per_second >= least * self.offered_per_second
+        return bool(self.achieved_per_second >= least * self.offered_per_second)
 
     @property
     def generator_full(self) -> bool:
@@ -120,7 +116,7 @@ class SessionLoad:
             row = self._session.phase(self._stage, loop, seconds, self._number, activity=activity)
         cores = len(self._session.prepared.placement.system)
         steal, others = _taken(before, _ticks(), _own_cpu_seconds() - own_before, row["system_cpu_seconds"])
-        return stretch_of(row, cores, steal, others)
+        return replace(stretch_of(row, cores, steal, others), number=self._number)
 
 
 def stretch_of(
@@ -133,7 +129,7 @@ def stretch_of(
         achieved_per_second=row["throughput_operations_per_second"] or 0.0,
         duration_seconds=duration,
         operations=row["operations"],
-        response_seconds={name: row.get(column) for name, column in QUANTILE_COLUMNS.items()},
+        response_seconds={name: row.get(column) for name, (column, _) in QUANTILES.items()},
         mean_seconds=row.get("response_mean_seconds"),
         service_p99_seconds=row.get("service_p99_seconds"),
         lag_p99_seconds=row.get("lag_p99_seconds"),

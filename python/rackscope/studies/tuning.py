@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rackscope.analysis.intervals import Interval, mean_interval
+from rackscope.analysis.knobs_value import KnobPairs, KnobWorth, value_knobs
 from rackscope.analysis.multiple import interleave
 from rackscope.errors import RackscopeError, StudyError
 
@@ -67,12 +68,14 @@ class Rounds:
         """Mean of one configuration."""
         return mean_interval(self.known(label))
 
-    def ratio(self, label: str, to: str, *, comparisons: int = 1) -> Interval:
-        """How many times the value of ``to`` that of ``label`` is: the mean of the logarithms' differences within
-        rounds, so that what changed between rounds falls out. Simultaneous at 95 % over ``comparisons``."""
+    def ratio(self, label: str, to: str) -> Interval:
+        """How many times the value of ``to`` that of ``label`` is.
+
+        The mean of the logarithms' differences within rounds, so that what changed between rounds falls out.
+        """
         pairs = zip(self.values.get(label, []), self.values.get(to, []), strict=False)
         logs = [math.log(one / other) for one, other in pairs if one and other]
-        interval = mean_interval(logs, confidence=1 - 0.05 / max(comparisons, 1))
+        interval = mean_interval(logs)
         if interval.low is None or interval.high is None:
             return Interval(math.exp(interval.estimate), None, None, 0.95, interval.count)
         low, middle, high = (math.exp(value) for value in (interval.low, interval.estimate, interval.high))
@@ -93,6 +96,17 @@ class Tuned:
     kept: tuple[str, ...] = ()
     answer: Configuration | None = None
     claim: Rounds = field(default_factory=Rounds)
+
+    def worths(self) -> list[KnobWorth]:
+        """What each change of the best found is worth, most valuable first."""
+        if self.best is None:
+            return []
+        pairs = []
+        for name, after in self.space.changes(self.best).items():
+            both = zip(self.parts.values.get(BEST, []), self.parts.values.get(without(name), []), strict=False)
+            known = [(one, other) for one, other in both if one is not None and other is not None]
+            pairs.append(KnobPairs(name, self.space.default[name], after, known))
+        return value_knobs(pairs)
 
     def best_trial(self) -> Trial | None:
         """The highest value so far, cursed as it is."""
@@ -285,18 +299,9 @@ class Tuning:
             self.found.kept = tuple(changed)
             return
         self._rounds(self.found.parts, configurations, PARTS_UNTIL, fewest=FEWEST_ROUNDS, purpose="taking apart")
-        self.found.kept = tuple(
-            name
-            for name in changed
-            if without(name) in self.found.parts.failed
-            or (low := self.worth(name).low) is not None
-            and low > 1
-        )
-
-    def worth(self, name: str) -> Interval:
-        """How many times as much the best found gives with its value of this knob as without."""
-        comparisons = max(len(self.found.parts.values) - 1, 1)
-        return self.found.parts.ratio(BEST, without(name), comparisons=comparisons)
+        needed = {one.knob for one in self.found.worths() if one.worth == "better"}
+        # What does not even run without a change needs it.
+        self.found.kept = tuple(name for name in changed if name in needed or without(name) in self.found.parts.failed)
 
     def _claim(self) -> None:
         """The default, everything that was found, and what is left of that, measured once more in turns."""

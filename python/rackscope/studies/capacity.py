@@ -1,0 +1,287 @@
+"""How much load a system takes under a bound of latency: the procedure, for any ``Load``.
+
+A closed loop finds where the top is; a search brackets the rate (``analysis.slo_search``); then come blocks, each of
+a few rates around the estimate and some of the curve's, shuffled, until the interval over blocks is narrow or the
+budget is spent; at last the lower end of the interval is asked for again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rackscope.analysis.intervals import Interval, relative_half_width
+from rackscope.analysis.slo_search import Observation, SloSearch, confirmed
+from rackscope.errors import StudyError
+from rackscope.studies.bounds import Bound
+from rackscope.studies.crossing import FEWEST_BLOCKS, Seen, block_rates, estimate_crossing, excess
+from rackscope.studies.stretches import Load, Stretch
+
+#: The outcome: a rate was found; the bound is missed at the lowest rate; it is met up to the top.
+Outcome = Literal["found", "never met", "met at the top", "not found"]
+_PROBES = 3
+_STRETCH_SECONDS = 1.0
+#: The longest stretch, as a share of the budget.
+_LONGEST_SHARE = 0.05
+#: Rates that are looked at, as shares of the closed loop's throughput.
+_LOWEST, _HIGHEST = 1 / 64, 1.5
+_CURVE_LOWEST, _CURVE_HIGHEST, _CURVE_POINTS, _CURVE_REPEATS = 1 / 16, 1.1, 10, 2
+_MOST_SEARCH = 24
+#: Observations near the crossing at which the search hands over to the blocks.
+_ENOUGH_NEAR = 4
+_MOST_CONFIRMATIONS = 8
+#: Share of the budget for the blocks and everything before.
+_BLOCKS_UNTIL = 0.88
+WANTED_HALF_WIDTH = 0.01
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A stretch with what it was for (``probe``, ``search``, ``near``, ``curve``, ``confirm``) and its block."""
+
+    stretch: Stretch
+    purpose: str
+    block: int = 0
+
+
+@dataclass
+class Capacity:
+    """Everything that was measured, and what follows."""
+
+    bound: Bound
+    measured: list[Measured] = field(default_factory=list)
+    discarded: list[Measured] = field(default_factory=list)
+    top: float = 0.0
+    outcome: Outcome = "not found"
+    rate: Interval | None = None
+    sustained: float | None = None
+    confirmations: int = 0
+    attempts: int = 0
+    blocks: int = 0
+    #: Whether stretches that others disturbed had to be kept, as there were too many.
+    kept_disturbed: int = 0
+
+    def stretches(self) -> list[Stretch]:
+        """All that count."""
+        return [one.stretch for one in self.measured]
+
+    def value(self, stretch: Stretch) -> float | None:
+        """The bounded quantile."""
+        return stretch.response_seconds[self.bound.quantile]
+
+    def excess(self, stretch: Stretch) -> float:
+        """log(latency / bound), clipped."""
+        return excess(self.value(stretch), self.bound.seconds, kept_up=stretch.offered_met)
+
+    def met(self, stretch: Stretch) -> bool:
+        """Whether the rate was answered within the bound."""
+        return self.excess(stretch) <= 0
+
+
+class CapacityStudy:
+    """One study under way; ``found`` holds what is known, whatever ends it."""
+
+    def __init__(
+        self,
+        load: Load,
+        bound: Bound,
+        budget_seconds: float,
+        *,
+        seed: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.found = Capacity(bound)
+        self._load = load
+        self._budget_seconds = budget_seconds
+        self._seed = seed
+        self._clock = clock
+        self._start = clock()
+        self._on_change = on_change
+
+    def run(self) -> Capacity:
+        """Everything. Raises StudyError when the system answers nothing."""
+        self._probe()
+        middle = self._search()
+        self._blocks(middle)
+        if self.found.outcome == "found":
+            self._confirm()
+        return self.found
+
+    def _left(self, until: float = 1.0) -> float:
+        return self._budget_seconds * until - (self._clock() - self._start)
+
+    def _seconds(self, rate: float) -> float:
+        """Long enough for the quantile to be known, where the budget allows."""
+        longest = max(_STRETCH_SECONDS, self._budget_seconds * _LONGEST_SHARE)
+        shortest = min(_STRETCH_SECONDS, self._budget_seconds / 50)
+        return min(max(self.found.bound.wanted_operations / rate, shortest), longest)
+
+    def _probe(self) -> None:
+        seconds = min(_STRETCH_SECONDS, self._budget_seconds / 50)
+        for _ in range(_PROBES):
+            stretch = self._load.closed(seconds, "looking for the top")
+            self.found.measured.append(Measured(stretch, "probe"))
+        self.found.top = max(one.stretch.achieved_per_second for one in self.found.measured)
+        if not self.found.top > 0:
+            raise StudyError("the system answered nothing in a closed loop", "Make 'rackscope run' of it work first.")
+
+    def _open(self, rate: float, purpose: str, block: int = 0) -> Stretch | None:
+        """One stretch; ``None`` when others disturbed it, so that it does not count."""
+        stretch = self._load.open(rate, self._seconds(rate), _ACTIVITIES[purpose])
+        one = Measured(stretch, purpose, block)
+        if stretch.disturbance:
+            # Where nothing is left alone for long, leaving everything out would leave nothing.
+            if len(self.found.discarded) < max(3, len(self.found.measured) // 2):
+                self.found.discarded.append(one)
+                return None
+            self.found.kept_disturbed += 1
+        self.found.measured.append(one)
+        self._on_change()
+        return stretch
+
+    def _search(self) -> float:
+        """A rate near the crossing; the outcome is settled where there is no crossing."""
+        top, bound = self.found.top, self.found.bound
+        search = SloSearch(bound.seconds, top / 2, top * _LOWEST, top * _HIGHEST, most_observations=1000)
+        seen = 0
+        while seen < _MOST_SEARCH and self._left(_BLOCKS_UNTIL / 2) > 0:
+            rate = search.next_rate()
+            if rate is None or (rate == search.highest_rate and self._met_at(search, rate)):
+                break
+            stretch = self._open(rate, "search")
+            if stretch is None:
+                continue
+            seen += 1
+            search.observe(self._observation(rate, stretch))
+            crossing = search.result().crossing
+            if crossing is not None and crossing.count >= _ENOUGH_NEAR:
+                self.found.outcome = "found"
+                return crossing.estimate
+        met = [one for one in search.observations if search.met(one)]
+        if not met:
+            self.found.outcome = "never met"
+            return search.lowest_rate
+        if len(met) == len(search.observations):
+            self.found.outcome = "met at the top"
+            return search.highest_rate
+        self.found.outcome = "found"
+        crossing = search.result().crossing
+        return crossing.estimate if crossing is not None else max(one.rate for one in met)
+
+    def _met_at(self, search: SloSearch, rate: float) -> bool:
+        at = [search.met(one) for one in search.observations if one.rate == rate]
+        return len(at) >= 3 and all(at)
+
+    def _observation(self, rate: float, stretch: Stretch) -> Observation:
+        # Lag is not handed on: a request that waits for a free connection is late by the system's doing, and its
+        # response time counts from its intended start anyway. Whose doing it was is said in the findings.
+        achieved = None if stretch.offered_met else stretch.achieved_per_second
+        return Observation(rate, self.found.value(stretch), achieved)
+
+    def _blocks(self, middle: float) -> None:
+        import numpy as np
+
+        found = self.found
+        curve = curve_rates(found.top, middle if found.outcome == "found" else found.top)
+        waiting = [
+            float(rate) for _ in range(_CURVE_REPEATS) for rate in np.random.default_rng(self._seed).permutation(curve)
+        ]
+        longest = 0.0
+        while True:
+            enough = found.blocks >= FEWEST_BLOCKS or found.outcome != "found"
+            if enough and not waiting and (found.outcome != "found" or self._is_narrow()):
+                break
+            if (enough or self._left() < 0) and self._left(_BLOCKS_UNTIL) < longest:
+                break
+            begun = self._clock()
+            found.blocks += 1
+            plan = [(rate, "curve") for rate in waiting[:_CURVE_IN_BLOCK]]
+            del waiting[:_CURVE_IN_BLOCK]
+            if found.outcome == "found":
+                plan += [(rate, "near") for rate in block_rates(middle, found.blocks, self._seed)]
+            for index in np.random.default_rng([self._seed, found.blocks, 1]).permutation(len(plan)):
+                rate, purpose = plan[index]
+                if self._open(rate, purpose, found.blocks) is None and purpose == "curve":
+                    waiting.append(rate)
+            longest = max(longest, self._clock() - begun)
+            if found.outcome == "found":
+                middle = self._estimate(middle)
+
+    def _estimate(self, middle: float) -> float:
+        """Take in what blocks say of the crossing; the middle for the next one."""
+        near = [
+            Seen(one.stretch.offered_per_second or 0.0, self.found.excess(one.stretch), one.block)
+            for one in self.found.measured
+            if one.purpose == "near"
+        ]
+        crossing = estimate_crossing(near, middle)
+        if crossing is None:
+            return middle
+        self.found.rate = crossing
+        # The next block follows, but not all the way after a single one that something disturbed.
+        return min(max(crossing.estimate, middle * 0.9), middle * 1.1)
+
+    def _is_narrow(self) -> bool:
+        width = relative_half_width(self.found.rate) if self.found.rate is not None else None
+        return width is not None and width <= WANTED_HALF_WIDTH
+
+    def _confirm(self) -> None:
+        found = self.found
+        if found.rate is None:
+            return
+        rate = found.rate.low if found.rate.low is not None else found.rate.estimate * 0.97
+        while found.attempts < _MOST_CONFIRMATIONS and not confirmed(found.confirmations, found.attempts):
+            if found.attempts and self._left() < 2 * self._seconds(rate):
+                break
+            stretch = self._open(rate, "confirm")
+            if stretch is not None:
+                found.attempts += 1
+                found.confirmations += found.met(stretch)
+        if confirmed(found.confirmations, found.attempts):
+            found.sustained = rate
+
+
+_CURVE_IN_BLOCK = 4
+_ACTIVITIES = {
+    "search": "searching the rate",
+    "near": "measuring around the rate",
+    "curve": "measuring the curve",
+    "confirm": "confirming the rate",
+}
+
+
+def curve_rates(top: float, crossing: float) -> list[float]:
+    """Rates of the curve, evenly apart in their logarithm, from far below the top to past the knee."""
+    low = min(_CURVE_LOWEST * top, crossing / 2)
+    high = _CURVE_HIGHEST * top
+    ratio = (high / low) ** (1 / (_CURVE_POINTS - 1))
+    return [low * ratio**step for step in range(_CURVE_POINTS)]
+
+
+def quick_rate(load: Load, bound: Bound, seconds: float) -> float:
+    """The rate at which the bound is crossed, roughly, in about ``seconds``; 0 where it is never met.
+
+    For comparing configurations with each other, many times; ``CapacityStudy`` is for saying what a rate is.
+    """
+    stretch_seconds = seconds / 14
+    top = load.closed(stretch_seconds, "looking for the top").achieved_per_second
+    if not top > 0:
+        return 0.0
+    search = SloSearch(bound.seconds, top / 2, top * _LOWEST, top * _HIGHEST, most_observations=1000)
+    for _ in range(12):
+        rate = search.next_rate()
+        if rate is None:
+            break
+        stretch = load.open(rate, stretch_seconds, _ACTIVITIES["search"])
+        achieved = None if stretch.offered_met else stretch.achieved_per_second
+        search.observe(Observation(rate, stretch.response_seconds[bound.quantile], achieved))
+    met = [one.rate for one in search.observations if search.met(one)]
+    if not met:
+        return 0.0
+    crossing = search.result().crossing
+    estimate = crossing.estimate if crossing is not None else max(met)
+    return estimate if math.isfinite(estimate) else max(met)

@@ -1,0 +1,94 @@
+"""Where latency crosses a bound, from blocks of stretches that are spread over time. Pure.
+
+Within a block a few rates around the estimate are measured; the block's own crossing is where a line through them
+meets the bound, with a slope common to all blocks. What differs between blocks is then what the host's mood does to
+the answer, and the interval is Student's over blocks: stretches that follow each other are more alike than the next
+run will be, and an interval over single stretches would promise too much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rackscope.analysis.intervals import Interval, mean_interval
+
+#: log(latency / bound) beyond which an overload only says on which side it lies.
+CLIP = 0.7
+#: Rates further than this ratio from the middle say nothing about the slope at the crossing.
+_WINDOW = 1.15
+#: Latency rises with the rate: a flatter line is noise, and its zero would lie anywhere.
+_LEAST_SLOPE = 2.0
+#: Rates are told apart no finer than this, whatever the blocks agree on: Poisson arrivals, clocks, rounding.
+_LEAST_HALF_WIDTH = 0.005
+FEWEST_BLOCKS = 4
+#: Steps around the estimate, as shares of it.
+_STEPS = (-0.06, -0.02, 0.02, 0.06)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One stretch: rate in operations a second, log(latency / bound) clipped, number of its block."""
+
+    rate: float
+    excess: float
+    block: int
+
+
+def excess(value_seconds: float | None, bound_seconds: float, *, kept_up: bool) -> float:
+    """log(latency / bound), clipped; a rate that was not answered is far above the bound."""
+    if not kept_up or value_seconds is None or not math.isfinite(value_seconds):
+        return CLIP
+    if value_seconds <= 0:
+        return -CLIP
+    return max(-CLIP, min(CLIP, math.log(value_seconds / bound_seconds)))
+
+
+def block_rates(middle: float, block: int, seed: int) -> list[float]:
+    """Rates of one block around ``middle``, in random order, with an offset of its own.
+
+    The offsets differ from block to block, so that a crossing that is a leap is not always looked at from the same
+    two sides.
+    """
+    import numpy as np
+
+    generator = np.random.default_rng([seed, block])
+    offset = generator.uniform(-0.02, 0.02)
+    return [float(middle * math.exp(step + offset)) for step in generator.permutation(_STEPS)]
+
+
+def estimate_crossing(seen: Sequence[Seen], middle: float) -> Interval | None:
+    """The rate at which the bound is crossed, with its interval over blocks; ``None`` without anything near
+    ``middle``.
+
+    The interval is as wide as honesty asks when the number of blocks was decided by looking at it.
+    """
+    near = [one for one in seen if 1 / _WINDOW <= one.rate / middle <= _WINDOW]
+    blocks = sorted({one.block for one in near})
+    if not blocks:
+        return None
+    slope = _common_slope(near)
+    crossings = []
+    for block in blocks:
+        own = [one for one in near if one.block == block]
+        rate = math.fsum(math.log(one.rate) for one in own) / len(own)
+        crossings.append(rate - math.fsum(one.excess for one in own) / len(own) / slope)
+    interval = mean_interval(crossings, sequential=True)
+    if interval.low is None or interval.high is None or len(blocks) < FEWEST_BLOCKS:
+        return Interval(math.exp(interval.estimate), None, None, 0.95, len(blocks))
+    half = max(interval.high - interval.estimate, _LEAST_HALF_WIDTH)
+    middle_log = interval.estimate
+    return Interval(math.exp(middle_log), math.exp(middle_log - half), math.exp(middle_log + half), 0.95, len(blocks))
+
+
+def _common_slope(near: Sequence[Seen]) -> float:
+    """Least squares with an intercept for each block."""
+    above = below = 0.0
+    for block in {one.block for one in near}:
+        own = [one for one in near if one.block == block]
+        middle = math.fsum(math.log(one.rate) for one in own) / len(own)
+        level = math.fsum(one.excess for one in own) / len(own)
+        above += math.fsum((math.log(one.rate) - middle) * (one.excess - level) for one in own)
+        below += math.fsum((math.log(one.rate) - middle) ** 2 for one in own)
+    return max(above / below, _LEAST_SLOPE) if below > 0 else _LEAST_SLOPE
