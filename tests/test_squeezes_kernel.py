@@ -109,7 +109,7 @@ def test_less_of_the_disk_is_left(place: Place, journal: Journal, tmp_path: Path
     capacity_or_skip(squeeze, subject)
     achieved = squeeze.verify(subject, 0.5, journal)
     assert achieved.fraction is not None
-    # The throttle gives in slices of a tenth of a second: one more than the four that are counted may get in.
+    # The throttle gives in slices of a tenth of a second: one more than the eight that are counted may get in.
     assert 0.0 < achieved.fraction < 0.8, achieved
 
 

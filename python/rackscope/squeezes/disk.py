@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _FILE_BYTES = 32 << 20
 _FREE_SECONDS, _FREE_WARM_UP_SECONDS = 0.2, 0.05
-#: The throttle counts in slices of a tenth of a second, and the first is given in advance: whole slices after it.
-_SECONDS, _WARM_UP_SECONDS = 0.4, 0.15
+#: The throttle gives in slices of a tenth of a second: one more or less of eight stays near the tolerance.
+_SECONDS, _WARM_UP_SECONDS = 0.8, 0.15
 
 
 @dataclass(frozen=True)
