@@ -163,8 +163,11 @@ class Session:
         repetition: int | None = None,
         *,
         activity: str = "",
+        discard: Callable[[dict[str, Any]], str] | None = None,
     ) -> dict[str, Any]:
         """Drive one phase to its end; its row of ``results.parquet``, which is already on disk.
+
+        ``discard`` says of a row why it should not count; empty when it should.
 
         Raises LoadError when what it measured cannot be believed, SystemUnderTestError when the system died.
         """
@@ -188,11 +191,17 @@ class Session:
                     self._record(part, partial, "the phase was cut short")
             raise
         with held_back():
-            row = self._record(part, result, None)
+            row = self._record(part, result, None, discard)
         self._judge(plan, result)
         return row
 
-    def _record(self, part: PhasePart, result: dict[str, Any], discarded: str | None) -> dict[str, Any]:
+    def _record(
+        self,
+        part: PhasePart,
+        result: dict[str, Any],
+        discarded: str | None,
+        discard: Callable[[dict[str, Any]], str] | None = None,
+    ) -> dict[str, Any]:
         part.start_ns, part.end_ns = result["start_ns"], result["end_ns"]
         part.first_error = result.get("first_error") or ""
         # One more tick of the sampler, so that the end of the phase lies between two samples.
@@ -201,6 +210,8 @@ class Session:
         cpu_seconds, resident_bytes = self._sampler.system_use(part.start_ns, part.end_ns)
         failed = discarded or result.get("failed")
         row = result_row(part.name, part.kind, part.repetition, result, cpu_seconds, resident_bytes, failed)
+        if discard is not None and not row["discarded"]:
+            row["discarded"] = discard(row) or None
         self._generator_cpu_seconds += row["generator_cpu_seconds"] or 0.0
         self.writer.append("latency", latency_frame(latency_rows(part.name, part.repetition, result)))
         self.writer.append("results", results_frame([row]))

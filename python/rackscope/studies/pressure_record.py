@@ -19,17 +19,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rackscope.analysis.elasticity import FREE
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.pressure import PhaseJudgement, SqueezeVerdict, WeakerEvidence, judge_phase
 from rackscope.runs.study import Axis, Chart, Column, Finding, Series, Table
+from rackscope.studies.disturbance import Disturbances
 from rackscope.studies.limits import describe_limits
 
 if TYPE_CHECKING:
-    from rackscope.analysis.findings import PhaseCharacterisation, ResourceAssessment
+    from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
     from rackscope.runs.prepare import Prepared
     from rackscope.squeezes.base import Place
     from rackscope.squeezes.provision import Limits
@@ -78,20 +79,29 @@ class Account:
         self._resources: dict[str, str] = {}
         self._capacities: list[tuple[str, str, float, str, str]] = []
         self._weaker: dict[str, dict[str, WeakerEvidence]] = {}
+        self._doubts: list[Finding] = []
+        self._disturbances = Disturbances()
 
     def add(self, phase: MeasuredPhase, bench: Bench) -> None:
         """Take over a phase; what it says is on disk when this returns."""
         self._phases.append(phase)
+        self._disturbances = replace(bench.disturbances)
         self._note(bench)
         self._write()
 
     def finish(self, place: Place) -> None:
         """With the run directory closed, add the weaker evidence on what could not be squeezed."""
-        self._weaker = self._characterised()
-        for part, reason in place.missing.items():
-            self._conduct.record.findings.append(
-                Finding(sentence=f"no {part.replace('_', ' ')} of its own for the system: {reason}", severity="note")
-            )
+        characterisation = self._characterise()
+        self._weaker = {one.phase: _weaker(one) for one in characterisation.phases if one.kind == "measure"}
+        self._doubts = [
+            Finding(sentence=one.sentence, severity="serious" if one.severity == "wrong" else "warning")
+            for one in characterisation.warnings
+            if one.severity != "note"
+        ]
+        self._doubts += [
+            Finding(sentence=f"no {part.replace('_', ' ')} of its own for the system: {reason}", severity="note")
+            for part, reason in place.missing.items()
+        ]
         self._write()
 
     def _note(self, bench: Bench) -> None:
@@ -105,20 +115,19 @@ class Account:
             for name, one in bench.squeezables.items()
         ]
 
-    def _characterised(self) -> dict[str, dict[str, WeakerEvidence]]:
+    def _characterise(self) -> Characterisation:
         from rackscope.runs.directory import RunDirectory
         from rackscope.runs.facts import characterise_run
         from rackscope.runs.study import MEMBERS
 
         folder = self._conduct.folder / MEMBERS / self._conduct.record.members[0].folder
-        characterisation = characterise_run(RunDirectory.open(folder))
-        return {phase.phase: _weaker(phase) for phase in characterisation.phases if phase.kind == "measure"}
+        return characterise_run(RunDirectory.open(folder))
 
     def _write(self) -> None:
         record = self._conduct.record
-        notes = [finding for finding in record.findings if finding.severity == "note"]
         judged = [(phase, self._judge(phase)) for phase in self._phases]
-        record.findings = [finding for phase, verdict in judged for finding in self._findings(phase, verdict)] + notes
+        record.findings = [finding for phase, verdict in judged for finding in self._findings(phase, verdict)]
+        record.findings += [*self._disturbed(), *self._doubts]
         record.tables = [
             _verdict_table(judged, self._refusals),
             _level_table(judged),
@@ -152,6 +161,20 @@ class Account:
             found.append(Finding(sentence=f"{subject} would lose less than 2 % without {_listing(slack)}"))
         return found
 
+    def _disturbed(self) -> list[Finding]:
+        """The warning that the host was not this study's alone, where it mattered."""
+        seen = self._disturbances
+        if not seen.kept:
+            return []
+        return [
+            Finding(
+                sentence=f"the host was busy with other things: {_listing(sorted(seen.reasons))} in {seen.kept} of the "
+                f"{seen.stretches - seen.discarded} stretches that count",
+                severity="warning",
+                evidence="What limits here is partly what was taken away by others. Study it on a quiet host.",
+            )
+        ]
+
     def _method(self) -> list[str]:
         lines = []
         for phase in self._phases:
@@ -162,6 +185,12 @@ class Account:
                 f"{phase.name}: {len(phase.stretches)} stretches in {blocks} blocks, {len(squeezed)} of them squeezed, "
                 f"in an order shuffled from a seed with a free stretch beside each squeezed one; {left_out} left out"
                 + (" for want of throughput in them or beside them." if left_out else ".")
+            )
+        seen = self._disturbances
+        if seen.discarded:
+            lines.append(
+                f"{seen.discarded} stretches were discarded and measured again, because "
+                f"{_listing(sorted(seen.reasons))} while they lasted."
             )
         lines.append(
             "An elasticity is the logarithm of squeezed over neighbouring free throughput, divided by the logarithm of "
@@ -233,7 +262,6 @@ def _weaker_of(members: Sequence[ResourceAssessment]) -> WeakerEvidence:
 
 def _verdict_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]], refusals: Sequence[_Refusal]) -> Table:
     rows: list[list[str | float | int | bool | None]] = []
-    refused = {refusal.resource: refusal.reason for refusal in refusals}
     for phase, verdict in judged:
         for resource in sorted(verdict.resources, key=lambda one: list(RESOURCE_NAMES).index(one.resource)):
             strongest = _strongest(resource.squeezes)
@@ -248,13 +276,13 @@ def _verdict_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]], refus
                     _range(elasticity),
                     None if p99 is None else p99.estimate,
                     resource.slack,
-                    "experiment" if resource.proven else f"not squeezed ({resource.sentence})",
+                    "experiment" if resource.proven else "intensity",
                 ]
             )
         known = {one.resource for one in verdict.resources}
         rows += [
-            [phase.name, RESOURCE_NAMES[name], "not known", None, None, None, None, f"not squeezed: {reason}"]
-            for name, reason in refused.items()
+            [phase.name, RESOURCE_NAMES[name], "not known", None, None, None, None, "none"]
+            for name in dict.fromkeys(refusal.resource for refusal in refusals)
             if name not in known
         ]
     return Table(

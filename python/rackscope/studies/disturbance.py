@@ -1,0 +1,106 @@
+"""What was taken from the host while something was measured: by the hypervisor, and by other programs.
+
+Judged by what others took alone, never by what was measured: leaving out bad results would flatter.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rackscope.analysis.thresholds import packaged_thresholds
+
+#: user, nice, system: what tasks took; interrupts are charged to whoever was there (proc(5)).
+_TASK_STATES = (0, 1, 2)
+_STEAL_STATE = 7
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Share of all cores' time that was stolen, and how many cores' worth neither rackscope nor the system used.
+
+    ``None`` where it could not be read.
+    """
+
+    steal_ratio: float | None = None
+    others_cores: float | None = None
+
+    @property
+    def disturbance(self) -> str:
+        """What was seen, in words; empty when nothing was."""
+        limit = packaged_thresholds().limit
+        if self.steal_ratio is not None and self.steal_ratio > limit("steal.doubt"):
+            return "the hypervisor gave the cores to others"
+        if self.others_cores is not None and self.others_cores > limit("others.cores"):
+            return "other programs ran"
+        return ""
+
+
+class Watch:
+    """Looks at the host from its making to ``taken``."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+        self._ticks = _ticks(root)
+        self._own_seconds = _own_cpu_seconds()
+
+    def taken(self, system_seconds: float | None) -> Taken:
+        """What others took since; ``system_seconds`` is the CPU time of the system under test in between."""
+        before, after = self._ticks, _ticks(self._root)
+        if before is None or after is None:
+            return Taken()
+        passed = [late - early for early, late in zip(before, after, strict=True)]
+        total = sum(passed[: _STEAL_STATE + 1])
+        if total <= 0:
+            return Taken()
+        hertz = os.sysconf("SC_CLK_TCK")
+        cores = os.cpu_count() or 1
+        steal = passed[_STEAL_STATE] / total
+        if system_seconds is None:
+            return Taken(steal)
+        tasks = sum(passed[state] for state in _TASK_STATES) / hertz
+        others = tasks - (_own_cpu_seconds() - self._own_seconds) - system_seconds
+        return Taken(steal, max(0.0, others / (total / hertz / cores)))
+
+
+@dataclass
+class Disturbances:
+    """How often others took part of the host while it was measured, and how much."""
+
+    stretches: int = 0
+    discarded: int = 0
+    #: Disturbed stretches that count all the same: those that took their place were disturbed too.
+    kept: int = 0
+    reasons: set[str] = field(default_factory=set)
+
+    def judge(self, watch: Watch, *, may_discard: bool) -> Callable[[Mapping[str, Any]], str]:
+        """Counts a stretch, once its row is known, and says why it should be discarded; empty when it should not."""
+
+        def discard(row: Mapping[str, Any]) -> str:
+            reason = watch.taken(row["system_cpu_seconds"]).disturbance
+            self.stretches += 1
+            if not reason:
+                return ""
+            self.reasons.add(reason)
+            self.discarded += may_discard
+            self.kept += not may_discard
+            return reason if may_discard else ""
+
+        return discard
+
+
+def _ticks(root: Path) -> list[int] | None:
+    try:
+        first = (root / "proc/stat").read_text(encoding="ascii").partition("\n")[0].split()
+    except OSError:
+        return None
+    return [int(part) for part in first[1:]] if len(first) > _STEAL_STATE + 1 else None
+
+
+def _own_cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
