@@ -93,7 +93,7 @@ def _run(argv: list[str]) -> int:
         print(_GREETING, end="")
         status = 0
     else:
-        parsed = _parser().parse_args(argv)
+        parsed = _parser(argv).parse_args(argv)
         parsed.command_line = ("rackscope", *argv)
         if parsed.undoes_leftovers:
             from rackscope.cli.leftovers import undo_leftovers
@@ -130,7 +130,9 @@ def _verb(name: str) -> ModuleType:
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    # Only the verb that is asked for declares its arguments: some have much to import for that.
+    chosen = next((word for word in argv if not word.startswith("-")), None)
     parser = _Parser(
         prog="rackscope",
         description="What holds a workload back on this server, and how far it is from what the hardware could do.",
@@ -148,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        module.add_arguments(verb)
+        if name == chosen:
+            module.add_arguments(verb)
         verb.set_defaults(execute=module.execute, undoes_leftovers=getattr(module, "UNDOES_LEFTOVERS", True))
     return parser
