@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 #: With fewer groups, how far they differ from each other is not known, and nothing is borrowed.
 _FEWEST_GROUPS = 4
+#: Degrees of freedom that a group borrows at most, as a share of its own.
+_MOST_BORROWED = 0.5
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,9 @@ def moderate_variances(variances: Sequence[float], degrees: Sequence[int]) -> li
 
 
 def _moderated(own: ModeratedVariance, prior: ModeratedVariance, pooled: float) -> ModeratedVariance:
-    # By simulation: borrowing more than a group has itself, or making the variance of a noisy group smaller than it
-    # was measured, lets verdicts on the one noisy group among quiet ones err twice as often as stated.
-    borrowed = min(prior.degrees, own.degrees)
+    # By simulation: borrowing more, or making the variance of a noisy group smaller than it was measured, lets verdicts
+    # on the one noisy group among quiet ones err more often than stated.
+    borrowed = min(prior.degrees, _MOST_BORROWED * own.degrees)
     total = own.degrees + borrowed
     variance = (borrowed * prior.variance + own.degrees * own.variance) / total
     # All groups together cannot know more than their degrees of freedom added up.
