@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackscope.analysis.elasticity import (
@@ -56,6 +56,7 @@ def only(estimates: Sequence[LevelEstimate], squeeze: str, fraction: float) -> L
     return next(one for one in estimates if (one.squeeze, one.requested_fraction) == (squeeze, fraction))
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["cpu@0.8", "cpu@0.6", "disk@0.5", "control:cache", "cache@0.7"]), unique=True),
     st.integers(0, 6),
@@ -213,7 +214,7 @@ def test_only_what_is_open_is_asked_for_again() -> None:
 )
 def test_looking_after_each_block_keeps_errors_rare(truth: dict[str, float], noise_of: dict[str, float]) -> None:
     """At the line both verdicts are wrong, so that here the chance of an error is greatest."""
-    runs, wrong = 200, 0
+    runs, wrong = 120, 0
     for seed in range(runs):
         stretches = measured(truth, blocks=12, seed=seed, noise=0.02, noise_of=noise_of, levels=(0.8,))
         decided: set[str] = set()
@@ -221,8 +222,8 @@ def test_looking_after_each_block_keeps_errors_rare(truth: dict[str, float], noi
             seen = estimate_levels([one for one in stretches if one.block < blocks], sequential=True)
             decided |= {one.squeeze for one in judge_squeezes(seen) if one.verdict != "abstains"}
         wrong += any(truth[name] == 0.25 for name in decided)
-    # The standard error of a share of 0.05 over 200 runs is 0.015.
-    assert wrong / runs <= 0.065
+    # The standard error of a share of 0.05 over 120 runs is 0.02.
+    assert wrong / runs <= 0.07
 
 
 def test_most_verdicts_on_a_quiet_host_are_reached_in_six_blocks() -> None:

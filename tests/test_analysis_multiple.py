@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -86,6 +86,7 @@ def test_outcomes() -> None:
     assert compare_repeated([100.5] * 3, [100.0] * 3).outcome == "equivalent"
 
 
+@settings(deadline=None)
 @given(p_values)
 def test_holm_and_benjamini_hochberg(values: list[float]) -> None:
     strict, lenient = holm(values), benjamini_hochberg(values)
@@ -129,6 +130,7 @@ def test_against_a_baseline() -> None:
         compare_with_baseline(values, "3")
 
 
+@settings(deadline=None)
 @given(st.integers(1, 5), st.integers(0, 9), st.integers(0, 100))
 def test_interleaving_is_balanced_and_cancels_steady_drift(labels: int, repetitions: int, seed: int) -> None:
     names = [str(number) for number in range(labels)]

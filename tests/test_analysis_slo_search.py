@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackscope.analysis.slo_search import Observation, SloResult, SloSearch, confirmed, search_rates
@@ -133,6 +133,7 @@ def test_a_search_resumes_where_it_was() -> None:
         assert search_rates(again, search.observations[:done]) == proposals[done]
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(
         st.one_of(st.none(), st.floats(min_value=0, max_value=1e3), st.just(math.inf), st.just(math.nan)),
