@@ -78,8 +78,6 @@ class Study:
     run_defaults: Mapping[str, Any] = field(default_factory=dict)
     #: Words for the title, from the request; by default the study's name and its subject.
     title: Callable[[Request], str] | None = None
-    #: Refuses (UsageError) what cannot be studied, before a directory is made.
-    check: Callable[[Request], None] | None = None
     #: Raises UsageError for what cannot be asked, before a study directory is made.
     check: Callable[[Request], None] | None = None
     #: One that can go on where it was stopped has a text option ``resume``: the study directory, whose record it gets.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rackscope.analysis import wording
@@ -55,7 +55,6 @@ class Point:
     met: int
     little: str
     ratio: float | None = None
-    known: Mapping[str, float | None] = field(default_factory=dict)
 
     def median(self, name: str) -> float | None:
         """Median of an attribute of the stretches."""
@@ -123,6 +122,9 @@ def _little(
 
 
 def _knee(found: Capacity, points: Sequence[Point]) -> Knee | None:
+    if found.outcome == "never met":
+        # What is broken at every rate has no rate at which it breaks.
+        return None
     return find_knee(
         [
             CurvePoint(
@@ -180,7 +182,7 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
                 evidence=f"Kneedle (Satopaa 2011) on {len(points)} points.",
             )
         )
-    elif points and found.outcome != "not found":
+    elif points and found.outcome in ("found", "met at the top"):
         findings.append(
             Finding(sentence="The curve shows no knee between the rates that were measured.", severity="note")
         )
@@ -335,27 +337,25 @@ def _note(sentence: str, advice: str) -> Finding:
 
 
 def _table(found: Capacity, points: Sequence[Point]) -> Table:
-    rows: list[list[str | float | int | bool | None]] = []
-    for point in points:
-        rows.append(
-            [
-                point.offered,
-                point.median("achieved_per_second"),
-                *(point.quantile(name) for name in QUANTILES),
-                point.median("lag_p99_seconds"),
-                point.median("generator_idle_ratio"),
-                point.median("system_busy_ratio"),
-                f"{point.met} of {len(point.stretches)}",
-                point.little,
-            ]
-        )
+    shown = [name for name in QUANTILES if name in ("p50", "p999", found.bound.quantile)]
+    rows: list[list[str | float | int | bool | None]] = [
+        [
+            point.offered,
+            point.median("achieved_per_second"),
+            *(point.quantile(name) for name in shown),
+            point.median("generator_idle_ratio"),
+            point.median("system_busy_ratio"),
+            f"{point.met} of {len(point.stretches)}",
+            point.little,
+        ]
+        for point in points
+    ]
     columns = [
         Column(name="offered", unit="operations/s"),
         Column(name="answered", unit="operations/s"),
-        *(Column(name=name, unit="seconds", help="response time from the intended start") for name in QUANTILES),
-        Column(name="lag p99", unit="seconds", help="how late requests were sent"),
-        Column(name="generator idle", unit="ratio"),
-        Column(name="system busy", unit="ratio", help="share of its cores' time that the system used"),
+        *(Column(name=name, unit="seconds", help="response time from the intended start") for name in shown),
+        Column(name="idle", unit="ratio", help="share of its time that the load generator waited"),
+        Column(name="busy", unit="ratio", help="share of its cores' time that the system used"),
         Column(name="met", help="stretches that met the bound"),
         Column(name="Little's law"),
     ]

@@ -101,9 +101,12 @@ class Tuned:
         """What each change of the best found is worth, most valuable first."""
         if self.best is None:
             return []
+        changes = self.space.changes(self.best)
         pairs = []
-        for name, after in self.space.changes(self.best).items():
-            both = zip(self.parts.values.get(BEST, []), self.parts.values.get(without(name), []), strict=False)
+        for name, after in changes.items():
+            # Without its only change the best found is the default.
+            rounds, other_label = (self.claim, DEFAULT) if len(changes) == 1 else (self.parts, without(name))
+            both = zip(rounds.values.get(BEST, []), rounds.values.get(other_label, []), strict=False)
             known = [(one, other) for one, other in both if one is not None and other is not None]
             pairs.append(KnobPairs(name, self.space.default[name], after, known))
         return value_knobs(pairs)
@@ -158,6 +161,8 @@ class Tuning:
         if self.found.best is not None and self.found.space.changes(self.found.best):
             self._take_apart()
             self._claim()
+        else:
+            self.found.answer = self.found.space.default
         return self.found
 
     def _search(self) -> None:
