@@ -88,11 +88,13 @@ def _claim_findings(plan: SweepPlan, answers: list[Answer]) -> list[Finding]:
 
 
 def _effect_findings(summary: Summary) -> list[Finding]:
+    from rackscope.analysis.thresholds import packaged_thresholds
     from rackscope.runs.study import Finding
 
     effects = summary.effects
     findings = []
-    shown = [one for one in effects.factors if one.p_value is not None and one.p_value < 0.05]
+    smallest = 1 + packaged_thresholds().limit("comparison.smallest_ratio")
+    shown = [one for one in effects.factors if one.p_value is not None and one.p_value < 0.05 and one.span >= smallest]
     for place, effect in enumerate(shown):
         lead = "matters most" if place == 0 and len(effects.factors) > 1 else "matters"
         findings.append(Finding(sentence=f"{_effect_words(effect, lead)}.", evidence=_effect_evidence(effect)))
@@ -111,7 +113,7 @@ def _effect_findings(summary: Summary) -> list[Finding]:
         for one in hidden:
             findings.append(
                 Finding(
-                    sentence=f"{one.factor} is not shown to matter for throughput.",
+                    sentence=f"{one.factor} is not shown to matter for throughput (x{one.span:.2f} between levels).",
                     severity="note",
                     evidence=_effect_evidence(one),
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rackscope.units import format_bytes
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rackscope.runs.study import Chart, Finding, Reference, Series, StudyRecord, Table
     from rackscope.studies.walls.growth import Growth, Point
 
+#: Hits of reads from which on the data counts as held; a cache with a lossy index misses now and then. Our choice.
+_WHOLE = 0.99
 #: What a resource that departs at the wall means, by its name in ``Point.resources``.
 _MEANING = {
     "misses per read": "reads began to miss: the system gave up items to stay within its own limit",
@@ -51,6 +53,7 @@ def describe(record: StudyRecord, setting: Setting, growth: Growth) -> None:
     held = _held(growth)
     record.findings = [
         *_ran_out_findings(setting, growth, held),
+        *_miss_findings(setting, growth),
         *_wall_findings(setting, growth, wall),
         *_notes(setting, growth),
     ]
@@ -64,6 +67,7 @@ def describe(record: StudyRecord, setting: Setting, growth: Growth) -> None:
         "points": [asdict(point) for point in growth.points],
         "ran_out": [asdict(one) for one in growth.ran_out],
         "held_bytes": _interval(held),
+        "misses_begin_bytes": _misses_begin(growth),
         "wall": {
             "at_bytes": _interval(wall.at_bytes),
             "slowdown": wall.slowdown,
@@ -117,6 +121,37 @@ def _ran_out_findings(setting: Setting, growth: Growth, held: Interval | None) -
     ]
 
 
+def _misses_begin(growth: Growth) -> tuple[float, float] | None:
+    """The largest size at which reads found everything, and the next: in between the system began to give items up."""
+    worst: dict[float, float] = {}
+    for one in growth.points:
+        if one.hit_ratio is not None:
+            worst[one.data_bytes] = min(worst.get(one.data_bytes, 1.0), one.hit_ratio)
+    whole = [size for size, ratio in worst.items() if ratio >= _WHOLE]
+    missing = [size for size, ratio in worst.items() if ratio < _WHOLE]
+    if not whole or not missing or max(whole) > min(missing):
+        return None
+    return max(whole), min(missing)
+
+
+def _miss_findings(setting: Setting, growth: Growth) -> list[Finding]:
+    from rackscope.runs.study import Finding
+
+    between = _misses_begin(growth)
+    if between is None:
+        return []
+    largest = max(growth.points, key=lambda one: one.data_bytes)
+    return [
+        Finding(
+            sentence=f"Between {format_bytes(between[0])} and {format_bytes(between[1])} of data {setting.system} "
+            f"begins to give items up: reads miss, {1 - (largest.hit_ratio or 0.0):.0%} of them at "
+            f"{format_bytes(largest.data_bytes)}.",
+            evidence=f"What broke is DRAM capacity, by the system's own limit; below, at least {_WHOLE:.0%} of reads "
+            "are found. Time per byte counts only bytes that were found.",
+        )
+    ]
+
+
 def _wall_findings(setting: Setting, growth: Growth, wall: Wall) -> list[Finding]:
     from rackscope.runs.study import Finding
 
@@ -128,9 +163,16 @@ def _wall_findings(setting: Setting, growth: Growth, wall: Wall) -> list[Finding
                 text = f"Whether {setting.system} slows down before that is not known: {wall.reason}."
             return [Finding(sentence=text, severity="note")]
         largest = format_bytes(sizes[-1]) if sizes else "the smallest size"
-        return [Finding(sentence=f"There is no wall up to {largest} of data: {wall.reason}.")]
+        severity: Literal["finding", "note"] = "note" if _misses_begin(growth) else "finding"
+        return [
+            Finding(
+                sentence=f"Time per byte shows no wall up to {largest} of data.",
+                severity=severity,
+                evidence=wall.reason,
+            )
+        ]
     at = wall.at_bytes
-    lost = any((one.hit_ratio or 1.0) < 0.999 for one in growth.points)
+    lost = any(one.hit_ratio is not None and one.hit_ratio < _WHOLE for one in growth.points)
     goodput = "time per byte found (misses cost time and bring nothing)" if lost else "time per byte"
     findings = [
         Finding(
@@ -165,7 +207,7 @@ def _notes(setting: Setting, growth: Growth) -> list[Finding]:
                 evidence="Its wall is then where it gives up items or refuses writes, not where memory ends.",
             )
         )
-    if any((one.hit_ratio or 1.0) < 0.999 for one in growth.points):
+    if any(one.hit_ratio is not None and one.hit_ratio < _WHOLE for one in growth.points):
         findings.append(
             Finding(
                 sentence="A miss costs nothing but its answer here; where a miss is fetched from a database the "
