@@ -96,6 +96,29 @@ class RemoveControlGroup(Undo):
 
 
 @dataclass(frozen=True)
+class RemoveResctrlGroup(Undo):
+    """Remove a resctrl group that was made for a system; its tasks fall back to the default group (resctrl.rst)."""
+
+    path: Path
+    kind: ClassVar[str] = "remove_resctrl_group"
+
+    def perform(self) -> None:
+        """Only the folder: the kernel keeps what is in it, and moves the tasks."""
+        with suppress(FileNotFoundError):
+            self.path.rmdir()
+
+    def refusal(self, roots: Iterable[Path]) -> str | None:
+        """Paths outside of the folders of limits, and groups that rackscope does not make."""
+        if not self.path.name.startswith("rackscope-"):
+            return f"{self.path} is not a group of rackscope's"
+        return _path_refusal(self.path, roots)
+
+    def describe(self) -> str:
+        """The group's folder."""
+        return f"resctrl group {self.path}"
+
+
+@dataclass(frozen=True)
 class RemoveLink(Undo):
     """Remove a network link (one end of a veth) that was made for a system."""
 
@@ -159,6 +182,7 @@ class RestoreAffinity(Undo):
 _KINDS: dict[str, Callable[[Mapping[str, str]], Undo]] = {
     RestoreFile.kind: lambda content: RestoreFile(Path(content["path"]), content["content"]),
     RemoveControlGroup.kind: lambda content: RemoveControlGroup(Path(content["path"])),
+    RemoveResctrlGroup.kind: lambda content: RemoveResctrlGroup(Path(content["path"])),
     RemoveLink.kind: lambda content: RemoveLink(content["name"]),
     RestoreAffinity.kind: lambda content: RestoreAffinity(
         int(content["pid"]), int(content["start_ticks"]), content["cores"]

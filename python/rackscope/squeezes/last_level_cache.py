@@ -1,0 +1,120 @@
+"""Last-level cache: by the processor's own partitions (resctrl CAT), else by threads that fill it from spare cores."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rackscope.errors import SqueezeError
+from rackscope.squeezes.antagonists import HeldAntagonist, no_spare_core, start_threads
+from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
+from rackscope.squeezes.groups import require
+from rackscope.squeezes.resctrl import ROOT, find_regulator, hold_part, threads_of
+
+if TYPE_CHECKING:
+    from rackscope.squeezes.journal import Journal
+
+_MEASURE_SECONDS = 0.2
+#: How much slower a load must become for its line to have been taken out of the cache rather than to be noise.
+_SLOWER = 1.15
+#: The part of the cache that the measured working set fills, above what is left of it.
+_FILLED = 0.7
+
+
+class LastLevelCache(Squeeze):
+    """CAT for the system's tasks, or antagonists that sweep the cache, with a placebo as the control."""
+
+    name = "last_level_cache"
+    resource: Resource = "last_level_cache"
+    description = "less of the last-level cache, by resctrl, or by threads on spare cores that fill it"
+    settle_seconds = 0.2
+    levels = (0.7, 0.4)
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self._root = root
+
+    @property
+    def has_control(self) -> bool:  # type: ignore[override]
+        """Only antagonists disturb in more ways than the one meant."""
+        return find_regulator("L3", self._root) is None
+
+    def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
+        """The cache's size, as the kernel tells it."""
+        size = _cache_bytes()
+        if size is None:
+            return NotSqueezable(
+                "the kernel does not tell the size of the last-level cache", "cache/index* of the cores in sysfs"
+            )
+        regulator = find_regulator("L3", self._root)
+        if regulator is None and not subject.spare_cores:
+            return no_spare_core("cache")
+        source = "resctrl CAT" if regulator else f"antagonists on {len(subject.spare_cores)} spare cores"
+        floor = regulator.floor() if regulator else 0.05
+        return Capacity(float(size), "bytes", f"the kernel's figure; taken by {source}", floor)
+
+    def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
+        """See the base class."""
+        regulator = find_regulator("L3", self._root)
+        if regulator is None:
+            return self._antagonists("last_level_cache", subject, fraction)
+        if subject.pid is None:
+            raise SqueezeError(f"{self.name}: there is no process to put into a resctrl group")
+        pid = subject.pid
+        return hold_part(regulator, fraction, lambda: threads_of(pid), journal)
+
+    def apply_control(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
+        """The same cores, as busy, without memory."""
+        del journal
+        return self._antagonists("placebo", subject, fraction)
+
+    def _antagonists(self, kind: str, subject: Subject, fraction: float) -> HeldAntagonist:
+        if not subject.spare_cores:
+            require(no_spare_core("cache"), self.name)
+        return start_threads(self.name, kind, subject, fraction)
+
+    def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
+        """Loads over a working set that fits into the cache and not into what is left of it, with and without.
+
+        How long they take does not tell a fraction, only whether lines had to go.
+        """
+        capacity = require(self.capacity(subject), self.name)
+        core = subject.cores[0]
+        working_set = int(capacity.value * (fraction + (1 - fraction) * _FILLED))
+        regulator = find_regulator("L3", self._root)
+        if regulator is None:
+            with self._antagonists("placebo", subject, fraction):
+                alone = _load_seconds(working_set, core)
+            with self._antagonists("last_level_cache", subject, fraction):
+                squeezed = _load_seconds(working_set, core)
+        else:
+            alone = _load_seconds(working_set, core)
+            # Threads that this one starts are born into its group; it falls back to the default one on release.
+            with hold_part(regulator, fraction, lambda: [threading.get_native_id()], journal):
+                squeezed = _load_seconds(working_set, core)
+        figures = (
+            f"a load over {working_set / 2**20:.0f} MiB took {squeezed * 1e9:.1f} ns instead of {alone * 1e9:.1f} ns"
+        )
+        if squeezed >= alone * _SLOWER:
+            return Achieved(None, f"{figures}: lines had to go", effective=True)
+        return Achieved(None, f"{figures}: the working set kept its lines", effective=False)
+
+
+def _cache_bytes() -> int | None:
+    from rackscope import _native
+
+    return _native.last_level_cache_bytes()
+
+
+def _load_seconds(working_set: int, core: int) -> float:
+    """Median seconds of a dependent load. Raises SqueezeError."""
+    from rackscope import _native
+
+    try:
+        found = _native.measure_dram_latency(working_set, _MEASURE_SECONDS, core)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise SqueezeError(f"the latency of memory could not be measured: {error}") from error
+    return float(found["median_seconds_per_load"])
+
+
+SQUEEZES = (LastLevelCache(),)
