@@ -24,26 +24,42 @@ class Size:
 
 #: As wide as a page, half of one, and a telephone's screen.
 WIDE, HALF, NARROW = Size(860, 340), Size(510, 320), Size(352, 290)
+_MARGIN = 16.0
 
 
-def draw_chart(chart: Chart, size: Size = HALF, *, style: str = "") -> str:
-    """The chart as an ``svg`` element. Colours are roles: without ``style`` the page's style sheet gives them."""
-    frame = frame_of(chart, [(series.label, swatch(series, at)) for at, series in enumerate(chart.series)], *_of(size))
+def draw_chart(chart: Chart, size: Size = HALF) -> str:
+    """The chart as an ``svg`` element of a page, whose style sheet gives colour roles their colours."""
+    content, height = _content(chart, size)
+    return _svg(chart, content, (0, 0, size.width, height))
+
+
+def draw_document(chart: Chart, size: Size, style: str) -> str:
+    """The chart as a document of its own: with its title, on paper, in the colours of ``style``."""
+    content, height = _content(chart, size)
+    title = text(chart.title, 0, -14, class_="title") if chart.title else ""
+    left, top = -_MARGIN, -_MARGIN - (24 if title else 0)
+    width, height = size.width + 2 * _MARGIN, height + _MARGIN - top
+    paper = element("rect", x=left, y=top, width=width, height=height, class_="paper")
+    return _svg(chart, element("style", style) + paper + title + content, (left, top, width, height), fixed=True)
+
+
+def _content(chart: Chart, size: Size) -> tuple[str, float]:
+    """What is drawn, and how tall it is."""
+    legend = [(series.label, swatch(series, at)) for at, series in enumerate(chart.series)]
+    frame = frame_of(chart, legend, size.width, size.height)
     if frame is None:
-        height = 60.0
-        content = text("Nothing was measured that could be drawn.", 0, 34, class_="axis-label")
-    else:
-        height = frame.height
-        content = frame.furniture + draw_series(chart, frame) + frame.overlay
+        return text("Nothing was measured that could be drawn.", 0, 34, class_="axis-label"), 60.0
+    return frame.furniture + draw_series(chart, frame) + frame.overlay, frame.height
+
+
+def _svg(chart: Chart, content: str, box: tuple[float, float, float, float], *, fixed: bool = False) -> str:
     return element(
         "svg",
-        element("style", style) if style else "",
-        element("rect", width=size.width, height=height, class_="paper") if style else "",
         content,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {number(size.width)} {number(height)}",
-        width=size.width if style else None,
-        height=height if style else None,
+        viewBox=" ".join(map(number, box)),
+        width=box[2] if fixed else None,
+        height=box[3] if fixed else None,
         class_="plot",
         role="img",
         aria_label=describe_chart(chart),
@@ -71,7 +87,3 @@ def _describe_series(chart: Chart, series: Series) -> str:
     lowest, highest = min(known, key=lambda point: point[1]), max(known, key=lambda point: point[1])
     ends = [f"{describe_value(y, chart.y)} at {describe_value(x, chart.x)}" for x, y in (lowest, highest)]
     return f"{series.label}: {len(known)} points, from {ends[0]} to {ends[1]}."
-
-
-def _of(size: Size) -> tuple[float, float]:
-    return size.width, size.height

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rackscope.report.svg.chart import WIDE, Size, draw_chart
+from rackscope.report.svg.chart import WIDE, Size, draw_document
 from rackscope.runs.files import write_atomically
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def write_chart_svg(chart: Chart, path: Path, size: Size = WIDE) -> None:
     """Write ``chart`` as an SVG file that needs nothing else. Raises RunDirectoryError."""
-    drawn = draw_chart(chart, size, style=_style())
+    drawn = draw_document(chart, size, _style())
     write_atomically(path, f'<?xml version="1.0" encoding="UTF-8"?>\n{drawn}\n'.encode(), sync=False)
 
 

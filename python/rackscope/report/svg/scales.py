@@ -25,7 +25,9 @@ class Scale:
     def at(self, value: float) -> float:
         """Where ``value`` is drawn."""
         if self.kind == "logarithmic":
-            share = math.log(value / self.low) / math.log(self.high / self.low)
+            # Not of the quotient, which may leave the range of a float.
+            low = math.log(self.low)
+            share = (math.log(value) - low) / (math.log(self.high) - low)
         else:
             share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)

@@ -16,18 +16,18 @@ _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 def step_of(span: float, most: int, unit: str = "") -> float:
     """The smallest step that people count in of which at most ``most`` fit into ``span``.
 
-    1, 2 and 5 times a power of ten; powers of two for bytes; whole numbers for counts.
+    1, 2 and 5 times a power of ten; powers of two for bytes; whole numbers for counts that differ by one or more.
     """
     least = max(span / most, SMALLEST)
     if unit in _BINARY and least >= 1:
         return 2.0 ** math.ceil(math.log2(least) - 1e-9)
     power = 10.0 ** math.floor(math.log10(least))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
-    return max(step, 1.0) if unit in ("count", *_BINARY) else step
+    return max(step, 1.0) if unit in ("count", *_BINARY) and span >= 1 else step
 
 
 def linear_ticks(low: float, high: float, most: int, unit: str = "") -> list[float]:
-    """Multiples of ``step_of`` within the ends, rising."""
+    """Multiples of ``step_of`` within the ends (low < high), rising."""
     span = high - low
     step = step_of(span, max(most - 1, 1), unit)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
