@@ -28,6 +28,7 @@ def characterise(
     The frames are those of ARCHITECTURE.md; any of them may be empty or lack columns: what is then not known is said.
     """
     from rackscope.analysis.context import Run
+    from rackscope.analysis.found_phases import find_phases_of
     from rackscope.analysis.insights import find_insights, measure_figures
     from rackscope.analysis.resources import judge_resources
     from rackscope.analysis.thresholds import packaged_thresholds
@@ -57,8 +58,12 @@ def characterise(
         findings.append(_verdict_finding(phase, verdict))
         if phase.kind == "measure":
             findings += find_insights(phase, figures, resources)
+    from_data = find_phases_of(run)
+    if from_data is not None:
+        findings += from_data[1]
     findings.sort(key=lambda finding: -finding.importance)
-    return Characterisation(tuple(findings), tuple(find_warnings(run, judged)), tuple(phases))
+    warnings = tuple(find_warnings(run, judged))
+    return Characterisation(tuple(findings), warnings, tuple(phases), from_data[0] if from_data else None)
 
 
 def _verdict_finding(phase: Phase, verdict: Verdict) -> Finding:

@@ -120,12 +120,37 @@ class PhaseCharacterisation:
 
 
 @dataclass(frozen=True)
+class PhaseOverlap:
+    """A declared phase (seconds since the start of the run) and whether the series show it as one."""
+
+    name: str
+    start_seconds: float
+    end_seconds: float
+    found: bool
+    #: How many found phases lie mostly within; more than one where its behaviour changes on the way.
+    parts: int
+    #: Length of the intersection with the best of them over that of the union.
+    overlap: float
+
+
+@dataclass(frozen=True)
+class PhasesFound:
+    """What PELT found (Killick, Fearnhead, Eckley 2012), in seconds since the start of the run."""
+
+    phases: tuple[tuple[float, float], ...]
+    declared: tuple[PhaseOverlap, ...]
+    undeclared_boundaries_seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Characterisation:
     """The whole answer about a run."""
 
     findings: tuple[Finding, ...]
     warnings: tuple[TrustWarning, ...]
     phases: tuple[PhaseCharacterisation, ...]
+    #: ``None`` where the series do not allow it.
+    phases_found: PhasesFound | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, strings and numbers; what is not finite becomes null."""
