@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rackscope.analysis import wording
+from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.runs.study import Axis, Chart, Column, Finding, Series, Table
 from rackscope.studies.tuning import ANSWER, BEST, DEFAULT
 
@@ -71,15 +72,7 @@ def _answer(found: Tuned, aim: Aim) -> list[Finding]:
     if found.answer is None:
         return [_unfinished(found, aim)]
     if not changes:
-        sentence = f"Nothing that was tried makes {aim.system} better than {aim.start} under {aim.workload}."
-        if not found.claim.values:
-            return [Finding(sentence=sentence, evidence=f"{len(found.trials)} trials; none was worth confirming.")]
-        ratio = found.claim.ratio(BEST, DEFAULT)
-        evidence = (
-            f"The best of {len(found.trials)} trials, {_settings(found.space.changes(found.best or {}))}, came to "
-            f"{_change(ratio)} when it was measured again in {found.claim.count} rounds."
-        )
-        return [Finding(sentence=sentence, evidence=evidence)]
+        return [_nothing_helped(found, aim)]
     label = _label(found)
     ratio = found.claim.ratio(label, DEFAULT)
     before, after = found.claim.mean(DEFAULT).estimate, found.claim.mean(label).estimate
@@ -94,6 +87,27 @@ def _answer(found: Tuned, aim: Aim) -> list[Finding]:
         Finding(sentence=sentence, evidence=evidence),
         Finding(sentence=f"To run it: {aim.command(changes)}", severity="note"),
     ]
+
+
+def _nothing_helped(found: Tuned, aim: Aim) -> Finding:
+    nothing = f"Nothing that was tried makes {aim.system} better than {aim.start} under {aim.workload}."
+    if not found.claim.values:
+        return Finding(sentence=nothing, evidence=f"{len(found.trials)} trials; none was worth confirming.")
+    ratio = found.claim.ratio(BEST, DEFAULT)
+    evidence = (
+        f"The best of {len(found.trials)} trials, {_settings(found.space.changes(found.best or {}))}, came to "
+        f"{_change(ratio)} when it was measured again in {found.claim.count} rounds."
+    )
+    if BEST in found.claim.failed:
+        return Finding(sentence=nothing, evidence=f"The best of the search failed later: {found.claim.failed[BEST]}.")
+    if ratio.high is not None and ratio.high < 1 + packaged_thresholds().limit("comparison.equivalence"):
+        return Finding(sentence=nothing, evidence=evidence)
+    return Finding(
+        sentence=f"No change was shown to make {aim.system} better than {aim.start} under {aim.workload}: what the "
+        "rounds gave differs too much to tell. Make the host quieter or measure longer (--budget).",
+        severity="warning",
+        evidence=evidence,
+    )
 
 
 def _unfinished(found: Tuned, aim: Aim) -> Finding:
@@ -113,8 +127,13 @@ def _unfinished(found: Tuned, aim: Aim) -> Finding:
 
 
 def _parts(found: Tuned, worths: Sequence[KnobWorth]) -> list[Finding]:
-    if not found.parts.values or found.answer is None:
+    if found.answer is None:
         return []
+    if not found.parts.values:
+        if found.best is None or len(found.space.changes(found.best)) < 2:
+            return []
+        sentence = "The budget did not suffice to say what each change is worth: measure longer (--budget)."
+        return [Finding(sentence=sentence, severity="warning")]
     findings = [
         Finding(sentence=_capital(one.sentence), evidence="Put back on its own, in turns with all changes together.")
         for one in worths
@@ -274,7 +293,12 @@ def _result(found: Tuned, aim: Aim, worths: Sequence[KnobWorth]) -> dict[str, An
             }
             for one in worths
         ],
-        "did_not_matter": [one.knob for one in worths if one.worth == "does not matter"],
+        "did_not_matter": [
+            name
+            for one in worths
+            if one.worth == "does not matter"
+            for name in ([one.knob] if one.knob in found.space.default else found.rest)
+        ],
         "left_alone": dict(found.space.left_alone),
         "trials": [
             {"changes": found.space.changes(trial.configuration), "value": trial.value, "failed": trial.failed}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.knobs_value import KnobPairs, KnobWorth, value_knobs
 from rackscope.analysis.multiple import interleave
+from rackscope.analysis.wording import listing
 from rackscope.errors import RackscopeError, StudyError
 
 if TYPE_CHECKING:
@@ -27,14 +28,20 @@ Configuration = Mapping[str, str]
 Measure = Callable[[Configuration, str], float]
 
 DEFAULT, BEST, ANSWER = "default", "best found", "answer"
+#: The best found with the changes that the search saw nothing of, all of them together.
+REST = "with the rest"
 #: Shares of the budget up to whose end each stage may go on; the claim has the rest.
-SEARCH_UNTIL, CHOICE_UNTIL, PARTS_UNTIL = 0.5, 0.6, 0.85
+SEARCH_UNTIL, CHOICE_UNTIL, PARTS_UNTIL = 0.45, 0.53, 0.85
 #: How many of the best trials are measured again.
 _CANDIDATES = 3
 #: So few configurations are all tried, without a model of them.
 _FEW = 12
 #: An interval of fewer rounds says next to nothing.
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 12
+#: Changes whose effect in the search's trials is below this (of the logarithm) are put back before anything else.
+_SEEN_IN_SEARCH = 0.01
+#: Of two candidates this close the one with fewer changes is chosen.
+_CLOSE = 0.02
 #: Trials at random before the model guides them.
 _RANDOM_TRIALS = 8
 
@@ -91,6 +98,8 @@ class Tuned:
     candidates: dict[str, Configuration] = field(default_factory=dict)
     choice: Rounds = field(default_factory=Rounds)
     best: Configuration | None = None
+    #: Changes of the trial that ``best`` comes from, of which the search's trials showed nothing.
+    rest: dict[str, str] = field(default_factory=dict)
     parts: Rounds = field(default_factory=Rounds)
     #: The changes that were shown to be worth something.
     kept: tuple[str, ...] = ()
@@ -105,10 +114,16 @@ class Tuned:
         pairs = []
         for name, after in changes.items():
             # Without its only change the best found is the default.
-            rounds, other_label = (self.claim, DEFAULT) if len(changes) == 1 else (self.parts, without(name))
+            alone = len(changes) == 1 and not self.parts.values
+            rounds, other_label = (self.claim, DEFAULT) if alone else (self.parts, without(name))
             both = zip(rounds.values.get(BEST, []), rounds.values.get(other_label, []), strict=False)
             known = [(one, other) for one, other in both if one is not None and other is not None]
             pairs.append(KnobPairs(name, self.space.default[name], after, known))
+        if REST in self.parts.values:
+            both = zip(self.parts.values[REST], self.parts.values[BEST], strict=False)
+            known = [(one, other) for one, other in both if one is not None and other is not None]
+            before = ", ".join(self.space.default[name] for name in self.rest)
+            pairs.append(KnobPairs(listing(list(self.rest)), before, ", ".join(self.rest.values()), known))
         return value_knobs(pairs)
 
     def best_trial(self) -> Trial | None:
@@ -165,6 +180,11 @@ class Tuning:
             self.found.answer = self.found.space.default
         return self.found
 
+    def _search_until(self) -> float:
+        """Share of the budget at which the search ends: sooner where choosing and claiming would not fit after it."""
+        needed = _CANDIDATES + 1 + 2 * FEWEST_ROUNDS
+        return min(SEARCH_UNTIL, 1 - needed * self._longest / self._budget.seconds)
+
     def _search(self) -> None:
         default = self.found.space.default
         for configuration in _distinct([default, *self._first]):
@@ -191,7 +211,7 @@ class Tuning:
         ]
         tried = [dict(trial.configuration) for trial in self.found.trials]
         for index in np.random.default_rng(self._seed).permutation(len(every)):
-            if every[index] not in tried and self._has_time(SEARCH_UNTIL):
+            if every[index] not in tried and self._has_time(self._search_until()):
                 self._try(every[index], "search")
 
     def _try_guided(self) -> None:
@@ -200,7 +220,7 @@ class Tuning:
         for trial in self.found.trials:
             self._enqueue(optimizer, trial.configuration)
         repeats = 0
-        while self._has_time(SEARCH_UNTIL) and len(told) < self.found.space.size:
+        while self._has_time(self._search_until()) and len(told) < self.found.space.size:
             asked = optimizer.ask()
             configuration = self._suggested(asked)
             key = tuple(configuration.values())
@@ -280,17 +300,58 @@ class Tuning:
         default = self.found.space.default
         ranked = sorted((t for t in self.found.trials if t.value), key=lambda t: -(t.value or 0.0))
         few = [t.configuration for t in ranked if t.configuration != default][:_CANDIDATES]
-        self.found.candidates = {DEFAULT: default, **{f"candidate {n}": c for n, c in enumerate(few, 1)}}
         if not few:
+            self.found.candidates = {DEFAULT: default}
             return
-        self._rounds(self.found.choice, self.found.candidates, CHOICE_UNTIL, fewest=1, purpose="choosing")
+        plain = self._without_the_unseen(few[0])
+        pool = _distinct([plain, *few]) if plain != default else few
+        self.found.candidates = {f"candidate {number}": one for number, one in enumerate(pool, 1)}
+        chosen = pool[0] if len(pool) == 1 else self._best_of(self.found.candidates)
+        if chosen is None:
+            return
+        self.found.best = chosen
+        if chosen == plain:
+            self.found.rest = {
+                name: value for name, value in self.found.space.changes(few[0]).items() if plain[name] != value
+            }
+
+    def _best_of(self, candidates: Mapping[str, Configuration]) -> Configuration | None:
+        """The best when measured again, in turns; of those close to it the one with the fewest changes."""
+        self._rounds(self.found.choice, candidates, CHOICE_UNTIL, fewest=1, purpose="choosing")
         means = {
             label: self.found.choice.mean(label).estimate
-            for label in self.found.candidates
-            if label != DEFAULT and label not in self.found.choice.failed and self.found.choice.known(label)
+            for label in candidates
+            if label not in self.found.choice.failed and self.found.choice.known(label)
         }
-        if means:
-            self.found.best = self.found.candidates[max(means, key=lambda label: means[label])]
+        if not means:
+            return None
+        close = [label for label, mean in means.items() if mean >= max(means.values()) * (1 - _CLOSE)]
+        return candidates[
+            min(close, key=lambda label: (len(self.found.space.changes(candidates[label])), -means[label]))
+        ]
+
+    def _without_the_unseen(self, configuration: Configuration) -> Configuration:
+        """Only the changes whose effect shows over all trials of the search (least squares, one term a value).
+
+        It sees what many trials have in common and no interactions: good enough to choose what is measured again.
+        """
+        import numpy as np
+
+        known = [trial for trial in self.found.trials if trial.value]
+        terms = [
+            (dimension.name, value)
+            for dimension in self.found.space.dimensions
+            for value in dimension.values
+            if value != dimension.default
+        ]
+        if len(known) < 2 * len(terms):
+            return configuration
+        rows = [[1.0, *(float(trial.configuration[name] == value) for name, value in terms)] for trial in known]
+        values = [math.log(trial.value) for trial in known if trial.value]
+        effects = np.linalg.lstsq(np.array(rows), np.array(values), rcond=None)[0][1:]
+        seen = {term for term, effect in zip(terms, effects, strict=True) if effect >= _SEEN_IN_SEARCH}
+        default = self.found.space.default
+        return {name: value if (name, value) in seen else default[name] for name, value in configuration.items()}
 
     def _take_apart(self) -> None:
         """Put one change at a time back: what is lost without it is what it is worth."""
@@ -299,14 +360,18 @@ class Tuning:
         default = self.found.space.default
         changed = list(self.found.space.changes(best))
         configurations = {BEST: best, **{without(name): {**best, name: default[name]} for name in changed}}
-        if len(changed) == 1:
+        if self.found.rest:
+            configurations[REST] = {**best, **self.found.rest}
+        claim = 2 * FEWEST_ROUNDS * self._longest / self._budget.seconds
+        if len(configurations) <= 2 or not self._has_time(1 - claim, FEWEST_ROUNDS * len(configurations)):
             # Without its one change it is the default, which the claim compares it with.
             self.found.kept = tuple(changed)
             return
         self._rounds(self.found.parts, configurations, PARTS_UNTIL, fewest=FEWEST_ROUNDS, purpose="taking apart")
         needed = {one.knob for one in self.found.worths() if one.worth == "better"}
         # What does not even run without a change needs it.
-        self.found.kept = tuple(name for name in changed if name in needed or without(name) in self.found.parts.failed)
+        failed = self.found.parts.failed
+        self.found.kept = tuple(name for name in changed if name in needed or without(name) in failed)
 
     def _claim(self) -> None:
         """The default, everything that was found, and what is left of that, measured once more in turns."""
