@@ -188,17 +188,37 @@ def test_without_the_killers_switch_there_is_no_limit(tmp_path: Path) -> None:
 
 
 def test_the_watch_lifts_the_limit_before_it_stops_the_run_and_stops_it_once(tmp_path: Path) -> None:
-    group = version_1(tmp_path, under_oom=1)
     events: list[str] = []
-    watch = MemoryWatch(group, lambda: events.append("lifted"), lambda progress: events.append(progress.activity))
+    now = [0.0]
+    group = version_1(tmp_path, under_oom=1)
+    watch = MemoryWatch(
+        group, lambda: events.append("lifted"), lambda progress: events.append(progress.activity), lambda: now[0]
+    )
     watch(Progress("starting"))
-    assert events == ["starting"], "a group without its limit is not looked at"
+    now[0] = 10.0
+    watch(Progress("starting"))
+    assert "lifted" not in events, "a group without its limit is not looked at"
     watch.limited = True
+    watch(Progress("loading", 0.4))
+    now[0] += 0.3
+    watch(Progress("loading", 0.5))
+    now[0] += 0.4
     with pytest.raises(MemoryRanOutError):
         watch(Progress("loading"))
-    assert events == ["starting", "loading", "lifted"]
-    watch(Progress("writing the run directory"))
+    assert events[-2:] == ["loading", "lifted"]
+    watch(Progress("writing the run directory", 0.9))
     assert events[-1] == "writing the run directory"
+    assert watch.loaded_share == 0.5
+
+
+def test_a_shortage_that_passes_is_not_the_end(tmp_path: Path) -> None:
+    now = [0.0]
+    watch = MemoryWatch(version_1(tmp_path, under_oom=1), lambda: None, lambda _: None, lambda: now[0])
+    watch.limited = True
+    for under_oom in (1, 0, 1, 0, 1):
+        version_1(tmp_path, under_oom)
+        watch(Progress("loading"))
+        now[0] += 0.5
 
 
 # What is said

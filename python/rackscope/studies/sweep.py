@@ -91,7 +91,7 @@ def _plan_from(request: Request) -> SweepPlan:
     options = replace(options, system=systems[0], workload=workloads[0])
     options.check()
     factors = make_factors(varied, systems, workloads, names)
-    plan = SweepPlan(options, factors, repetitions, values["preset"] or "", tuple(notes))
+    plan = SweepPlan(options, factors, repetitions, values["preset"] or "", tuple(notes), _system_cores(run))
     stages = max(len(find_workload(workload).stages) for workload in workloads)
     cells = 1
     for factor in factors:
@@ -128,7 +128,6 @@ def _base_options(
     run: RunOptions, preset_name: str | None, systems: list[str], varied: dict[str, tuple[str, ...]]
 ) -> tuple[RunOptions, dict[str, dict[str, str]], list[str]]:
     """What all runs have in common, what systems call the factors, and what of a preset was changed for this host."""
-    from rackscope.runs.placement import place
     from rackscope.studies.sweeping.presets import load_presets
 
     if not preset_name:
@@ -138,7 +137,7 @@ def _base_options(
     preset = load_presets()[preset_name]
     if run.workload or "workload" in varied:
         raise UsageError(f"preset {preset_name} brings its own workload ({preset.workload})", "Leave the workload out.")
-    cores = len(place(sorted(os.sched_getaffinity(0)), run.cores, run.client_cores).system)
+    cores = _system_cores(run)
     able = [system for system in systems if not preset.absent(system)]
     if not able:
         raise UsageError(f"{preset.source} cannot be redone: {preset.absent(systems[0])}", "Choose another system.")
@@ -164,6 +163,12 @@ def _base_options(
         connections=_connections(run, preset),
     )
     return options, names, notes
+
+
+def _system_cores(run: RunOptions) -> int:
+    from rackscope.runs.placement import place
+
+    return len(place(sorted(os.sched_getaffinity(0)), run.cores, run.client_cores).system)
 
 
 def _connections(run: RunOptions, preset: Preset) -> int:

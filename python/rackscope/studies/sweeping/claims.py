@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Within a tenth either way a figure in a paper is drawn as flat. Our choice.
 FLAT = 0.1
+#: Beyond it an exponential is no number.
+_LARGEST_LOG = 700.0
 _QUANTITIES = {"throughput": "throughput", "mean": "mean response time", "p99": "99th percentile"}
 _FIELDS = {
     "throughput": "throughput_operations_per_second",
@@ -33,7 +35,6 @@ class Answer:
     end: str
     ratio: Interval
     direction: Direction | None
-    p_value: float | None
 
     @property
     def agrees(self) -> bool | None:
@@ -54,8 +55,7 @@ class Answer:
 
 
 def answer_claims(plan: SweepPlan, outcome: Outcome, claims: Sequence[Claim]) -> list[Answer]:
-    """Every claim for every system that was measured. p values are corrected after Holm over all of them."""
-    from rackscope.analysis.multiple import holm
+    """Every claim for every system that was measured. Intervals hold together, after Bonferroni."""
     from rackscope.studies.sweeping.presets import nearest_level
 
     systems = next((one.levels for one in plan.factors if one.name == "system"), (plan.options.system,))
@@ -70,27 +70,22 @@ def answer_claims(plan: SweepPlan, outcome: Outcome, claims: Sequence[Claim]) ->
             ratios = _log_ratios(plan, outcome, claim, system, start, end)
             if ratios:
                 found.append((claim, system, start, end, ratios))
-    p_values = [_p_value(ratios) for *_, ratios in found]
-    corrected = iter(holm([one for one in p_values if one is not None]))
-    return [
-        _answer(claim, system, start, end, ratios, None if p_value is None else next(corrected))
-        for (claim, system, start, end, ratios), p_value in zip(found, p_values, strict=True)
-    ]
+    return [_answer(*one, len(found)) for one in found]
 
 
-def _answer(claim: Claim, system: str, start: str, end: str, ratios: Sequence[float], p_value: float | None) -> Answer:
+def _answer(claim: Claim, system: str, start: str, end: str, ratios: Sequence[float], together: int) -> Answer:
     from rackscope.analysis.intervals import Interval, mean_interval
 
-    logs = mean_interval(ratios)
-    low, high = (None if one is None else math.exp(min(one, 700.0)) for one in (logs.low, logs.high))
-    ratio = Interval(math.exp(logs.estimate), low, high, logs.confidence, logs.count)
+    logs = mean_interval(ratios, confidence=1 - 0.05 / together)
+    low, high = (None if one is None else math.exp(min(one, _LARGEST_LOG)) for one in (logs.low, logs.high))
+    ratio = Interval(math.exp(logs.estimate), low, high, 0.95, logs.count)
     direction: Direction | None = None
     if low is not None and high is not None:
         if low > 1 - FLAT and high < 1 + FLAT:
             direction = "flat"
-        elif p_value is not None and p_value < 0.05:
-            direction = "rises" if ratio.estimate > 1 else "falls"
-    return Answer(claim, system, start, end, ratio, direction, p_value)
+        elif low > 1 or high < 1:
+            direction = "rises" if low > 1 else "falls"
+    return Answer(claim, system, start, end, ratio, direction)
 
 
 def _log_ratios(plan: SweepPlan, outcome: Outcome, claim: Claim, system: str, start: str, end: str) -> list[float]:
@@ -117,19 +112,6 @@ def _figure(outcome: Outcome, cell: int, repetition: int, quantity: str) -> floa
     figures = outcome.figures.get((cell, repetition))
     value: float | None = None if figures is None else getattr(figures, _FIELDS[quantity])
     return value
-
-
-def _p_value(ratios: Sequence[float]) -> float | None:
-    from scipy.special import stdtr
-
-    count = len(ratios)
-    if count < 2:
-        return None
-    mean = math.fsum(ratios) / count
-    error = math.sqrt(math.fsum((one - mean) ** 2 for one in ratios) / (count - 1) / count)
-    if error == 0:
-        return 1.0 if mean == 0 else 0.0
-    return 2 * float(stdtr(count - 1, -abs(mean) / error))
 
 
 def by_claim(answers: Sequence[Answer]) -> Mapping[Claim, list[Answer]]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rackscope.studies.sweeping.claims import Answer
     from rackscope.studies.sweeping.effects import FactorEffect
     from rackscope.studies.sweeping.plan import SweepPlan
+    from rackscope.studies.sweeping.presets import Claim, Preset
 
 #: Names that one sentence lists; the others are counted, and the table has them all.
 _LISTED = 4
@@ -70,9 +71,9 @@ def _claim_findings(plan: SweepPlan, answers: list[Answer]) -> list[Finding]:
         here = "; ".join(answer.sentence() for answer in given)
         findings.append(
             Finding(
-                sentence=f"{preset.source}: {claim.said}. Here, {here}.",
-                evidence=f"The paper measured on {preset.host}. Intervals of 95 % are over {plan.repetitions} rounds; "
-                f"flat is within a tenth either way; directions are corrected for {len(answers)} comparisons.",
+                sentence=f"{preset.source}: {claim.said}. Here, {here}{_cores_words(plan, preset, claim)}.",
+                evidence=f"The paper measured on {preset.host}. Intervals are over {plan.repetitions} rounds, 95 % for "
+                f"all {len(answers)} comparisons together; flat is within a tenth either way.",
             )
         )
     unanswered = [claim.said for claim in preset.claims if not any(one.claim == claim for one in answers)]
@@ -85,6 +86,15 @@ def _claim_findings(plan: SweepPlan, answers: list[Answer]) -> list[Finding]:
             )
         )
     return findings
+
+
+def _cores_words(plan: SweepPlan, preset: Preset, claim: Claim) -> str:
+    """Why a factor that uses cores answers otherwise here, where there are fewer."""
+    [factor] = [one for one in preset.factors if one.name == claim.factor]
+    if factor.cores is None or plan.system_cores >= factor.cores:
+        return ""
+    cores = f"{plan.system_cores} core{'s' if plan.system_cores != 1 else ''}"
+    return f"; the system has {cores} here, and the paper's had {factor.cores} hardware threads"
 
 
 def _effect_findings(summary: Summary) -> list[Finding]:
@@ -358,7 +368,6 @@ def _claim_result(answer: Answer) -> dict[str, Any]:
         "here": answer.direction,
         "agrees": answer.agrees,
         "ratio": _interval(answer.ratio),
-        "p_value": answer.p_value,
     }
 
 

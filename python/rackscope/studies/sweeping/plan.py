@@ -18,7 +18,7 @@ _NO_CONFIGURATION = ("out", "command_line", "fetch")
 class SweepPlan:
     """The grid, how often each cell is measured, and what every run has in common.
 
-    ``preset`` is a name; ``notes`` say what of it was changed for this host.
+    ``preset`` is a name; ``notes`` say what of it was changed for this host, whose system gets ``system_cores``.
     """
 
     options: RunOptions
@@ -26,6 +26,7 @@ class SweepPlan:
     repetitions: int
     preset: str = ""
     notes: tuple[str, ...] = ()
+    system_cores: int = 1
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -58,6 +59,7 @@ class SweepPlan:
             "repetitions": self.repetitions,
             "preset": self.preset,
             "notes": list(self.notes),
+            "system_cores": self.system_cores,
         }
 
     @classmethod
@@ -77,6 +79,7 @@ class SweepPlan:
                 int(content["repetitions"]),
                 str(content["preset"]),
                 tuple(content["notes"]),
+                int(content["system_cores"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(

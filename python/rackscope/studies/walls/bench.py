@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 #: Of the limit, by what cannot be taken back, when memory has run out in version 2: pages are charged in batches.
 _FULL = 0.97
-#: How often the group is looked at, at most.
-_LOOK_SECONDS = 0.05
+#: The generator tells four times a second how far it came.
+_TOLD_SECONDS = 0.6
 #: Resources by the counter whose rate is looked at, summed over what matches its start. Bytes a second, or times.
 _RATES = {
     "refaults per second": "cgroup_refaults_total",
@@ -51,26 +51,42 @@ class MemoryRanOutError(RackscopeError):
 class MemoryWatch:
     """Looks at the system's group whenever progress is told, and stops the run when memory has run out.
 
-    The limit is lifted first, so that what waits for memory can be ended in the ordinary way.
+    It waits until the generator has told how far it came, as nothing more gets in by then. The limit is lifted before
+    the run is stopped, so that what waits for memory can be ended in the ordinary way.
     """
 
-    def __init__(self, group: Group, lift: Callable[[], None], progress: ProgressCallback) -> None:
+    def __init__(
+        self,
+        group: Group,
+        lift: Callable[[], None],
+        progress: ProgressCallback,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._group = group
         self._lift = lift
         self._progress = progress
-        self._next = 0.0
+        self._clock = clock
+        self._full_since: float | None = None
+        self._stopped = False
         self.limited = False
-        self.how = ""
+        #: Of the data set, what was in when the generator told last.
+        self.loaded_share: float | None = None
+        self.loading = True
 
     def __call__(self, progress: Progress) -> None:
         self._progress(progress)
-        now = time.monotonic()
-        if not self.limited or self.how or now < self._next:
+        if not self.limited or self._stopped:
             return
-        self._next = now + _LOOK_SECONDS
-        how = how_memory_ran_out(self._group)
-        if how:
-            self.how = how
+        if self.loading and progress.fraction is not None:
+            self.loaded_share = progress.fraction
+        how, now = how_memory_ran_out(self._group), self._clock()
+        if not how:
+            self._full_since = None
+            return
+        if self._full_since is None:
+            self._full_since = now
+        if now - self._full_since >= _TOLD_SECONDS:
+            self._stopped = True
             self._lift()
             raise MemoryRanOutError(how)
 
@@ -190,7 +206,7 @@ class SizeBench:
                 group, journal = limited
                 held.append(hold("the memory limit", limit_group(group, self._limit_bytes), journal))
                 watch.limited = True
-            rows.extend(_measure(one))
+            rows.extend(_measure(one, watch))
             evicted = _evictions(one.system.statistics())
             if evicted is not None:
                 evictions.append(evicted)
@@ -202,18 +218,30 @@ class SizeBench:
             session.run(work)
         except (MemoryRanOutError, LoadError) as error:
             loaded = _loaded_keys(folder)
-            ran_out = isinstance(error, MemoryRanOutError) or (0 < loaded < keys)
-            if not ran_out:
+            if isinstance(error, MemoryRanOutError):
+                # After the limit was lifted some more got in.
+                if watch and watch.loaded_share is not None:
+                    loaded = min(loaded, round(watch.loaded_share * keys))
+            elif not 0 < loaded < keys:
                 raise
             self._discard(error.what)
             return RanOut(keys, keys * self._item_bytes, loaded * self._item_bytes, error.what)
         return _point(folder, keys, self._item_bytes, rows, evictions)
 
 
-def _measure(session: Session) -> list[dict[str, Any]]:
-    from rackscope.studies.sweeping.measure import measure_stages
+def _measure(session: Session, watch: MemoryWatch | None) -> list[dict[str, Any]]:
+    from rackscope.runs.client import loop_of
+    from rackscope.studies.sweeping.measure import refuse_partial_load
 
-    return measure_stages(session)
+    options = session.prepared.options
+    loop = loop_of(options)
+    session.preload()
+    if watch:
+        watch.loading = False
+        watch.loaded_share = 1.0
+    refuse_partial_load(session)
+    session.warm_up(loop)
+    return [session.phase(stage, loop, options.duration_seconds, 1) for stage in session.prepared.plan.stages]
 
 
 def _loaded_keys(folder: Path) -> int:
