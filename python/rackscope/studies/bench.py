@@ -19,7 +19,7 @@ from rackscope.squeezes.base import Achieved, Capacity, NotSqueezable, Place, Sq
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.place import make_place
 from rackscope.squeezes.provision import Limits, provision
-from rackscope.studies.disturbance import Disturbances, Watch
+from rackscope.studies.disturbance import Disturbances
 
 if TYPE_CHECKING:
     from rackscope.runs.options import ProgressCallback
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _CONTROL = "control:"
 #: How often a squeeze is tried before it is said to have no effect here.
 _TRIALS = 3
-#: How often a stretch is measured again because something else ran on the host.
-_RETRIES = 2
 
 
 @dataclass
@@ -106,14 +104,14 @@ class Bench:
         A stretch in which others took part of the host is measured again, up to twice; the last one counts.
         """
         shown = plan if condition == FREE else replace(plan, name=f"{plan.name} under {condition}", kind="squeezed")
+        activity = self._activity(plan, condition)
+
+        def once(judge: Callable[[Mapping[str, Any]], str]) -> dict[str, Any]:
+            self._stretches += 1
+            return self.session.phase(shown, loop, seconds, self._stretches, activity=activity, discard=judge)
+
         with self._held(condition):
-            for attempt in range(_RETRIES + 1):
-                self._stretches += 1
-                judge = self.disturbances.judge(Watch(), may_discard=attempt < _RETRIES)
-                activity = self._activity(plan, condition)
-                row = self.session.phase(shown, loop, seconds, self._stretches, activity=activity, discard=judge)
-                if not row["discarded"]:
-                    break
+            row = self.disturbances.measure(once)
         return Stretch(
             block=block,
             condition=condition,

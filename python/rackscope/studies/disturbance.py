@@ -17,6 +17,8 @@ from rackscope.analysis.thresholds import packaged_thresholds
 #: user, nice, system: what tasks took; interrupts are charged to whoever was there (proc(5)).
 _TASK_STATES = (0, 1, 2)
 _STEAL_STATE = 7
+#: How often a stretch is measured again because something else ran on the host.
+_RETRIES = 2
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,17 @@ class Disturbances:
     #: Disturbed stretches that count all the same: those that took their place were disturbed too.
     kept: int = 0
     reasons: set[str] = field(default_factory=set)
+
+    def measure(self, once: Callable[[Callable[[Mapping[str, Any]], str]], dict[str, Any]]) -> dict[str, Any]:
+        """The row of a stretch. One in which others took part of the host is measured again, up to twice.
+
+        ``once`` measures it, and lets what it is given say of the row why it is discarded; the last one counts.
+        """
+        for attempt in range(_RETRIES + 1):
+            row = once(self.judge(Watch(), may_discard=attempt < _RETRIES))
+            if not row["discarded"]:
+                break
+        return row
 
     def judge(self, watch: Watch, *, may_discard: bool) -> Callable[[Mapping[str, Any]], str]:
         """Counts a stretch, once its row is known, and says why it should be discarded; empty when it should not."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import resource
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.studies.bounds import QUANTILES
+from rackscope.studies.disturbance import Taken, Watch
 from rackscope.studies.quiet import behind_the_generator
 
 if TYPE_CHECKING:
@@ -19,9 +17,6 @@ if TYPE_CHECKING:
 
 #: A system whose cores were busy for this share of a stretch has no more to give.
 _BUSY_RATIO = 0.9
-#: user, nice, system: what tasks took; interrupts are charged to whoever was there.
-_TASK_STATES = (0, 1, 2)
-_STEAL_STATE = 7
 
 
 @dataclass(frozen=True)
@@ -71,12 +66,7 @@ class Stretch:
 
         Judged by what others took alone, never by the result: leaving out bad results would flatter.
         """
-        limit = packaged_thresholds().limit
-        if self.steal_ratio is not None and self.steal_ratio > limit("steal.doubt"):
-            return "the hypervisor gave the cores to others"
-        if self.others_cores is not None and self.others_cores > limit("others.cores"):
-            return "other programs ran"
-        return ""
+        return Taken(self.steal_ratio, self.others_cores).disturbance
 
 
 class Load(Protocol):
@@ -110,18 +100,14 @@ class SessionLoad:
 
     def _measure(self, loop: Mapping[str, Any], seconds: float, activity: str) -> Stretch:
         self._number += 1
-        before = _ticks()
-        own_before = _own_cpu_seconds()
+        watch = Watch()
         with behind_the_generator():
             row = self._session.phase(self._stage, loop, seconds, self._number, activity=activity)
         cores = len(self._session.prepared.placement.system)
-        steal, others = _taken(before, _ticks(), _own_cpu_seconds() - own_before, row["system_cpu_seconds"])
-        return replace(stretch_of(row, cores, steal, others), number=self._number)
+        return replace(stretch_of(row, cores, watch.taken(row["system_cpu_seconds"])), number=self._number)
 
 
-def stretch_of(
-    row: Mapping[str, Any], cores: int, steal_ratio: float | None = None, others_cores: float | None = None
-) -> Stretch:
+def stretch_of(row: Mapping[str, Any], cores: int, taken: Taken | None = None) -> Stretch:
     """A row of ``results.parquet`` as a stretch; ``cores`` is how many the system had."""
     duration, used = row["duration_seconds"], row.get("system_cpu_seconds")
     return Stretch(
@@ -135,39 +121,7 @@ def stretch_of(
         lag_p99_seconds=row.get("lag_p99_seconds"),
         generator_idle_ratio=row.get("generator_idle_ratio"),
         system_busy_ratio=used / duration / cores if used is not None and duration > 0 and cores else None,
-        steal_ratio=steal_ratio,
-        others_cores=others_cores,
+        steal_ratio=taken.steal_ratio if taken is not None else None,
+        others_cores=taken.others_cores if taken is not None else None,
         errors=row.get("errors") or 0,
     )
-
-
-def _ticks(root: Path = Path("/")) -> list[int] | None:
-    try:
-        first = (root / "proc/stat").read_text(encoding="ascii").partition("\n")[0].split()
-    except OSError:
-        return None
-    return [int(part) for part in first[1:]] if len(first) > _STEAL_STATE + 1 else None
-
-
-def _own_cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
-def _taken(
-    before: list[int] | None, after: list[int] | None, own_seconds: float, system_seconds: float | None
-) -> tuple[float | None, float | None]:
-    """Share of the cores' time stolen, and cores used by neither the system nor rackscope."""
-    if before is None or after is None:
-        return None, None
-    passed = [late - early for early, late in zip(before, after, strict=True)]
-    total = sum(passed[: _STEAL_STATE + 1])
-    if total <= 0:
-        return None, None
-    hertz = os.sysconf("SC_CLK_TCK")
-    cores = os.cpu_count() or 1
-    steal = passed[_STEAL_STATE] / total
-    if system_seconds is None:
-        return steal, None
-    others = sum(passed[state] for state in _TASK_STATES) / hertz - own_seconds - system_seconds
-    return steal, max(0.0, others / (total / hertz / cores))
