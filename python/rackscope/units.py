@@ -34,7 +34,10 @@ def _parse(text: str, factors: dict[str, float] | dict[str, int], what: str, exa
     if match is None or unit not in factors:
         known = ", ".join(name for name in factors if name)
         raise UsageError(f"'{text}' is not {what}", f"Write it like {example}; units: {known}.")
-    return float(match.group(1)) * factors[unit]
+    value = float(match.group(1)) * factors[unit]
+    if math.isinf(value):
+        raise UsageError(f"'{text[:20]}…' is too large for {what}", f"Write it like {example}.")
+    return value
 
 
 def parse_duration_seconds(text: str) -> float:

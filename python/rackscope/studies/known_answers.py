@@ -5,9 +5,10 @@
     {"macro_f1", "repetitions",
      "labels": [{"label", "f1", "precision", "recall"}],
      "phases": [{"case", "phase", "repetition", "expected": [label], "found": [label], "right": bool,
-                 "sentence", "abstained": [resource]}]}
+                 "sentence", "abstained": [resource], "squeezes": [sentence], "stretches", "disturbed"}]}
 
-Labels are resources of ``squeezes/base.py`` and ``none``.
+Labels are resources of ``squeezes/base.py`` and ``none``. ``disturbed`` is how many of the ``stretches`` that count
+were measured while others took part of the host.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import UsageError
-from rackscope.studies.base import Conduct, Option, Study
+from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,15 @@ def _conduct(conduct: Conduct) -> None:
             _write(conduct, rows, repetitions)
 
 
+def _check(request: Request) -> None:
+    from rackscope.studies.pressure import check_lengths
+
+    _chosen(request.values["case"])
+    if request.values["repeat"] < 1:
+        raise UsageError("the cases must be judged once at least", "Choose --repeat 1 or more.")
+    check_lengths(request)
+
+
 def _chosen(names: Sequence[str]) -> list[Case]:
     from rackscope.studies.known_answers_cases import CASES
 
@@ -58,6 +68,7 @@ def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> lis
     from rackscope.runs.options import Progress
     from rackscope.runs.prepare import prepare
     from rackscope.studies.bench import on_the_bench
+    from rackscope.studies.disturbance import Disturbances
     from rackscope.studies.pressure import Plan, measure_phase
 
     values = conduct.request.values
@@ -82,7 +93,15 @@ def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> lis
             measured = measure_phase(bench, stage, loop, plan)
             resources = {name: one.squeeze.resource for name, one in bench.squeezables.items()}
             judgement = judge_phase(measured.estimates, resources)
-            rows.append(_row(case, stage.name, repetition, judgement))
+            seen = bench.disturbances
+            bench.disturbances = Disturbances()
+            rows.append(
+                {
+                    **_row(case, stage.name, repetition, judgement),
+                    "stretches": seen.stretches - seen.discarded,
+                    "disturbed": seen.kept,
+                }
+            )
 
     folder = conduct.member(f"{case.name}-{repetition}", f"{case.name}, repetition {repetition}")
     on_the_bench(prepared, folder, case.limits, work, progress, squeezes=_squeezes(case))
@@ -165,6 +184,15 @@ def _write(conduct: Conduct, rows: Sequence[dict[str, Any]], repetitions: int) -
         for row in rows
         if not row["right"]
     ]
+    disturbed, stretches = sum(row["disturbed"] for row in rows), sum(row["stretches"] for row in rows)
+    if disturbed:
+        record.findings.append(
+            Finding(
+                sentence=f"the host was busy with other things in {disturbed} of the {stretches} stretches that count",
+                severity="warning",
+                evidence="Judge the verdicts on a quiet host.",
+            )
+        )
     record.tables = [
         Table(
             identifier="labels",
@@ -221,6 +249,7 @@ STUDY = Study(
         "How often the verdict is right is how far the verdicts on this host can be trusted."
     ),
     conduct=_conduct,
+    check=_check,
     subject="none",
     options=(
         Option("repeat", "count", "how often all cases are judged", "1"),

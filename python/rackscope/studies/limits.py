@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from rackscope import units
@@ -48,8 +49,8 @@ def parse_limits(pairs: Sequence[str]) -> Limits:
             fields[field] = parse(value)
         except UsageError as error:
             raise UsageError(f"--limit {name}: {error.what}", error.advice) from None
-        if not fields[field] > 0:
-            raise UsageError(f"--limit {pair} leaves nothing", "Choose a value above zero.")
+        if not 0 < fields[field] < math.inf:
+            raise UsageError(f"--limit {pair} is no capacity of a server", "Choose a value above zero.")
     memory = fields.pop("memory_bytes", None)
     return Limits(memory_bytes=None if memory is None else int(memory), **fields)
 

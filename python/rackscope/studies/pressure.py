@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import UsageError
-from rackscope.studies.base import Conduct, Option, Study
+from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
     from rackscope.analysis.elasticity import LevelEstimate, Stretch
@@ -23,6 +23,8 @@ _SLACK_STEP = 0.4
 #: Blocks in which a level is looked at before a deeper one may follow, and at most in all.
 _FEWEST_BLOCKS = 3
 _MOST_BLOCKS = 16
+#: Below this a stretch holds too few samples of the host to say what it used.
+_SHORTEST_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,17 @@ class MeasuredPhase:
     estimates: tuple[LevelEstimate, ...]
 
 
-def measure_phase(bench: Bench, stage: PhasePlan, loop: Mapping[str, Any], plan: Plan) -> MeasuredPhase:
+def measure_phase(
+    bench: Bench,
+    stage: PhasePlan,
+    loop: Mapping[str, Any],
+    plan: Plan,
+    after_block: Callable[[MeasuredPhase], None] | None = None,
+) -> MeasuredPhase:
     """Interleave free and squeezed stretches until verdicts are reached or the budget is spent.
 
     Blocks of all conditions come first; then blocks of those whose verdict is open and of deeper levels of what was
-    shown to have slack.
+    shown to have slack. ``after_block`` gets what is known after each.
     """
     from rackscope.analysis.elasticity import estimate_levels, schedule
     from rackscope.analysis.pressure import needs_more
@@ -61,16 +69,21 @@ def measure_phase(bench: Bench, stage: PhasePlan, loop: Mapping[str, Any], plan:
     stretches: list[Stretch] = []
     block = 0
 
-    def run(order: Sequence[str]) -> None:
+    def run(order: Sequence[str]) -> MeasuredPhase:
         nonlocal block
         block += 1
         stretches.extend(bench.stretch(stage, loop, plan.stretch_seconds, condition, block) for condition in order)
+        known = MeasuredPhase(stage.name, tuple(stretches), tuple(estimate_levels(stretches, sequential=True)))
+        if after_block is not None:
+            after_block(known)
+        return known
 
+    measured = MeasuredPhase(stage.name, (), ())
     conditions = [name for one in bench.squeezables.values() for name in one.conditions(plan.fractions)]
     for order in schedule(conditions, plan.blocks, plan.seed):
-        run(order)
-    estimates = estimate_levels(stretches, sequential=True)
+        measured = run(order)
     while True:
+        estimates = measured.estimates
         wanted = _with_controls(bench, needs_more(estimates))
         if plan.seeks_slack:
             wanted |= _slack_conditions(bench, estimates)
@@ -79,9 +92,8 @@ def measure_phase(bench: Bench, stage: PhasePlan, loop: Mapping[str, Any], plan:
         order = schedule(sorted(wanted), 1, plan.seed + block)[0]
         if time.monotonic() + _block_seconds(bench, order, plan) > deadline:
             break
-        run(order)
-        estimates = estimate_levels(stretches, sequential=True)
-    return MeasuredPhase(stage.name, tuple(stretches), tuple(estimates))
+        measured = run(order)
+    return measured
 
 
 def verify_idle(bench: Bench, fractions: Sequence[float]) -> None:
@@ -179,12 +191,28 @@ def _conduct(conduct: Conduct) -> None:
                 budget_seconds=budget / len(stages),
                 seed=prepared.options.seed + 1000 * number,
             )
-            account.add(measure_phase(bench, stage, loop, plan), bench)
+            measure_phase(bench, stage, loop, plan, lambda measured: account.update(measured, bench))
 
     place = on_the_bench(
         prepared, conduct.member("squeezed", "free and squeezed stretches"), limits, work, conduct.progress
     )
     account.finish(place)
+
+
+def _check(request: Request) -> None:
+    from rackscope.studies.limits import parse_limits
+
+    _fractions(request.values["levels"])
+    parse_limits(request.values["limit"])
+    check_lengths(request)
+
+
+def check_lengths(request: Request) -> None:
+    """Raises UsageError for stretches, blocks or a budget that nothing can be measured in."""
+    if not request.values["stretch"] >= _SHORTEST_SECONDS:
+        raise UsageError(f"a stretch must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --stretch 400ms.")
+    if request.values["blocks"] < 1:
+        raise UsageError("there must be a block at least", f"Choose --blocks {_FEWEST_BLOCKS} or more.")
 
 
 def _fractions(text: str) -> tuple[float, ...]:
@@ -211,6 +239,7 @@ STUDY = Study(
         "  rackscope study pressure redis redis-stages --limit link=1g --limit memory=512m"
     ),
     conduct=_conduct,
+    check=_check,
     options=(
         Option("levels", "text", "parts of a resource that squeezes leave, mildest first", "0.8,0.4", metavar="LIST"),
         Option("stretch", "duration", "length of one stretch", "400ms"),

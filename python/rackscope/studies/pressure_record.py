@@ -82,8 +82,10 @@ class Account:
         self._doubts: list[Finding] = []
         self._disturbances = Disturbances()
 
-    def add(self, phase: MeasuredPhase, bench: Bench) -> None:
-        """Take over a phase; what it says is on disk when this returns."""
+    def update(self, phase: MeasuredPhase, bench: Bench) -> None:
+        """Take over what is known of a phase until now; what it says is on disk when this returns."""
+        if self._phases and self._phases[-1].name == phase.name:
+            self._phases.pop()
         self._phases.append(phase)
         self._disturbances = replace(bench.disturbances)
         self._note(bench)
