@@ -62,7 +62,8 @@ def test_different_ticks_never_read_the_same(values, unit, shared):
     [
         ([0, 0.5, 1], "", True, ["0", "0.5", "1"]),
         ([0, 0.25, 0.5], "ratio", True, ["0 %", "25 %", "50 %"]),
-        ([0, 50_000, 100_000], "operations/s", True, ["0", "50 k", "100 k"]),
+        ([0, 50_000, 100_000], "operations/s", True, ["0", "50 k/s", "100 k/s"]),
+        ([100, 500], "operations/s", True, ["100/s", "500/s"]),
         ([1e-4, 1e-3, 1e-2], "seconds", False, ["100 µs", "1 ms", "10 ms"]),
         ([64, 1024, 25600, 1048576], "bytes", False, ["64 B", "1 KiB", "25 KiB", "1 MiB"]),
         ([0, 2**29, 2**30], "bytes/s", True, ["0", "0.5 GiB/s", "1 GiB/s"]),

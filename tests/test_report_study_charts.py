@@ -179,6 +179,19 @@ def test_few_chosen_values_are_the_ticks():
     assert {"1", "2", "4", "8"} <= set(words(drawn(one_series(x=[1, 2, 4, 8], y=[1, 2, 3, 4]))))
 
 
+def test_ticks_are_round_where_values_were_measured():
+    x, y = [3877.81, 7244.45, 10082.8], [1, 2, 3]
+    svg = drawn(one_series(x=x, y=y))
+    assert not any("3.87" in word for word in words(svg))
+
+
+def test_values_beside_bars_have_as_many_decimals_as_the_largest_needs():
+    chart = one_series(kind="bars", x=[1, 2, 3, 4], y=[0.97, 0.009095, -0.01144, None])
+    chart.y.unit = ""
+    written = [one.text for one in drawn(chart).iter(f"{SVG}text") if one.get("class") in ("value", "unknown")]
+    assert written == ["0.97", "0.01", "-0.01", "?"]
+
+
 def test_hostile_names_stay_text():
     chart = Chart(
         identifier=HOSTILE,

@@ -188,10 +188,11 @@ def _unknown(named: Sequence[tuple[str, PressureRow, Source]]) -> list[Table]:
                 reasons.setdefault((RESOURCES[name], cell.sentence or "no reason was recorded"), []).append(label)
     if not reasons:
         return []
+    order = list(RESOURCES.values())
     columns = [Column(name="resource"), Column(name="where"), Column(name="why")]
     rows: list[list[str | float | int | bool | None]] = [
         [resource, "every row" if len(labels) == len(named) > 1 else wording.listing(labels), why]
-        for (resource, why), labels in reasons.items()
+        for (resource, why), labels in sorted(reasons.items(), key=lambda item: order.index(item[0][0]))
     ]
     return [Table(identifier="open", title="What stays open, and why", columns=columns, rows=rows)]
 

@@ -20,6 +20,8 @@ _LINE = 16.0
 _TICK_PIXELS, _GAP = 44.0, 8.0
 _MOST_CATEGORY_LINES = 3
 _LONGEST_TURNED = 120.0
+#: What was chosen has few digits; what was measured has many.
+_MOST_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,12 @@ def _values(chart: Chart, name: str) -> list[float]:
     for series in chart.series:
         own = series.x if name == "x" else series.y
         others = series.y if name == "x" else series.x
-        values += [value for value, other in zip(own, others, strict=False) if value is not None and other is not None]
-        if (chart.y.scale == "category") == (name == "x"):
+        measured = (chart.y.scale == "category") == (name == "x")
+        # The place of a bar that is not known has its mark, too.
+        kept = series.kind == "bars" and not measured
+        pairs = zip(own, others, strict=False)
+        values += [value for value, other in pairs if value is not None and (kept or other is not None)]
+        if measured:
             values += [end for ends in (series.low, series.high) for end in ends if end is not None]
     if not any(is_drawable(value, axis.scale) for value in values):
         return []
@@ -114,6 +120,9 @@ def _range(chart: Chart, name: str, values: list[float], steps: int) -> tuple[fl
         return logarithmic_range(values)
     measured = (chart.y.scale == "category") == (name == "x")
     bars = measured and _has_bars(chart)
+    if bars and name == "y" and min(values) < 0:
+        # Room for what is written below a bar that hangs.
+        values = [*values, min(values) - 0.08 * (max(*values, 0.0) - min(values))]
     return linear_range(values, from_zero=bars, steps=steps, unit=axis.unit)
 
 
@@ -134,8 +143,9 @@ def _x_ticks(chart: Chart, ends: tuple[float, float], values: list[float], width
     chosen = sorted({value for series in chart.series for value in series.x if value in values})
     if 1 < len(chosen) <= 8 and chart.y.scale != "category":
         labels = label_ticks(chosen, chart.x.unit, shared=False)
+        are_round = all(sum(map(str.isdigit, label)) <= _MOST_DIGITS for label in labels)
         scale = Scale(chart.x.scale, *ends, 0, width)
-        if _is_free(scale, chosen, labels):
+        if are_round and _is_free(scale, chosen, labels):
             return Ticks(tuple(chosen), tuple(labels))
     for most in range(max(3, int(width / 56)), 2, -1):
         ticks = _ticks(chart.x, ends, most)

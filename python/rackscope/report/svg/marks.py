@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.report.svg.elements import element, line, number, path, text, tooltip
 from rackscope.report.svg.scales import Scale
-from rackscope.report.svg.text import describe_value, width_of
+from rackscope.report.svg.text import describe_value, describe_values, width_of
 
 if TYPE_CHECKING:
     from rackscope.report.svg.frame import Frame
@@ -54,8 +54,7 @@ def written_values(chart: Chart) -> list[str]:
     if sum(len(one.x) for one in series) > _MOST_VALUES:
         return []
     axis = _axis(chart)
-    values = (value for one in series for value in (one.x if axis is chart.x else one.y))
-    return [describe_value(value, axis) for value in values]
+    return [written for one in series for written in describe_values(one.x if axis is chart.x else one.y, axis)]
 
 
 def draw_series(chart: Chart, frame: Frame) -> str:
@@ -107,6 +106,7 @@ def _end(ends: Sequence[float | None], at: int) -> float | None:
 
 def _marks(chart: Chart, series: Series, along: Scale, measured: Scale, shift: float) -> list[Mark]:
     marks = []
+    digits = describe_values(series.x if chart.y.scale == "category" else series.y, _axis(chart))
     for at in range(min(len(series.x), len(series.y))):
         where: float | None = series.x[at]
         value: float | None = series.y[at]
@@ -121,7 +121,7 @@ def _marks(chart: Chart, series: Series, along: Scale, measured: Scale, shift: f
                 value=measured.at(value) if value is not None and measured.draws(value) else None,
                 low=None if low is None else measured.clamped(low),
                 high=None if high is None else measured.clamped(high),
-                digits=describe_value(value, _axis(chart)),
+                digits=digits[at],
                 words=describe_point(chart, series, at),
             )
         )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from rackscope.report.quantities import UNKNOWN, format_quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rackscope.runs.study import Axis
 
 #: Pixels of text in charts, as in chart.css, and of the average character at that size.
@@ -62,3 +64,13 @@ def describe_value(value: float | None, axis: Axis) -> str:
         place = round(value)
         return axis.categories[place] if 0 <= place < len(axis.categories) else UNKNOWN
     return format_quantity(value, "" if axis.unit == "text" else axis.unit)
+
+
+def describe_values(values: Sequence[float | None], axis: Axis) -> list[str]:
+    """Values that are read beside each other; plain numbers with as many decimals as the largest of them needs."""
+    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(known, default=0.0)
+    if axis.unit not in ("", "text") or axis.scale == "category" or not 1e-4 <= largest < 1e4:
+        return [describe_value(value, axis) for value in values]
+    decimals = max(0, (2 if largest >= 1 else 1) - math.floor(math.log10(largest)))
+    return [UNKNOWN if value is None else f"{round(value, decimals) + 0.0:.{decimals}f}" for value in values]

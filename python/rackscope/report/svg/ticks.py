@@ -84,10 +84,12 @@ def _label(value: float, magnitude: float, unit: str, digits: int) -> str:
     prefixes = _SECONDS if unit == "seconds" else _BYTES if unit in _BINARY else _THOUSANDS
     whole = {"seconds": (1e-9, "ns"), "bytes": (1.0, "B"), "bytes/s": (1.0, "B")}.get(unit, (1.0, ""))
     factor, name = next((pair for pair in prefixes if magnitude >= pair[0] * (1 - 1e-9)), whole)
-    suffix = {"bytes/s": "/s", "hertz": "Hz"}.get(unit, "")
     if value == 0:
         return "0"
-    return f"{_plain(value / factor, digits)} {name}{suffix}".rstrip()
+    suffix = {"bytes/s": "/s", "operations/s": "/s", "hertz": "Hz"}.get(unit, "")
+    figure = _plain(value / factor, digits)
+    # As quantities.py writes them: 500/s, 1.5 k/s, 800 Hz.
+    return f"{figure}{suffix}" if not name and unit == "operations/s" else f"{figure} {name}{suffix}".rstrip()
 
 
 def _plain(value: float, digits: int) -> str:
