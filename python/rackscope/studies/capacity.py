@@ -36,6 +36,10 @@ _MOST_CONFIRMATIONS = 8
 #: Share of the budget for the blocks and everything before.
 _BLOCKS_UNTIL = 0.88
 WANTED_HALF_WIDTH = 0.01
+#: Disturbed stretches are discarded up to this many, and then up to half as many as count.
+_SPARED = 8
+#: Times that the lowest rate must miss the bound before no rate is said to meet it.
+_MISSES_AT_LOWEST = 3
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,13 @@ class Capacity:
     confirmations: int = 0
     attempts: int = 0
     blocks: int = 0
-    #: Whether stretches that others disturbed had to be kept, as there were too many.
+    #: Stretches that others disturbed and that count all the same, as there were too many.
     kept_disturbed: int = 0
+
+    @property
+    def mostly_disturbed(self) -> bool:
+        """Whether most of what counts was measured while others used the host."""
+        return 2 * self.kept_disturbed > len(self.measured)
 
     def stretches(self) -> list[Stretch]:
         """All that count."""
@@ -135,7 +144,7 @@ class CapacityStudy:
         one = Measured(stretch, purpose, block)
         if stretch.disturbance:
             # Where nothing is left alone for long, leaving everything out would leave nothing.
-            if len(self.found.discarded) < max(3, len(self.found.measured) // 2):
+            if len(self.found.discarded) < _SPARED + len(self.found.measured) // 2:
                 self.found.discarded.append(one)
                 return None
             self.found.kept_disturbed += 1
@@ -163,14 +172,25 @@ class CapacityStudy:
                 return crossing.estimate
         met = [one for one in search.observations if search.met(one)]
         if not met:
-            self.found.outcome = "never met"
-            return search.lowest_rate
+            return self._at_the_lowest(search.lowest_rate)
         if len(met) == len(search.observations):
             self.found.outcome = "met at the top"
             return search.highest_rate
         self.found.outcome = "found"
         crossing = search.result().crossing
         return crossing.estimate if crossing is not None else max(one.rate for one in met)
+
+    def _at_the_lowest(self, rate: float) -> float:
+        """Ask for the lowest rate again: a single miss may have been anything."""
+        missed = 0
+        while missed < _MISSES_AT_LOWEST and self._left(_BLOCKS_UNTIL / 2) > 0:
+            stretch = self._open(rate, "search")
+            if stretch is not None and self.found.met(stretch):
+                self.found.outcome = "found"
+                return rate
+            missed += stretch is not None
+        self.found.outcome = "never met"
+        return rate
 
     def _met_at(self, search: SloSearch, rate: float) -> bool:
         at = [search.met(one) for one in search.observations if one.rate == rate]

@@ -3,7 +3,7 @@
 ``result``: ``bound`` (text), ``outcome`` (found, never met, met at the top, not found), ``rate``, ``low``, ``high``
 (operations a second, the 95 % interval over blocks; ``null`` where there is none), ``sustained_rate`` with
 ``confirmations`` of ``attempts``, ``knee`` (rate, latency_seconds; or ``null``), ``top`` (closed loop), ``blocks``,
-``discarded``, ``kept_disturbed``, ``generator_limited``, and ``curve``: for each rate offered_per_second,
+``discarded``, ``kept_disturbed``, ``mostly_disturbed``, ``generator_limited``, and ``curve``: for each rate offered_per_second,
 achieved_per_second, the quantiles p50 to p999 in seconds, mean_seconds, lag_p99_seconds, generator_idle_ratio,
 system_busy_ratio, stretches, met, little and its verdict.
 """
@@ -142,6 +142,8 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
     what = f"{subject.system}{f' ({subject.stage})' if subject.stage else ''}"
     where = f"; its knee is at {_rate(knee.throughput)} operations/s" if knee else ""
     findings = []
+    if found.mostly_disturbed:
+        return [_disturbed_answer(found, what)]
     if found.outcome == "found" and found.rate is not None:
         span = _span(found.rate.low, found.rate.high)
         sentence = f"{what} keeps {bound.describe()} up to {_rate(found.rate.estimate)} operations/s{span}{where}."
@@ -187,6 +189,21 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
             Finding(sentence="The curve shows no knee between the rates that were measured.", severity="note")
         )
     return findings
+
+
+def _disturbed_answer(found: Capacity, what: str) -> Finding:
+    """What was seen is true of the time it was seen in, and of nothing else."""
+    seen = "at no rate"
+    if found.rate is not None:
+        seen = f"up to {_rate(found.rate.estimate)} operations/s{_span(found.rate.low, found.rate.high)}"
+    elif found.outcome == "met at the top":
+        seen = "at every rate that could be asked of it"
+    return Finding(
+        sentence=f"The host was not quiet enough to say what {what} sustains: while others used it, {what} kept "
+        f"{found.bound.describe()} {seen}.",
+        severity="warning",
+        evidence=_evidence(found),
+    )
 
 
 def _evidence(found: Capacity) -> str:
@@ -240,6 +257,7 @@ def _doubts(found: Capacity, subject: Subject, points: Sequence[Point]) -> list[
             )
         )
     if found.kept_disturbed:
+        # Said first of all where it is most of them.
         doubts.append(
             _warning(
                 f"{found.kept_disturbed} stretches were disturbed by others on this host and count all the same, as "
@@ -419,6 +437,7 @@ def _result(found: Capacity, points: Sequence[Point], knee: Knee | None) -> dict
         "blocks": found.blocks,
         "discarded": len(found.discarded),
         "kept_disturbed": found.kept_disturbed,
+        "mostly_disturbed": found.mostly_disturbed,
         "generator_limited": generator_limited(found),
         "curve": [
             {
