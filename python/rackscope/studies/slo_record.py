@@ -3,9 +3,9 @@
 ``result``: ``bound`` (text), ``outcome`` (found, never met, met at the top, not found), ``rate``, ``low``, ``high``
 (operations a second, the 95 % interval over blocks; ``null`` where there is none), ``sustained_rate`` with
 ``confirmations`` of ``attempts``, ``knee`` (rate, latency_seconds; or ``null``), ``top`` (closed loop), ``blocks``,
-``discarded``, ``kept_disturbed``, ``mostly_disturbed``, ``generator_limited``, and ``curve``: for each rate offered_per_second,
-achieved_per_second, the quantiles p50 to p999 in seconds, mean_seconds, lag_p99_seconds, generator_idle_ratio,
-system_busy_ratio, stretches, met, little and its verdict.
+``discarded``, ``kept_disturbed``, ``mostly_disturbed``, ``generator_limited``, and ``curve``: for each
+rate offered_per_second, achieved_per_second, the quantiles p50 to p999 in seconds, mean_seconds, lag_p99_seconds,
+generator_idle_ratio, system_busy_ratio, stretches, met, little and its verdict.
 """
 
 from __future__ import annotations
