@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ _SLACK_STEP = 0.4
 #: Blocks in which a level is looked at before a deeper one may follow, and at most in all.
 _FEWEST_BLOCKS = 3
 _MOST_BLOCKS = 16
+#: How often it may be asked whether a verdict is reached, the first blocks included: the level of ``elasticity.level``
+#: is for so many.
+_MOST_LOOKS = 10
 #: Below this a stretch holds too few samples of the host to say what it used.
 _SHORTEST_SECONDS = 0.05
 
@@ -82,18 +86,29 @@ def measure_phase(
     conditions = [name for one in bench.squeezables.values() for name in one.conditions(plan.fractions)]
     for order in schedule(conditions, plan.blocks, plan.seed):
         measured = run(order)
+    looks = 1
     while True:
-        estimates = measured.estimates
-        wanted = _with_controls(bench, needs_more(estimates))
+        undecided = needs_more(measured.estimates) if looks < _MOST_LOOKS else set()
+        wanted = _with_controls(bench, undecided)
+        looks += bool(wanted)
+        count = _blocks_until_next_look(measured, wanted)
         if plan.seeks_slack:
-            wanted |= _slack_conditions(bench, estimates)
+            wanted |= _slack_conditions(bench, measured.estimates)
         if not wanted:
             break
-        order = schedule(sorted(wanted), 1, plan.seed + block)[0]
-        if time.monotonic() + _block_seconds(bench, order, plan) > deadline:
+        orders = schedule(sorted(wanted), count, plan.seed + block)
+        affordable = int((deadline - time.monotonic()) / _block_seconds(bench, orders[0], plan))
+        if affordable < 1:
             break
-        measured = run(order)
+        for order in orders[:affordable]:
+            measured = run(order)
     return measured
+
+
+def _blocks_until_next_look(measured: MeasuredPhase, undecided: set[str]) -> int:
+    """As many that the few looks there may be reach far: a quarter of what the undecided have."""
+    counts = [len(level.values) for level in measured.estimates if level.condition in undecided]
+    return max(1, math.ceil(max(counts, default=0) / 4))
 
 
 def verify_idle(bench: Bench, fractions: Sequence[float]) -> None:
