@@ -111,6 +111,8 @@ class Squeeze(ABC):
     description: str
     #: Seconds from applying (and from releasing) until the workload feels it in full.
     settle_seconds: float = 0.1
+    #: Whether it takes load for that: what memory holds changes only as pages are asked for.
+    settles_under_load: bool = False
     #: Fractions of the capacity left at which elasticity is asked for, mildest first.
     levels: tuple[float, ...] = (0.8, 0.6)
     #: An antagonist disturbs in more ways than the one meant. Where this is true, squeezed stretches are compared with

@@ -110,7 +110,7 @@ class Bench:
             self._stretches += 1
             return self.session.phase(shown, loop, seconds, self._stretches, activity=activity, discard=judge)
 
-        with self._held(condition):
+        with self._held(condition, plan, loop):
             row = self.disturbances.measure(once)
         return Stretch(
             block=block,
@@ -124,7 +124,7 @@ class Bench:
         return f"{plan.name}: {'free' if condition == FREE else condition.replace('@', ' at ')}"
 
     @contextlib.contextmanager
-    def _held(self, condition: str) -> Iterator[None]:
+    def _held(self, condition: str, plan: PhasePlan, loop: Mapping[str, Any]) -> Iterator[None]:
         if condition == FREE:
             yield
             return
@@ -135,9 +135,16 @@ class Bench:
         squeeze = self.squeezables[name].squeeze
         apply = squeeze.apply_control if is_control else squeeze.apply
         with apply(self.subject, fraction, self._journal):
-            time.sleep(squeeze.settle_seconds)
+            self._settle(squeeze, plan, loop)
             yield
-        time.sleep(squeeze.settle_seconds)
+        self._settle(squeeze, plan, loop)
+
+    def _settle(self, squeeze: Squeeze, plan: PhasePlan, loop: Mapping[str, Any]) -> None:
+        if not squeeze.settles_under_load:
+            time.sleep(squeeze.settle_seconds)
+            return
+        settling = replace(plan, name="settling", kind="squeezed")
+        self.session.phase(settling, loop, squeeze.settle_seconds, activity=f"{plan.name}: settling")
 
     def _achieved(self, condition: str) -> float | None:
         parsed = parse_condition(condition)

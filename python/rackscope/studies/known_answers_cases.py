@@ -67,9 +67,9 @@ CASES: tuple[Case, ...] = (
     Case(
         "memory-capacity", "each read touches 8 random pages of a file larger than the memory", "synthetic-read",
         {"read": _limited("dram_capacity")},
-        {"value_size": "100", "file_size": "256m", "on_read": "page-touch:8"}, connections=1,
+        {"value_size": "100", "file_size": "64m", "on_read": "page-touch:8"}, connections=1,
         limits=_server(
-            memory_bytes=240 * _MEBIBYTE, disk_bytes_per_second=400.0 * _MEBIBYTE, disk_operations_per_second=40_000.0
+            memory_bytes=56 * _MEBIBYTE, disk_bytes_per_second=400.0 * _MEBIBYTE, disk_operations_per_second=40_000.0
         ),
     ),
     Case(
