@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rackscope.report.svg.scales import Scale, is_drawable, linear_range, logarithmic_range
@@ -17,6 +17,7 @@ numbers = st.floats(-1e15, 1e15, allow_nan=False)
 positive = st.floats(1e-12, 1e15)
 
 
+@settings(deadline=None)
 @given(st.lists(numbers, min_size=1, max_size=20), st.booleans(), st.integers(0, 9), st.sampled_from(UNITS))
 def test_a_linear_axis_holds_its_values_and_has_even_ticks_within(values, from_zero, steps, unit):
     low, high = linear_range(values, from_zero=from_zero, steps=steps, unit=unit)
@@ -33,11 +34,13 @@ def test_a_linear_axis_holds_its_values_and_has_even_ticks_within(values, from_z
     assert all(gap == pytest.approx(gaps[0], rel=1e-6, abs=1e-11 * max(abs(low), abs(high))) for gap in gaps)
 
 
+@settings(deadline=None)
 @given(st.floats(-1e5, 1e5), st.floats(1e-3, 1e6))
 def test_a_linear_axis_of_a_plain_quantity_never_has_fewer_than_two_ticks(low, span):
     assert len(linear_ticks(low, low + span, 6)) >= 2
 
 
+@settings(deadline=None)
 @given(st.lists(positive, min_size=1, max_size=20), st.sampled_from(UNITS), st.integers(3, 9))
 def test_a_logarithmic_axis_holds_its_values_and_has_rising_ticks_within(values, unit, most):
     low, high = logarithmic_range(values)
@@ -49,6 +52,7 @@ def test_a_logarithmic_axis_holds_its_values_and_has_rising_ticks_within(values,
     assert len(ticks) <= most + 1
 
 
+@settings(deadline=None)
 @given(st.lists(numbers, min_size=1, max_size=8, unique=True), st.sampled_from(UNITS), st.booleans())
 def test_different_ticks_never_read_the_same(values, unit, shared):
     assume(all(abs(value) > 1e-6 or value == 0 for value in values))
@@ -92,6 +96,7 @@ def test_logarithmic_ticks_are_decades_and_powers_of_two():
     assert logarithmic_ticks(60, 1100, 6, "bytes") == [64, 128, 256, 512, 1024]
 
 
+@settings(deadline=None)
 @given(st.sampled_from(["linear", "logarithmic"]), positive, st.floats(1.001, 1e6), st.data())
 def test_a_scale_keeps_the_order_and_the_ends(kind, low, factor, data):
     high = low * factor
@@ -111,11 +116,13 @@ def test_what_has_no_place_is_not_drawn():
     assert not is_drawable(0.0, "logarithmic")
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60), st.floats(20, 300))
 def test_what_is_shortened_fits(text, pixels):
     assert width_of(shorten(text, pixels)) <= max(pixels, width_of("…"))
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab _-", max_size=40), st.floats(30, 200))
 def test_wrapping_loses_no_word(text, pixels):
     lines = wrap(text, pixels, 3)

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rackscope.report.svg import HALF, NARROW, WIDE, describe_chart, draw_chart, write_chart_svg
@@ -232,7 +232,7 @@ def charts(draw) -> Chart:
     return Chart(identifier="c", title="t", x=axis(), y=axis(), series=several, references=references)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(charts(), st.sampled_from([WIDE, HALF, NARROW]))
 def test_whatever_a_study_found_is_drawn_as_well_formed_svg(chart, size):
     svg = drawn(chart, size)

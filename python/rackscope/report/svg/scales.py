@@ -67,7 +67,8 @@ def linear_range(values: Iterable[float], *, from_zero: bool, steps: int = 0, un
         high = max(high, 0.0)
     largest = max(abs(low), abs(high))
     if high - low <= max(1e-9 * largest, 1e-290):
-        room = 0.05 * largest or 1.0
+        # Around nothing, or what is next to nothing, an axis of ones.
+        room = 0.05 * largest if largest > 1e-280 else 1.0
         low, high = low - room, high + room
     room = 0.04 * (high - low)
     low_end, high_end = (low if low == 0 else low - room), (high if high == 0 else high + room)
