@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from rackscope.studies.knob_space import KnobSpace
 
 _LEAST_BUDGET_SECONDS = 30.0
+_LEAST_SLO_BUDGET_SECONDS = 60.0
 _WARM_UP_SECONDS = 0.5
-_STRETCH_SECONDS = 2.0
-#: A search for a rate takes several stretches.
-_RATE_SEARCH_SECONDS = 8.0
+#: How long one measurement is: its share of the budget, between a shortest and a longest. A search for a rate takes
+#: several stretches.
+_STRETCH_SHARE, _STRETCH_SECONDS = 1 / 200, (0.5, 2.0)
+_RATE_SEARCH_SHARE, _RATE_SEARCH_SECONDS = 1 / 60, (2.5, 8.0)
 #: Reads that find nothing are answered sooner: a configuration that loses this much of the hits is not a faster one.
 _HIT_RATIO_TOLERANCE = 0.005
 
@@ -37,6 +39,10 @@ class Trials:
         self._conduct = conduct
         self._options: RunOptions = conduct.request.run
         self._bound = bound
+        share, (shortest, longest) = (
+            (_STRETCH_SHARE, _STRETCH_SECONDS) if bound is None else (_RATE_SEARCH_SHARE, _RATE_SEARCH_SECONDS)
+        )
+        self._seconds = min(max(conduct.request.values["budget"] * share, shortest), longest)
         self._number = 0
         self._hit_ratio: float | None = None
 
@@ -84,10 +90,10 @@ class Trials:
         hits = reads = 0
         for stage in stages:
             if self._bound is not None:
-                values.append(quick_rate(SessionLoad(session, stage), self._bound, _RATE_SEARCH_SECONDS))
+                values.append(quick_rate(SessionLoad(session, stage), self._bound, self._seconds / len(stages)))
                 continue
             with behind_the_generator():
-                row = session.phase(stage, {"kind": "closed"}, _STRETCH_SECONDS / len(stages), 1, activity=purpose)
+                row = session.phase(stage, {"kind": "closed"}, self._seconds / len(stages), 1, activity=purpose)
             _refuse_errors(row)
             hits += row["hits"] or 0
             reads += (row["hits"] or 0) + (row["misses"] or 0)
@@ -140,10 +146,10 @@ def _check(request: Request) -> None:
 
     if request.values["slo"] is not None:
         parse_bound(request.values["slo"])
-    if request.values["budget"] < _LEAST_BUDGET_SECONDS:
+    least = _LEAST_BUDGET_SECONDS if request.values["slo"] is None else _LEAST_SLO_BUDGET_SECONDS
+    if request.values["budget"] < least:
         raise UsageError(
-            f"{request.values['budget']:g} s are too few to tune in",
-            f"Choose a --budget of {_LEAST_BUDGET_SECONDS:g}s or more.",
+            f"{request.values['budget']:g} s are too few to tune in", f"Choose a --budget of {least:g}s or more."
         )
 
 

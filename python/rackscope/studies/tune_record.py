@@ -252,12 +252,15 @@ def _method(found: Tuned, aim: Aim) -> list[str]:
     space = found.space
     searched = wording.listing([f"{one.name} ({', '.join(one.values)})" for one in space.dimensions])
     lines = [
-        f"Searched for more {aim.measure}: {searched}. {len(found.trials)} trials, each a fresh start of {aim.system}: "
-        "first the defaults and the papers' tuned values, then what a tree-structured Parzen estimator proposed "
+        f"The aim was {aim.measure}; searched were {searched}. {len(found.trials)} trials, each a fresh start of "
+        f"{aim.system}: first the defaults and the papers' tuned values, then what a tree-structured Parzen estimator proposed "
         "(optuna, seeded), or every configuration where they are few.",
     ]
     if space.left_alone:
-        left = "; ".join(f"{name}: {reason}" for name, reason in space.left_alone.items())
+        reasons: dict[str, list[str]] = {}
+        for name, reason in space.left_alone.items():
+            reasons.setdefault(reason, []).append(name)
+        left = "; ".join(f"{wording.listing(names)} ({reason})" for reason, names in reasons.items())
         lines.append(f"Left alone: {left}.")
     lines.append(
         f"The best few were measured again in turns ({found.choice.count} rounds), the winner was taken apart one knob "
