@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rackscope.studies.base import Request, Study
 
 _STYLES = {"finding": "bold", "note": "dim", "warning": "yellow", "serious": "bold red"}
+_FEW_MEMBERS = 3
 _MARKS = {"finding": "•", "note": "note:", "warning": "!", "serious": "!"}
 
 
@@ -93,8 +94,18 @@ def _print_table(console: Any, table: Table) -> None:
 
 
 def _write_report(folder: Path) -> None:
+    """The study's report, and those of its members where they are few enough to be looked at one by one."""
+    from rackscope.report import write_report
     from rackscope.report.study import write_study_report
+    from rackscope.runs.directory import RunDirectory
+    from rackscope.runs.study import MEMBERS, read_study
 
+    members = [folder / MEMBERS / member.folder for member in read_study(folder).members]
+    if len(members) <= _FEW_MEMBERS:
+        for member in members:
+            # A member that was never begun has nothing to report.
+            if (member / "manifest.json").exists():
+                write_report(RunDirectory.open(member))
     write_study_report(folder)
 
 

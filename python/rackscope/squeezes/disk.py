@@ -19,6 +19,7 @@ from rackscope.squeezes.groups import Group, group_folders, group_of, require
 from rackscope.squeezes.held import hold
 from rackscope.squeezes.loads import read_direct
 from rackscope.squeezes.verifying import verify_rate
+from rackscope.units import format_amount
 
 if TYPE_CHECKING:
     from rackscope.squeezes.journal import Journal
@@ -117,10 +118,10 @@ class DiskSqueeze(Squeeze):
             limit = tightest_limit(group, device.number, self.kind, direction)
             if limit is not None and (ceiling is None or limit <= ceiling):
                 capacities[direction] = float(limit)
-                sources.append(f"{direction}s: {limit:.4g}, the limit of its control group")
+                sources.append(f"{direction}s: {format_amount(limit, self.unit)}, the limit of its control group")
             elif ceiling is not None and ceiling >= 1:
                 capacities[direction] = ceiling
-                sources.append(f"{direction}s: {ceiling:.4g}, as calibrated")
+                sources.append(f"{direction}s: {format_amount(ceiling, self.unit)}, as calibrated")
             else:
                 sources.append(f"{direction}s: not known, and not limited")
         if "read" not in capacities:

@@ -16,6 +16,7 @@ from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Place, Squeeze, Subject
 from rackscope.squeezes.token_bucket import HIGHEST_RATE, LOWEST_RATE, clear_rate, read_rate, set_rate
 from rackscope.squeezes.transfer import Direction, measure_transfer
+from rackscope.units import format_bytes
 
 if TYPE_CHECKING:
     from rackscope.squeezes.journal import Journal
@@ -73,7 +74,7 @@ class NetworkBandwidth(Squeeze):
         rate = self._capacity(subject).value * fraction
         if rate > HIGHEST_RATE:
             raise SqueezeError(
-                f"{self.name} cannot be limited to {rate:.4g} bytes/s: the kernel's filter is told 32 bits",
+                f"{self.name} cannot be limited to {format_bytes(rate)}/s: the kernel's filter is told 32 bits",
                 f"Limit the link to less than {HIGHEST_RATE} bytes/s from the start.",
             )
         return _Limited([_end(subject.place, self._direction)], rate)
@@ -86,7 +87,7 @@ class NetworkBandwidth(Squeeze):
         left = rate / capacity.value
         return Achieved(
             left,
-            f"one TCP connection got {rate:.4g} of {capacity.value:.4g} bytes/s in frames",
+            f"one TCP connection got {format_bytes(rate)}/s of {format_bytes(capacity.value)}/s in frames",
             abs(left - fraction) <= _TOLERANCE * fraction,
         )
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rackscope.errors import SqueezeError
 from rackscope.network_namespace import call_in_namespace
+from rackscope.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,7 @@ def set_rate(interface: str, namespace: Path | None, bytes_per_second: float) ->
     """Limit what the link sends, instead of any limit before. Raises SqueezeError."""
     if not LOWEST_RATE <= bytes_per_second <= HIGHEST_RATE:
         raise SqueezeError(
-            f"a link is not limited to {bytes_per_second:.4g} bytes/s",
+            f"a link is not limited to {format_bytes(bytes_per_second)}/s",
             f"Limits go from {LOWEST_RATE} to {HIGHEST_RATE} bytes/s.",
         )
     rate = round(bytes_per_second)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rackscope.squeezes.base import Achieved
+from rackscope.units import format_amount
 
 #: How far what was measured may be off, as a share of what was asked for.
 TOLERANCE = 0.1
@@ -40,8 +41,11 @@ def verify_rate(
     trial = limit if free > limit * (1 + TOLERANCE) else free / 2
     rate = measure_under(trial, lambda: measure_held(trial / capacity))
     if trial == limit:
-        return judge(rate / capacity, fraction, f"got {rate:.3g} {unit} of {limit:.3g}")
-    tried = f"got {rate:.3g} {unit} of {trial:.3g} in a trial, as it gets only {free:.3g} where {limit:.3g} are allowed"
+        return judge(rate / capacity, fraction, f"got {format_amount(rate, unit)} of {format_amount(limit, unit)}")
+    tried = (
+        f"got {format_amount(rate, unit)} of {format_amount(trial, unit)} in a trial, as it gets only "
+        f"{format_amount(free, unit)} where {format_amount(limit, unit)} are allowed"
+    )
     return judge(rate / trial * fraction, fraction, tried)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rackscope
 from rackscope.errors import RackscopeError, UsageError
@@ -13,11 +13,12 @@ from rackscope.runs.interruption import Interruptions, held_back
 from rackscope.runs.prepare import now_text
 from rackscope.runs.study import MEMBERS, Member, StudyRecord, create_study_folder, read_study, stamp, write_study
 from rackscope.studies.base import Conduct
+from rackscope.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from rackscope.runs.options import ProgressCallback
     from rackscope.runs.study import Status
-    from rackscope.studies.base import Request, Study
+    from rackscope.studies.base import OptionKind, Request, Study
 
 
 def begin(study: Study, request: Request, progress: ProgressCallback) -> Conduct:
@@ -56,8 +57,23 @@ def _new_record(study: Study, request: Request) -> StudyRecord:
         command_line=list(request.command_line),
         started_at=now_text(),
         host=inventory,
-        parameters={name: str(value) for name, value in request.values.items() if value not in (None, False, ())},
+        parameters={
+            option.name: _written(value, option.kind)
+            for option in study.options
+            if (value := request.values.get(option.name.replace("-", "_"))) not in (None, False, ())
+        },
     )
+
+
+def _written(value: Any, kind: OptionKind) -> str:
+    """A value as a user would write it."""
+    if isinstance(value, tuple):
+        return ", ".join(_written(one, kind) for one in value)
+    if value is True:
+        return "yes"
+    if kind == "duration":
+        return format_duration(value)
+    return format_bytes(value) if kind == "size" else str(value)
 
 
 def _taken_up(study: Study, folder: Path) -> StudyRecord:
@@ -105,5 +121,5 @@ def _title(study: Study, request: Request) -> str:
     if study.title is not None:
         return study.title(request)
     if request.run is None:
-        return study.name
-    return f"{study.name} of {request.run.system} under {request.run.workload}"
+        return study.name.capitalize()
+    return f"{study.name.capitalize()} of {request.run.system} under {request.run.workload}"

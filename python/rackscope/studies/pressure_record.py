@@ -28,6 +28,7 @@ from rackscope.analysis.pressure import PhaseJudgement, SqueezeVerdict, WeakerEv
 from rackscope.runs.study import Axis, Chart, Column, Finding, Series, Table
 from rackscope.studies.disturbance import Disturbances
 from rackscope.studies.limits import describe_limits
+from rackscope.units import format_amount
 
 if TYPE_CHECKING:
     from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
@@ -274,9 +275,9 @@ def _verdict_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]], refus
                     phase.name,
                     RESOURCE_NAMES[resource.resource],
                     resource.verdict,
-                    None if elasticity is None else elasticity.estimate,
+                    None if elasticity is None else round(elasticity.estimate, 2),
                     _range(elasticity),
-                    None if p99 is None else p99.estimate,
+                    None if p99 is None else round(p99.estimate, 2),
                     resource.slack,
                     "experiment" if resource.proven else "intensity",
                 ]
@@ -355,7 +356,7 @@ def _capacity_table(capacities: Sequence[tuple[str, str, float, str, str]]) -> T
         title="What there was to squeeze",
         columns=[Column(name="squeeze"), Column(name="resource"), Column(name="capacity"), Column(name="which is")],
         rows=[
-            [name, RESOURCE_NAMES[resource], _quantity(value, unit), source]
+            [name, RESOURCE_NAMES[resource], format_amount(value, unit), source]
             for name, resource, value, unit, source in capacities
         ],
     )
@@ -479,11 +480,3 @@ def _range(interval: Interval | None, *, percent: bool = False) -> str | None:
     if percent:
         return f"{100 * interval.low:.1f} to {100 * interval.high:.1f} %"
     return f"{interval.low:.2f} to {interval.high:.2f}"
-
-
-def _quantity(value: float, unit: str) -> str:
-    from rackscope.units import format_bytes, format_count
-
-    if unit.startswith("bytes"):
-        return f"{format_bytes(value)}{'/s' if unit != 'bytes' else ''}"
-    return f"{format_count(value)} {unit}"
