@@ -188,6 +188,19 @@ def test_parts_that_cannot_be_read_are_counted_and_kept(tmp_path: Path) -> None:
     assert (writer.path / "samples.parts" / "000000.parquet").exists()
 
 
+def test_a_part_of_the_wrong_kind_costs_only_itself(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path / "run")
+    writer.write_manifest(manifest(status="interrupted"))
+    writer.append("samples", samples(10))
+    writer.append("samples", samples(20).with_columns(pl.lit("much").alias('cpu_seconds_total{state="user"}')))
+    writer.append("samples", samples(30).drop("timestamp_ns"))
+    writer.append("samples", samples(40))
+    run = RunDirectory.open(writer.path)
+    assert run.samples()["timestamp_ns"].to_list() == [10, 40]
+    assert run.samples()['cpu_seconds_total{state="user"}'].to_list() == [10.0, 40.0]
+    assert any("2 of the parts of samples" in damage for damage in run.damage)
+
+
 def test_missing_tables_are_empty_and_said(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path / "run")
     writer.write_manifest(manifest(status="complete"))

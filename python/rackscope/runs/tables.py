@@ -123,15 +123,27 @@ def read_parts(folder: Path, name: str) -> tuple[pl.DataFrame | None, int]:
     """Join the readable parts; the count of those that could not be read."""
     import polars as pl
 
-    frames, damaged = [], 0
+    parts, damaged = [], 0
     for part in sorted(folder.glob("*.parquet")):
         try:
-            frames.append(_read(part, name))
+            parts.append(_read_as_it_is(part))
         except _failures():
             damaged += 1
-    if not frames:
+    if not parts:
         return None, damaged
-    joined = pl.concat(frames, how="diagonal_relaxed")
+    try:
+        # All at once: a study has hundreds of parts, and looking at each column of each takes most of a minute.
+        joined = _conform(pl.concat(parts, how="diagonal_relaxed"), name)
+    except _failures():
+        kept = []
+        for frame in parts:
+            try:
+                kept.append(_conform(frame, name))
+            except _failures():
+                damaged += 1
+        if not kept:
+            return None, damaged
+        joined = pl.concat(kept, how="diagonal_relaxed")
     return (joined.sort("timestamp_ns") if name == "samples" else joined), damaged
 
 
@@ -164,11 +176,15 @@ def _schema(name: str) -> dict[str, pl.DataType | type[pl.DataType]]:
 
 
 def _read(file: Path, name: str) -> pl.DataFrame:
+    frame = _conform(_read_as_it_is(file), name)
+    return frame.sort("timestamp_ns") if name == "samples" else frame
+
+
+def _read_as_it_is(file: Path) -> pl.DataFrame:
     import polars as pl
 
     # As bytes: given a path, polars takes brackets in it for a pattern, and maps a file that could be cut meanwhile.
-    frame = _conform(pl.read_parquet(io.BytesIO(file.read_bytes())), name)
-    return frame.sort("timestamp_ns") if name == "samples" else frame
+    return pl.read_parquet(io.BytesIO(file.read_bytes()))
 
 
 def _failures() -> tuple[type[BaseException], ...]:
