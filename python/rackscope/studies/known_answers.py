@@ -44,8 +44,9 @@ def _conduct(conduct: Conduct) -> None:
 
 
 def _check(request: Request) -> None:
-    from rackscope.studies.pressure import check_lengths
+    from rackscope.studies.pressure import check_lengths, parse_levels
 
+    parse_levels(request.values["levels"], fewest=1)
     _chosen(request.values["case"])
     if request.values["repeat"] < 1:
         raise UsageError("the cases must be judged once at least", "Choose --repeat 1 or more.")
@@ -69,7 +70,7 @@ def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> lis
     from rackscope.runs.prepare import prepare
     from rackscope.studies.bench import on_the_bench
     from rackscope.studies.disturbance import Disturbances
-    from rackscope.studies.pressure import Plan, measure_phase
+    from rackscope.studies.pressure import Plan, measure_phase, parse_levels
 
     values = conduct.request.values
     rows: list[dict[str, Any]] = []
@@ -83,7 +84,7 @@ def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> lis
         loop = loop_of(prepared.options)
         for number, stage in enumerate(prepared.plan.stages):
             plan = Plan(
-                fractions=(0.7, 0.4),
+                fractions=parse_levels(values["levels"], fewest=1),
                 stretch_seconds=values["stretch"],
                 blocks=values["blocks"],
                 budget_seconds=values["budget"],
@@ -254,6 +255,9 @@ STUDY = Study(
     options=(
         Option("repeat", "count", "how often all cases are judged", "1"),
         Option("case", "text", "only this case; may be given again for another", repeated=True, metavar="NAME"),
+        Option(
+            "levels", "text", "parts of a resource that squeezes leave; the largest decides", "0.7,0.4", metavar="LIST"
+        ),
         Option("stretch", "duration", "length of one stretch", "250ms"),
         Option("blocks", "count", "blocks before only open questions are pursued", "3"),
         Option("budget", "duration", "measuring time of one phase", "40s"),

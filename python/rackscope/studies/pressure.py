@@ -186,7 +186,7 @@ def _conduct(conduct: Conduct) -> None:
 
     request = conduct.request
     assert request.run is not None
-    fractions = _fractions(request.values["levels"])
+    fractions = parse_levels(request.values["levels"])
     limits: Limits = parse_limits(request.values["limit"])
     prepared = prepare(request.run, conduct.progress)
     stages = prepared.plan.stages
@@ -217,7 +217,7 @@ def _conduct(conduct: Conduct) -> None:
 def _check(request: Request) -> None:
     from rackscope.studies.limits import parse_limits
 
-    _fractions(request.values["levels"])
+    parse_levels(request.values["levels"])
     parse_limits(request.values["limit"])
     check_lengths(request)
 
@@ -230,15 +230,16 @@ def check_lengths(request: Request) -> None:
         raise UsageError("there must be a block at least", f"Choose --blocks {_FEWEST_BLOCKS} or more.")
 
 
-def _fractions(text: str) -> tuple[float, ...]:
+def parse_levels(text: str, fewest: int = 2) -> tuple[float, ...]:
+    """``0.8,0.4`` as parts that squeezes leave, mildest first. Raises UsageError."""
     try:
         fractions = sorted({float(part) for part in text.split(",")}, reverse=True)
     except ValueError:
         fractions = []
-    if len(fractions) < 2 or not all(0.05 <= fraction <= 0.95 for fraction in fractions):
+    if len(fractions) < fewest or not all(0.05 <= fraction <= 0.95 for fraction in fractions):
         raise UsageError(
             f"'{text}' are no levels of a squeeze",
-            "Give two or more parts that are left, between 0.05 and 0.95: --levels 0.8,0.4.",
+            f"Give {fewest} or more parts that are left, between 0.05 and 0.95: --levels 0.8,0.4.",
         )
     return tuple(fractions)
 
