@@ -106,7 +106,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "cpu-and-disk", "half the operations compute, half read the disk, and both are full", "synthetic-mixed",
         {"mixed": _limited("cpu", "disk")}, {**_SMALL, "on_read": "cpu:800", "on_update": "disk-random:4k"},
-        connections=64,
+        connections=16,
         limits=_server(disk_operations_per_second=950.0),
     ),
     Case(
