@@ -283,6 +283,7 @@ def request(
         (request("etc"), "no fixed size"),
         (request(settings={"keys": "10"}), "number of keys is what grows"),
         (request(settings={"memory": "64m"}, by="knob"), "what --memory sets"),
+        (request(memory=2**60), "leaves too little of the"),
         (request(memory=MEBIBYTE), "filled before any data is in"),
         (request(settings={"value_size": "1m"}), "fewer than 1000 items"),
         (request(repeat=0), "0 rounds are out of bounds"),

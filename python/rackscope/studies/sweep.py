@@ -92,11 +92,10 @@ def _plan_from(request: Request) -> SweepPlan:
     options.check()
     factors = make_factors(varied, systems, workloads, names)
     plan = SweepPlan(options, factors, repetitions, values["preset"] or "", tuple(notes), _system_cores(run))
-    stages = max(len(find_workload(workload).stages) for workload in workloads)
     cells = 1
     for factor in factors:
         cells *= len(factor.levels)
-    check_size(cells, repetitions, seconds_per_run(options, stages))
+    check_size(cells, repetitions, seconds_per_run(options))
     return plan
 
 

@@ -65,19 +65,12 @@ def _conduct(conduct: Conduct) -> None:
     item_bytes = (plan.data_bytes or 0) // int(plan.keys["count"])
     conduct.progress(Progress("finding out how memory can be limited here"))
     why_not = "--by knob was asked for" if values["by"] == "knob" else why_no_group()
-    if why_not and values["by"] == "group":
-        raise UsageError(f"memory cannot be limited by a control group here: {why_not}", "Try --by knob.")
     options = replace(request.run, duration_seconds=values["duration"], warm_up_seconds=values["warm_up"])
     notes: list[str] = []
     if why_not:
         options = _limited_by_knob(options, limit, why_not, notes)
     memory = read_memory(Tree(Path("/")))
     available = memory.available_bytes
-    if available is not None and limit > available * _SHARE_OF_HOST:
-        raise UsageError(
-            f"a limit of {format_bytes(limit)} leaves too little of the {format_bytes(available)} that are available",
-            f"Choose --memory {format_bytes(available * _SHARE_OF_HOST / 2).replace(' ', '')} or less.",
-        )
     # What is larger than the limit is never held: the generator's memory of keys is all that it costs the host.
     most = float("inf") if available is None else available * _SHARE_OF_HOST
     setting = Setting(
@@ -165,6 +158,24 @@ def _check(request: Request) -> None:
     if not 1 <= values["repeat"] <= 20:
         raise UsageError(f"{values['repeat']} rounds are out of bounds", "Choose --repeat between 1 and 20.")
     replace(run, duration_seconds=values["duration"], warm_up_seconds=values["warm_up"]).check()
+    _check_host(limit, values["by"])
+
+
+def _check_host(limit: int, by: str) -> None:
+    """Raises UsageError for a limit that this host cannot give, or cannot set."""
+    from rackscope.host.memory import read_memory
+    from rackscope.host.tree import Tree
+    from rackscope.studies.walls.bench import why_no_group
+
+    available = read_memory(Tree(Path("/"))).available_bytes
+    if available is not None and limit > available * _SHARE_OF_HOST:
+        raise UsageError(
+            f"a limit of {format_bytes(limit)} leaves too little of the {format_bytes(available)} that are available",
+            f"Choose --memory {int(available * _SHARE_OF_HOST / 2 / 1024**2)}m or less.",
+        )
+    reason = why_no_group() if by == "group" else ""
+    if reason:
+        raise UsageError(f"memory cannot be limited by a control group here: {reason}", "Try --by knob.")
 
 
 def _title(request: Request) -> str:

@@ -41,8 +41,11 @@ class Outcome:
         return [figures for (one, _), figures in sorted(self.figures.items()) if one == cell]
 
 
-def seconds_per_run(options: RunOptions, stages: int = 1) -> float:
+def seconds_per_run(options: RunOptions) -> float:
     """What one run will take, before any has been done."""
+    from rackscope.workloads import find_workload
+
+    stages = len(find_workload(options.workload).stages)
     return options.warm_up_seconds + stages * options.duration_seconds + _OVERHEAD_SECONDS
 
 

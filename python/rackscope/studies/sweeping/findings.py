@@ -141,9 +141,10 @@ def _effect_findings(summary: Summary) -> list[Finding]:
 
 
 def _effect_words(effect: FactorEffect, lead: str) -> str:
+    name = "" if effect.factor == "system" else f"{effect.factor}="
     return (
-        f"{effect.factor} {lead}: throughput is x{effect.span:.2f} with {effect.highest} of what it is with "
-        f"{effect.lowest}, all else equal"
+        f"{effect.factor} {lead}: throughput with {name}{effect.highest} is {effect.span:.2f} times that with "
+        f"{name}{effect.lowest}, all else equal"
     )
 
 
@@ -161,6 +162,8 @@ def _best_findings(summary: Summary) -> list[Finding]:
     best = max(summary.cells, key=lambda cell: cell.throughput.estimate)
     others = _indistinct(summary.pairs_with(best))
     rest = f"; not shown to differ from it: {_listed(others)}" if others else ""
+    if len(others) == len(summary.cells) - 1:
+        rest = "; no other cell is shown to differ from it"
     throughput = best.throughput
     findings = [
         Finding(
@@ -194,8 +197,8 @@ def _comparison_findings(summary: Summary) -> list[Finding]:
     open_ones = _indistinct(comparisons)
     same = [one.first for one in comparisons if one.outcome == "equivalent"]
     baseline = comparisons[0].second
-    parts = [f"{len(different)} of {len(comparisons)} cells differ from {baseline} in throughput"]
-    if open_ones:
+    parts = [f"{len(different)} of {len(comparisons)} cells are shown to differ from {baseline} in throughput"]
+    if 0 < len(open_ones) < len(comparisons):
         parts.append(f"not shown to differ: {_listed(open_ones)}")
     if same:
         parts.append(f"shown to be the same within 2 %: {_listed(same)}")
