@@ -232,6 +232,15 @@ def test_a_small_budget_keeps_room_for_the_claim() -> None:
     assert system.now <= 100 + 3 * TRIAL_SECONDS
 
 
+def test_a_budget_for_nothing_but_the_default_is_said() -> None:
+    system = MadeUp(helpful)
+    tuning = system.tuning(seconds=6.0)
+    tuning._first = []
+    found = tuning.run()
+    assert len(found.trials) == 1 and answer_changes(found) == {}
+    assert "did not suffice" in sentences(found) and "Nothing that was tried" not in sentences(found)
+
+
 def test_a_command_repeats_what_was_asked() -> None:
     aim = Aim("redis", "ycsb-a", ("rackscope", "run", "redis", "ycsb-a", "--set", "keys=1000"), "throughput", False)
     assert aim.command({"save": "3600 1"}).endswith("--set keys=1000 --set 'save=3600 1'")

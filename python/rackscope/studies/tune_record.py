@@ -91,6 +91,9 @@ def _answer(found: Tuned, aim: Aim) -> list[Finding]:
 
 def _nothing_helped(found: Tuned, aim: Aim) -> Finding:
     nothing = f"Nothing that was tried makes {aim.system} better than {aim.start} under {aim.workload}."
+    if len(found.trials) < 2:
+        sentence = f"The budget did not suffice to try anything but {aim.start}: measure longer (--budget)."
+        return Finding(sentence=sentence, severity="warning")
     if not found.claim.values:
         return Finding(sentence=nothing, evidence=f"{len(found.trials)} trials; none was worth confirming.")
     ratio = found.claim.ratio(BEST, DEFAULT)
@@ -253,8 +256,8 @@ def _method(found: Tuned, aim: Aim) -> list[str]:
     searched = wording.listing([f"{one.name} ({', '.join(one.values)})" for one in space.dimensions])
     lines = [
         f"The aim was {aim.measure}; searched were {searched}. {len(found.trials)} trials, each a fresh start of "
-        f"{aim.system}: first the defaults and the papers' tuned values, then what a tree-structured Parzen estimator proposed "
-        "(optuna, seeded), or every configuration where they are few.",
+        f"{aim.system}: first the defaults and the papers' tuned values, then what a tree-structured Parzen estimator "
+        "proposed (optuna, seeded), or every configuration where they are few.",
     ]
     if space.left_alone:
         reasons: dict[str, list[str]] = {}

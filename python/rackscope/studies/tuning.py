@@ -181,8 +181,8 @@ class Tuning:
         return self.found
 
     def _search_until(self) -> float:
-        """Share of the budget at which the search ends: sooner where choosing and claiming would not fit after it."""
-        needed = _CANDIDATES + 1 + 2 * FEWEST_ROUNDS
+        """Share of the budget at which the search ends: sooner where the claim would not fit after it."""
+        needed = 1 + 2 * FEWEST_ROUNDS
         return min(SEARCH_UNTIL, 1 - needed * self._longest / self._budget.seconds)
 
     def _search(self) -> None:
@@ -316,15 +316,19 @@ class Tuning:
             }
 
     def _best_of(self, candidates: Mapping[str, Configuration]) -> Configuration | None:
-        """The best when measured again, in turns; of those close to it the one with the fewest changes."""
-        self._rounds(self.found.choice, candidates, CHOICE_UNTIL, fewest=1, purpose="choosing")
+        """The best when measured again, in turns; of those close to it the one with the fewest changes.
+
+        The first of them where the budget leaves no time for that.
+        """
+        self._rounds(self.found.choice, candidates, CHOICE_UNTIL, fewest=0, purpose="choosing")
         means = {
             label: self.found.choice.mean(label).estimate
             for label in candidates
             if label not in self.found.choice.failed and self.found.choice.known(label)
         }
         if not means:
-            return None
+            left = [label for label in candidates if label not in self.found.choice.failed]
+            return candidates[left[0]] if left else None
         close = [label for label, mean in means.items() if mean >= max(means.values()) * (1 - _CLOSE)]
         return candidates[
             min(close, key=lambda label: (len(self.found.space.changes(candidates[label])), -means[label]))
