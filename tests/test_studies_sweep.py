@@ -379,6 +379,7 @@ def test_presets_make_sense_on_hosts_of_any_size(name: str, cores: int) -> None:
 def test_presets_can_be_asked_of_all_three_systems(name: str) -> None:
     plan = sweep.build_plan(request(system="memcached,redis,cache", workload="", preset=name))
     systems = next(factor.levels for factor in plan.factors if factor.name == "system")
+    assert ("threads is io_threads of redis." in plan.notes) == (name in ("awasthi-figure-2", "issa-figure-9"))
     left_out = {"memcached", "redis", "cache"} - set(systems)
     assert left_out == ({"redis"} if name == "issa-figure-10" else set())
     for system in left_out:

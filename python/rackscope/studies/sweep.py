@@ -154,6 +154,11 @@ def _base_options(
             notes.append(f"{factor.name} takes the values that were asked for instead of the preset's.")
         else:
             varied[factor.name] = factor.scaled(cores)
+        notes += [
+            f"{factor.name} is {own} of {system}."
+            for system, own in factor.names.items()
+            if system in able and own not in ("", factor.name)
+        ]
     names = {factor.name: dict(factor.names) for factor in preset.factors}
     options = replace(
         run,

@@ -111,7 +111,7 @@ def _options_by_cell(
     """What each cell runs as; those that cannot are failures before anything is measured."""
     usable = sorted(os.sched_getaffinity(0))
     options: dict[int, RunOptions] = {}
-    progress(Progress(f"checking {len(plan.cells)} cells"))
+    progress(Progress(f"checking {_counted(len(plan.cells), 'cell')}"))
     for number, cell in enumerate(plan.cells):
         try:
             one = cell_options(plan.options, plan.factors, cell, usable)
@@ -157,11 +157,15 @@ def _recall(conduct: Conduct, bench: Bench, attempts: Sequence[dict[str, Any]], 
 
 
 def _announcement(plan: SweepPlan, left: int, outcome: Outcome, options: RunOptions) -> str:
-    cells = f"{len(plan.cells)} cells x {plan.repetitions} repetitions"
-    kept = f", {outcome.kept} runs are kept" if outcome.kept else ""
+    cells = f"{_counted(len(plan.cells), 'cell')} x {_counted(plan.repetitions, 'repetition')}"
+    kept = f", {_counted(outcome.kept, 'run')} kept" if outcome.kept else ""
     unable = len(outcome.failures)
-    failing = f", {unable} {'cell' if unable == 1 else 'cells'} cannot run" if unable else ""
-    return f"{cells}{failing}{kept}: {left} runs, about {duration_words(left * seconds_per_run(options))}"
+    failing = f", {_counted(unable, 'cell')} cannot run" if unable else ""
+    return f"{cells}{failing}{kept}: {_counted(left, 'run')}, about {duration_words(left * seconds_per_run(options))}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _folder_name(cell: int, repetition: int, label: str, taken: Sequence[str]) -> str:
