@@ -54,6 +54,9 @@ class Session:
         self._client: Client | None = None
         self._pending: list[dict[str, float]] = []
         self._last_flush = 0.0
+        #: How often samples are written while a phase lasts. Writing takes milliseconds of a core that the load generator
+        #: may share: where latency is the answer, phases shorter than this are not disturbed by it.
+        self.flush_seconds = _FLUSH_SECONDS
         self._generator_cpu_seconds = 0.0
 
     @property
@@ -177,7 +180,7 @@ class Session:
         part = PhasePart(name=plan.name, kind=plan.kind, repetition=repetition, start_ns=time.time_ns())
         self.manifest.phases.append(part)
         self.writer.write_manifest(self.manifest)
-        started = time.monotonic()
+        started = self._last_flush = time.monotonic()
 
         def on_tick(intervals: list[dict[str, float]]) -> None:
             self._tick(intervals, activity or plan.name, time.monotonic() - started, duration_seconds, plan)
@@ -243,7 +246,7 @@ class Session:
     ) -> None:
         self._pending.extend(intervals)
         now = time.monotonic()
-        if now - self._last_flush >= _FLUSH_SECONDS:
+        if now - self._last_flush >= self.flush_seconds:
             self._last_flush = now
             self._flush()
         latest = intervals[-1] if intervals else {}

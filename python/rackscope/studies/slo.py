@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rackscope.workloads import PhasePlan, WorkloadPlan
 
 _LEAST_BUDGET_SECONDS = 10.0
+#: Longer than nearly every stretch, so that samples are written between them.
+_FLUSH_SECONDS = 10.0
 
 
 def choose_stage(plan: WorkloadPlan, name: str | None) -> PhasePlan:
@@ -73,6 +75,7 @@ def _conduct(conduct: Conduct) -> None:
 
     def work(session: Session) -> None:
         nonlocal study
+        session.flush_seconds = _FLUSH_SECONDS
         session.preload()
         session.warm_up({"kind": "closed"})
 
