@@ -149,10 +149,11 @@ def test_no_arguments_greet_and_show_the_next_step(rackscope: Rackscope) -> None
     assert "rackscope run cache ycsb-b" in ended.stdout
 
 
-def test_help_does_not_pay_for_frames_or_numerics(rackscope: Rackscope) -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["study", "--help"], ["study", "pressure", "--help"]])
+def test_help_does_not_pay_for_frames_or_numerics(arguments: list[str]) -> None:
     program = (
         "import sys\nfrom rackscope.cli import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
         "heavy = {'polars', 'numpy', 'scipy', 'pydantic', 'rich', 'jinja2'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
