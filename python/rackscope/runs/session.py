@@ -54,8 +54,8 @@ class Session:
         self._client: Client | None = None
         self._pending: list[dict[str, float]] = []
         self._last_flush = 0.0
-        #: How often samples are written while a phase lasts. Writing takes milliseconds of a core that the load generator
-        #: may share: where latency is the answer, phases shorter than this are not disturbed by it.
+        #: How often samples are written while a phase lasts. Writing takes milliseconds of a core that the load
+        #: generator may share: where latency is the answer, phases shorter than this are not disturbed by it.
         self.flush_seconds = _FLUSH_SECONDS
         self._generator_cpu_seconds = 0.0
 

@@ -32,9 +32,9 @@ _CURVE_LOWEST, _CURVE_HIGHEST, _CURVE_POINTS, _CURVE_REPEATS = 1 / 16, 1.1, 10, 
 _MOST_SEARCH = 24
 #: Observations near the crossing at which the search hands over to the blocks.
 _ENOUGH_NEAR = 4
-_MOST_CONFIRMATIONS = 8
+_FEWEST_CONFIRMATIONS, _MOST_CONFIRMATIONS = 5, 8
 #: Share of the budget for the blocks and everything before.
-_BLOCKS_UNTIL = 0.88
+_BLOCKS_UNTIL = 0.86
 WANTED_HALF_WIDTH = 0.01
 #: Disturbed stretches are discarded up to this many, and then up to half as many as count.
 _SPARED = 8
@@ -255,7 +255,7 @@ class CapacityStudy:
             return
         rate = found.rate.low if found.rate.low is not None else found.rate.estimate * 0.97
         while found.attempts < _MOST_CONFIRMATIONS and not confirmed(found.confirmations, found.attempts):
-            if found.attempts and self._left() < 2 * self._seconds(rate):
+            if found.attempts >= _FEWEST_CONFIRMATIONS and self._left() < 2 * self._seconds(rate):
                 break
             stretch = self._open(rate, "confirm")
             if stretch is not None:
