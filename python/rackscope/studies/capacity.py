@@ -265,7 +265,7 @@ class CapacityStudy:
             found.sustained = rate
 
 
-_CURVE_IN_BLOCK = 4
+_CURVE_IN_BLOCK = 3
 _ACTIVITIES = {
     "search": "searching the rate",
     "near": "measuring around the rate",
