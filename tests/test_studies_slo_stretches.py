@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 
-import pytest
-
-from rackscope.studies.quiet import behind_the_generator
+from rackscope.studies.quiet import _can_come_back, behind_the_generator
 from rackscope.studies.stretches import Stretch
 
 
@@ -22,16 +19,24 @@ def test_a_disturbance_is_named() -> None:
     assert stretch(steal_ratio=0.0, others_cores=0.05).disturbance == ""
 
 
-def test_housekeeping_steps_behind_and_comes_back() -> None:
-    if os.getuid() != 0:
-        pytest.skip("the usual policy is given back to root alone")
+def test_housekeeping_steps_behind_at_the_first_tick_and_comes_back() -> None:
+    class FakeSession:
+        def __init__(self) -> None:
+            self.seen: list[str] = []
+            self.progress = self.note
+
+        def note(self, what: str) -> None:
+            self.seen.append(what)
+
+    session = FakeSession()
     before = os.sched_getscheduler(0)
-    started: list[int] = []
-    with behind_the_generator():
-        assert os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_IDLE
-        thread = threading.Thread(target=lambda: started.append(os.sched_getscheduler(0)))
-        thread.start()
-        thread.join()
+    with behind_the_generator(session):  # type: ignore[arg-type]
+        # The load generator's threads are started now: they inherit what this thread has.
+        assert os.sched_getscheduler(0) == before
+        session.progress("a tick")
+        if _can_come_back():
+            assert os.sched_getscheduler(0) == os.SCHED_IDLE
     assert os.sched_getscheduler(0) == before
-    # What is started meanwhile, the load generator above all, runs as anything does.
-    assert started == [os.SCHED_OTHER]
+    assert session.seen == ["a tick"]
+    session.progress("after")
+    assert os.sched_getscheduler(0) == before

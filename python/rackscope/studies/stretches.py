@@ -101,7 +101,7 @@ class SessionLoad:
     def _measure(self, loop: Mapping[str, Any], seconds: float, activity: str) -> Stretch:
         self._number += 1
         watch = Watch()
-        with behind_the_generator():
+        with behind_the_generator(self._session):
             row = self._session.phase(self._stage, loop, seconds, self._number, activity=activity)
         cores = len(self._session.prepared.placement.system)
         return replace(stretch_of(row, cores, watch.taken(row["system_cpu_seconds"])), number=self._number)

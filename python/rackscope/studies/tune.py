@@ -92,7 +92,7 @@ class Trials:
             if self._bound is not None:
                 values.append(quick_rate(SessionLoad(session, stage), self._bound, self._seconds / len(stages)))
                 continue
-            with behind_the_generator():
+            with behind_the_generator(session):
                 row = session.phase(stage, {"kind": "closed"}, self._seconds / len(stages), 1, activity=purpose)
             _refuse_errors(row)
             hits += row["hits"] or 0
