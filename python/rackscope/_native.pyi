@@ -94,6 +94,14 @@ class NullResponder:
 # Every measurement by rounds also returns ``seconds`` (inside the rounds), ``start_ns`` and ``end_ns`` (since the
 # epoch) and ``rates_per_second`` (one a round). Unprefixed rates are the best round's; ``median_`` is the median's.
 
+class Speedometer:
+    """Takes the speed of ``cores`` while others run on them, at under one percent of their time, until ``stop``."""
+
+    def __init__(self, cores: list[int]) -> None: ...
+    def read(self) -> list[tuple[int, float]]:
+        """Instructions executed in bursts since the start and the CPU seconds that took, core by core."""
+    def stop(self) -> None: ...
+
 def measure_instruction_rate(seconds: float, cores: list[int]) -> dict[str, Any]:
     """``instructions_per_second`` of a kernel with a known number of instructions, all ``cores`` at once.
 

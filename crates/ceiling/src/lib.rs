@@ -17,6 +17,7 @@ pub mod instructions;
 pub mod latency;
 pub mod loopback;
 pub mod memory;
+pub mod speedometer;
 pub mod team;
 
 mod error;

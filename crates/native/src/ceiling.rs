@@ -1,10 +1,12 @@
 //! Bindings for the `ceiling` crate.
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ceiling::bandwidth::{Kind, Stores, measure_bandwidth};
 use ceiling::instructions;
 use ceiling::latency;
 use ceiling::loopback;
+use ceiling::speedometer::Speedometer;
 use ceiling::team::{Rounds, median, usable_cores};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -14,12 +16,45 @@ use pyo3::types::PyDict;
 const LONGEST_SECONDS: f64 = 60.0;
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PySpeedometer>()?;
     module.add_function(wrap_pyfunction!(measure_instruction_rate, module)?)?;
     module.add_function(wrap_pyfunction!(measure_core_clock, module)?)?;
     module.add_function(wrap_pyfunction!(measure_dram_bandwidth, module)?)?;
     module.add_function(wrap_pyfunction!(measure_dram_latency, module)?)?;
     module.add_function(wrap_pyfunction!(measure_loopback_bandwidth, module)?)?;
     Ok(())
+}
+
+/// See `_native.pyi`.
+#[pyclass(name = "Speedometer", module = "rackscope._native", frozen)]
+struct PySpeedometer(Mutex<Speedometer>);
+
+impl PySpeedometer {
+    fn lock(&self) -> MutexGuard<'_, Speedometer> {
+        // It is whole between any two of its calls, so that a panic in one does not spoil it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PySpeedometer {
+    #[new]
+    fn new(py: Python<'_>, cores: Vec<usize>) -> PyResult<Self> {
+        py.detach(|| Speedometer::start(&cores))
+            .map(|speedometer| Self(Mutex::new(speedometer)))
+            .map_err(raise)
+    }
+
+    fn read(&self, py: Python<'_>) -> Vec<(u64, f64)> {
+        py.detach(|| self.lock().read())
+            .into_iter()
+            .map(|reading| (reading.instructions, reading.busy.as_secs_f64()))
+            .collect()
+    }
+
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.lock().stop());
+    }
 }
 
 /// Instructions a second of a kernel with a known number of instructions, on all `cores` at once.

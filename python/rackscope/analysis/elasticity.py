@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rackscope.analysis.adjustment import adjust_for_speed
 from rackscope.analysis.intervals import Interval, bootstrap_mean, student_quantile
 from rackscope.analysis.moderation import moderate_variances
 from rackscope.analysis.thresholds import packaged_thresholds
@@ -30,7 +31,9 @@ class Stretch:
 
     ``condition`` is ``free``, ``NAME@0.8`` (squeeze and the fraction asked to be left) or ``control:NAME`` (also
     ``control:NAME@0.8`` where each level has its own). ``throughput`` is in operations a second, ``achieved_fraction``
-    the part of the resource that was measured to be left, ``None`` where it could not be measured.
+    the part of the resource that was measured to be left, ``None`` where it could not be measured. ``core_speeds``
+    are what cores could execute meanwhile (instructions a second, of the system's and the client's), empty where that
+    is not known or is what was squeezed.
     """
 
     block: int
@@ -38,6 +41,7 @@ class Stretch:
     throughput: float
     p99_seconds: float | None = None
     achieved_fraction: float | None = None
+    core_speeds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,9 @@ def estimate_levels(stretches: Sequence[Stretch], *, sequential: bool = False) -
     """Elasticity of each squeeze at each level, mildest level first, squeezes in the order they first ran.
 
     ``sequential`` where blocks are added until verdicts are reached (see ``needs_more``): intervals are then wider.
+    Throughput is corrected for the cores' speed first, where that is known (see ``adjustment``).
     """
+    stretches = adjust_for_speed(stretches).stretches
     by_block: dict[int, list[Stretch]] = {}
     for stretch in stretches:
         by_block.setdefault(stretch.block, []).append(stretch)

@@ -115,6 +115,8 @@ class Squeeze(ABC):
     settles_under_load: bool = False
     #: Fractions of the capacity left at which elasticity is asked for, mildest first.
     levels: tuple[float, ...] = (0.8, 0.6)
+    #: Whether the cores' own speed is what it changes: then that is not corrected for.
+    changes_core_speed: bool = False
     #: An antagonist disturbs in more ways than the one meant. Where this is true, squeezed stretches are compared with
     #: stretches under ``apply_control``, which disturbs in all the other ways, and not with free ones.
     has_control: bool = False

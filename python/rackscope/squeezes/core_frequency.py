@@ -31,6 +31,7 @@ class CoreFrequency(Squeeze):
     resource: Resource = "cpu"
     description = "a lower clock of its cores, by the frequency driver's upper bound"
     settle_seconds = 0.2
+    changes_core_speed = True
 
     def __init__(self, root: Path = Path("/")) -> None:
         """``root`` is where /sys is looked for."""

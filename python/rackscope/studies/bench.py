@@ -20,6 +20,7 @@ from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.place import make_place
 from rackscope.squeezes.provision import Limits, provision
 from rackscope.studies.disturbance import Disturbances
+from rackscope.studies.speed import CoreSpeeds, core_speeds
 
 if TYPE_CHECKING:
     from rackscope.runs.options import ProgressCallback
@@ -53,8 +54,9 @@ class Squeezable:
 class Bench:
     """One session's system with its squeezes; ``stretch`` measures it under one condition."""
 
-    def __init__(self, session: Session, subject: Subject, journal: Journal) -> None:
+    def __init__(self, session: Session, subject: Subject, journal: Journal, speeds: CoreSpeeds | None = None) -> None:
         self.session = session
+        self._speeds = speeds
         self.subject = subject
         self._journal = journal
         self.squeezables: dict[str, Squeezable] = {}
@@ -106,9 +108,16 @@ class Bench:
         shown = plan if condition == FREE else replace(plan, name=f"{plan.name} under {condition}", kind="squeezed")
         activity = self._activity(plan, condition)
 
+        speeds: tuple[float, ...] = ()
+
         def once(judge: Callable[[Mapping[str, Any]], str]) -> dict[str, Any]:
+            nonlocal speeds
             self._stretches += 1
-            return self.session.phase(shown, loop, seconds, self._stretches, activity=activity, discard=judge)
+            before = self._speeds.read() if self._speeds is not None else []
+            try:
+                return self.session.phase(shown, loop, seconds, self._stretches, activity=activity, discard=judge)
+            finally:
+                speeds = self._speeds.since(before) if self._speeds is not None else ()
 
         with self._held(condition, plan, loop):
             row = self.disturbances.measure(once)
@@ -118,7 +127,12 @@ class Bench:
             throughput=row["throughput_operations_per_second"] or 0.0,
             p99_seconds=row.get("response_p99_seconds"),
             achieved_fraction=self._achieved(condition),
+            core_speeds=() if self._changes_core_speed(condition) else speeds,
         )
+
+    def _changes_core_speed(self, condition: str) -> bool:
+        parsed = parse_condition(condition.removeprefix(_CONTROL))
+        return parsed is not None and self.squeezables[parsed[0]].squeeze.changes_core_speed
 
     def _activity(self, plan: PhasePlan, condition: str) -> str:
         return f"{plan.name}: {'free' if condition == FREE else condition.replace('@', ' at ')}"
@@ -178,9 +192,11 @@ def on_the_bench(
         usable = sorted(os.sched_getaffinity(0))
 
         def body(session: Session) -> None:
-            bench = Bench(session, _subject(session, place, limits, usable), journal)
-            bench.find(find_squeezes() if squeezes is None else squeezes)
-            work(bench)
+            placement = prepared.placement
+            with core_speeds(placement.system, placement.client) as speeds:
+                bench = Bench(session, _subject(session, place, limits, usable), journal, speeds)
+                bench.find(find_squeezes() if squeezes is None else squeezes)
+                work(bench)
 
         session.run(body)
     return place

@@ -255,9 +255,7 @@ STUDY = Study(
     options=(
         Option("repeat", "count", "how often all cases are judged", "1"),
         Option("case", "text", "only this case; may be given again for another", repeated=True, metavar="NAME"),
-        Option(
-            "levels", "text", "parts of a resource that squeezes leave; the largest decides", "0.6", metavar="LIST"
-        ),
+        Option("levels", "text", "parts of a resource that squeezes leave; the largest decides", "0.6", metavar="LIST"),
         Option("stretch", "duration", "length of one stretch", "250ms"),
         Option("blocks", "count", "blocks before only open questions are pursued", "3"),
         Option("budget", "duration", "measuring time of one phase", "40s"),

@@ -1,0 +1,177 @@
+//! How fast cores are while something else runs on them: bursts of a known number of instructions, a fraction of a
+//! percent of the time.
+//!
+//! A core's speed is not constant: its clock moves, and on a shared host the hardware thread beside it belongs to
+//! others, which no counter of a guest shows. What a workload achieves moves with it. Knowing the speed while it was
+//! measured takes that part of the noise away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::instructions::execute_mix;
+use crate::team::pin_to;
+use crate::{Error, Result};
+
+/// Between two bursts: short beside what changes a core's speed.
+const PAUSE: Duration = Duration::from_millis(4);
+/// About 25 µs of a current core, so that both threads' switches and the clock's own cost are small beside it.
+const BLOCKS: u64 = 2000;
+/// A burst that took this long was moved between cores, or its core was taken away, which is not its speed.
+const LONGEST_BURST: Duration = Duration::from_millis(1);
+
+/// What one core executed in bursts so far, and the CPU time that took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Instructions of the kernel.
+    pub instructions: u64,
+    /// CPU time of the bursts.
+    pub busy: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Counter {
+    instructions: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+/// Threads that take the speed of cores until dropped.
+#[derive(Debug)]
+pub struct Speedometer {
+    stop: Arc<AtomicBool>,
+    counters: Arc<Vec<Counter>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Speedometer {
+    /// Starts one thread a core; returns when all of them are on theirs.
+    ///
+    /// # Errors
+    /// [`Error::Core`] when one may not be used, [`Error::Thread`] when a thread cannot be started.
+    pub fn start(cores: &[usize]) -> Result<Self> {
+        let counters: Arc<Vec<Counter>> =
+            Arc::new(cores.iter().map(|_| Counter::default()).collect());
+        // Whatever fails, dropping it ends the threads that were started.
+        let mut speedometer = Self {
+            stop: Arc::default(),
+            counters,
+            threads: Vec::with_capacity(cores.len()),
+        };
+        let (ready, begun) = mpsc::channel();
+        for (place, &core) in cores.iter().enumerate() {
+            let (stop, counters, ready) = (
+                Arc::clone(&speedometer.stop),
+                Arc::clone(&speedometer.counters),
+                ready.clone(),
+            );
+            let thread = thread::Builder::new()
+                .name(format!("speed-{core}"))
+                .spawn(move || {
+                    let pinned = pin_to(core);
+                    let is_pinned = pinned.is_ok();
+                    // Whoever waits for the word may have gone because another thread failed.
+                    let _ = ready.send(pinned);
+                    // The channel ends, for who waits, when every thread has let go of it.
+                    drop(ready);
+                    if is_pinned {
+                        take(&counters[place], &stop);
+                    }
+                })
+                .map_err(|source| Error::Thread { core, source })?;
+            speedometer.threads.push(thread);
+        }
+        drop(ready);
+        for pinned in begun {
+            pinned?;
+        }
+        Ok(speedometer)
+    }
+
+    /// What each core did since the start, in the order in which the cores were given.
+    #[must_use]
+    pub fn read(&self) -> Vec<Reading> {
+        self.counters
+            .iter()
+            .map(|counter| Reading {
+                instructions: counter.instructions.load(Relaxed),
+                busy: Duration::from_nanos(counter.nanoseconds.load(Relaxed)),
+            })
+            .collect()
+    }
+
+    /// Ends the threads. Idempotent.
+    pub fn stop(&mut self) {
+        self.stop.store(true, Relaxed);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has ended all the same.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Speedometer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn take(counter: &Counter, stop: &AtomicBool) {
+    while !stop.load(Relaxed) {
+        let before = cpu_time();
+        let instructions = execute_mix(BLOCKS);
+        let burst = cpu_time().saturating_sub(before);
+        if !burst.is_zero() && burst <= LONGEST_BURST {
+            counter.instructions.fetch_add(instructions, Relaxed);
+            let nanoseconds = u64::try_from(burst.as_nanos()).unwrap_or(u64::MAX);
+            counter.nanoseconds.fetch_add(nanoseconds, Relaxed);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// CPU time of the calling thread (`clock_gettime(2)`): what others took of the core in between does not count.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team::usable_cores;
+
+    #[test]
+    fn every_core_is_read_and_readings_only_grow() {
+        let cores = usable_cores().unwrap();
+        let mut speedometer = Speedometer::start(&cores).unwrap();
+        let all_started = |readings: &[Reading]| readings.iter().all(|one| one.instructions > 0);
+        let mut first = speedometer.read();
+        while !all_started(&first) {
+            thread::yield_now();
+            first = speedometer.read();
+        }
+        assert_eq!(first.len(), cores.len());
+        speedometer.stop();
+        let last = speedometer.read();
+        for (early, late) in first.iter().zip(&last) {
+            assert!(late.instructions >= early.instructions && late.busy >= early.busy);
+            assert!(late.busy > Duration::ZERO);
+        }
+        assert_eq!(speedometer.read(), last);
+    }
+
+    #[test]
+    fn a_core_that_is_not_there_is_an_error_and_leaves_no_thread() {
+        assert!(matches!(
+            Speedometer::start(&[usable_cores().unwrap()[0], 100_000]),
+            Err(Error::Core { core: 100_000, .. })
+        ));
+    }
+}

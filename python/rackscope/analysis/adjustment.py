@@ -1,0 +1,119 @@
+"""Taking out of stretches what came from the cores' own speed, which others change and no squeeze does.
+
+On a shared host a core runs a third slower while the hardware thread beside it is busy with somebody else's work, for
+tenths of a second at a time. Throughput follows as far as the workload is bound by its cores. The logarithm of
+throughput is regressed on the logarithm of the measured speeds, within conditions, and corrected to the mean speed
+(analysis of covariance: Fisher 1932; the idea of CUPED, Deng et al. 2013). A workload that does not depend on its
+cores gets a slope near zero, and is left as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rackscope.analysis.thresholds import packaged_thresholds
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rackscope.analysis.elasticity import Stretch
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """Stretches at the mean speed. ``slopes`` by speed: how much of a change of it throughput follows.
+
+    ``slopes`` is empty where nothing was adjusted: too few stretches, or speeds that were not measured.
+    """
+
+    stretches: tuple[Stretch, ...]
+    slopes: tuple[float, ...] = ()
+
+
+def adjust_for_speed(stretches: Sequence[Stretch]) -> Adjustment:
+    """Throughput and p99 of each stretch as they would have been at the mean speed of the cores.
+
+    A stretch without speeds (its squeeze changes them) is given the correction of its neighbours.
+    """
+    import numpy as np
+
+    plain = Adjustment(tuple(stretches))
+    known = [place for place, one in enumerate(stretches) if one.core_speeds and _positive(one.throughput)]
+    widths = {len(stretches[place].core_speeds) for place in known}
+    if len(widths) != 1:
+        return plain
+    width = widths.pop()
+    conditions = [stretches[place].condition for place in known]
+    spare = len(known) - len(set(conditions)) - width
+    if spare < packaged_thresholds().limit("adjustment.degrees"):
+        return plain
+    speeds = np.log(np.array([stretches[place].core_speeds for place in known], dtype=np.float64))
+    throughput = np.log(np.array([stretches[place].throughput for place in known], dtype=np.float64))
+    slopes = _slopes(speeds, throughput, conditions)
+    if slopes is None:
+        return plain
+    corrections = _spread(dict(zip(known, (speeds - speeds.mean(axis=0)) @ slopes, strict=True)), len(stretches))
+    p99 = _p99_corrections(stretches, known, speeds, conditions)
+    adjusted = tuple(
+        replace(
+            one,
+            throughput=one.throughput * math.exp(-corrections[place]),
+            p99_seconds=None if one.p99_seconds is None else one.p99_seconds * math.exp(-p99[place]),
+        )
+        for place, one in enumerate(stretches)
+    )
+    return Adjustment(adjusted, tuple(float(slope) for slope in slopes))
+
+
+def _p99_corrections(
+    stretches: Sequence[Stretch], known: Sequence[int], speeds: NDArray[np.float64], conditions: Sequence[str]
+) -> list[float]:
+    import numpy as np
+
+    values = [stretches[place].p99_seconds for place in known]
+    if not all(value is not None and _positive(value) for value in values):
+        return [0.0] * len(stretches)
+    slopes = _slopes(speeds, np.log(np.array(values, dtype=np.float64)), conditions)
+    if slopes is None:
+        return [0.0] * len(stretches)
+    return _spread(dict(zip(known, (speeds - speeds.mean(axis=0)) @ slopes, strict=True)), len(stretches))
+
+
+def _slopes(
+    speeds: NDArray[np.float64], values: NDArray[np.float64], conditions: Sequence[str]
+) -> NDArray[np.float64] | None:
+    """Least squares within conditions; ``None`` where the speeds did not change."""
+    import numpy as np
+
+    speeds, values = speeds.copy(), values.copy()
+    for condition in set(conditions):
+        members = [place for place, one in enumerate(conditions) if one == condition]
+        speeds[members] -= speeds[members].mean(axis=0)
+        values[members] -= values[members].mean()
+    if not np.all(np.isfinite(speeds)) or float(np.abs(speeds).max()) < 1e-9:
+        return None
+    found, *_ = np.linalg.lstsq(speeds, values, rcond=1e-6)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _spread(corrections: dict[int, float], count: int) -> list[float]:
+    """One correction a stretch; those without take the mean of the nearest on either side."""
+    places = sorted(corrections)
+    filled = []
+    for place in range(count):
+        if place in corrections:
+            filled.append(float(corrections[place]))
+            continue
+        before = [one for one in places if one < place][-1:]
+        after = [one for one in places if one > place][:1]
+        near = [corrections[one] for one in (*before, *after)]
+        filled.append(float(sum(near) / len(near)) if near else 0.0)
+    return filled
+
+
+def _positive(value: float) -> bool:
+    return math.isfinite(value) and value > 0
