@@ -65,6 +65,10 @@ class World:
         row["discarded"] = discard(row) or None
         return row
 
+    def ramp(self, plan: Any, loop: Any, seconds: float) -> None:
+        """Load of which nothing is kept."""
+        assert seconds > 0
+
     def watch(self) -> SimpleNamespace:
         """In place of ``disturbance.Watch``."""
         taken = self.others.pop(0) if self.others else Taken()

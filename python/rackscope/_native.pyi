@@ -178,7 +178,7 @@ class RegulatedChannel:
         """Leave ``fraction`` of it; RuntimeError when somebody else holds a part."""
 
 class ChannelHold:
-    """A part of a channel that is taken away until ``stop``; half a second after this process was killed at the latest."""
+    """A part of a channel that is taken away until ``stop``; half a second after this process was killed at most."""
 
     def stop(self) -> int:
         """Give it back; the bytes that were withheld. Idempotent; also done when the object goes."""

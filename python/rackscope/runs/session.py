@@ -158,6 +158,14 @@ class Session:
             plan = PhasePlan("warm-up", "warm-up", first.operations, first.distribution)
             self.phase(plan, loop, seconds, activity="warming up")
 
+    def ramp(self, plan: PhasePlan, loop: Mapping[str, Any], seconds: float) -> None:
+        """Drive the load of a phase for a while, unmeasured, right before that phase.
+
+        What was idle has credit with every token bucket, and is cold. Raises as ``phase`` does.
+        """
+        assert self._client is not None
+        self._judge(plan, self._client.run_phase(plan, dict(loop), seconds, _ignore))
+
     def phase(
         self,
         plan: PhasePlan,
@@ -328,6 +336,10 @@ class Session:
         with contextlib.suppress(RackscopeError):
             self.writer.write_manifest(self.manifest)
             self.writer.join_parts()
+
+
+def _ignore(_intervals: list[dict[str, float]]) -> None:
+    """For phases of which nothing is kept."""
 
 
 def _describe_probes(manifest: Manifest, sampler: HostSampler) -> None:

@@ -109,10 +109,8 @@ class Squeeze(ABC):
     name: str
     resource: Resource
     description: str
-    #: Seconds from applying (and from releasing) until the workload feels it in full.
+    #: Seconds of load from applying (and from releasing) until the workload feels it in full.
     settle_seconds: float = 0.1
-    #: Whether it takes load for that: what memory holds changes only as pages are asked for.
-    settles_under_load: bool = False
     #: Fractions of the capacity left at which elasticity is asked for, mildest first.
     levels: tuple[float, ...] = (0.8, 0.6)
     #: Whether the cores' own speed is what it changes: then that is not corrected for.

@@ -104,7 +104,7 @@ class RegulatedChannel(Squeeze):
     name = "regulated_channel"
     resource: Resource = "dram_bandwidth"
     description = "less bandwidth of the synthetic system's regulated memory channel"
-    settle_seconds = 0.2
+    settle_seconds = 0.4
     levels = (0.8, 0.6)
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:

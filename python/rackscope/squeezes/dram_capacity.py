@@ -35,7 +35,6 @@ class DramCapacity(Squeeze):
     description = "less memory, by a limit of the control group: what has a copy on disk is given up first"
     #: Reclaim happens in the write itself; what was given up must be missed before it is felt.
     settle_seconds = 0.6
-    settles_under_load = True
 
     def __init__(self, root: Path = Path("/")) -> None:
         """``root`` is where /proc is looked for."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 _CONTROL = "control:"
 #: How often a squeeze is tried before it is said to have no effect here.
 _TRIALS = 3
+#: Load that goes before each stretch: longer than any token bucket takes to lose the credit of a pause.
+RAMP_SECONDS = 0.15
 
 
 @dataclass
@@ -63,6 +64,7 @@ class Bench:
         self.refused: dict[str, tuple[Squeeze, NotSqueezable]] = {}
         self.disturbances = Disturbances()
         self._stretches = 0
+        self._ramp_seconds = RAMP_SECONDS
 
     def find(self, squeezes: Sequence[Squeeze]) -> None:
         """Sort the squeezes into those that can be used here and those that cannot, with the reason."""
@@ -108,18 +110,21 @@ class Bench:
         shown = plan if condition == FREE else replace(plan, name=f"{plan.name} under {condition}", kind="squeezed")
         activity = self._activity(plan, condition)
 
+        squeeze = self._squeeze_of(condition)
         speeds: tuple[float, ...] = ()
 
         def once(judge: Callable[[Mapping[str, Any]], str]) -> dict[str, Any]:
             nonlocal speeds
             self._stretches += 1
+            self.session.ramp(shown, loop, self._ramp_seconds)
+            self._ramp_seconds = RAMP_SECONDS
             before = self._speeds.read() if self._speeds is not None else []
             try:
                 return self.session.phase(shown, loop, seconds, self._stretches, activity=activity, discard=judge)
             finally:
                 speeds = self._speeds.since(before) if self._speeds is not None else ()
 
-        with self._held(condition, plan, loop):
+        with self._held(condition):
             row = self.disturbances.measure(once)
         return Stretch(
             block=block,
@@ -127,38 +132,30 @@ class Bench:
             throughput=row["throughput_operations_per_second"] or 0.0,
             p99_seconds=row.get("response_p99_seconds"),
             achieved_fraction=self._achieved(condition),
-            core_speeds=() if self._changes_core_speed(condition) else speeds,
+            core_speeds=() if squeeze is not None and squeeze.changes_core_speed else speeds,
         )
-
-    def _changes_core_speed(self, condition: str) -> bool:
-        parsed = parse_condition(condition.removeprefix(_CONTROL))
-        return parsed is not None and self.squeezables[parsed[0]].squeeze.changes_core_speed
 
     def _activity(self, plan: PhasePlan, condition: str) -> str:
         return f"{plan.name}: {'free' if condition == FREE else condition.replace('@', ' at ')}"
 
     @contextlib.contextmanager
-    def _held(self, condition: str, plan: PhasePlan, loop: Mapping[str, Any]) -> Iterator[None]:
-        if condition == FREE:
+    def _held(self, condition: str) -> Iterator[None]:
+        """Hold the condition; what it takes to settle, before and after, is added to the next ramps."""
+        squeeze = self._squeeze_of(condition)
+        if squeeze is None:
             yield
             return
-        is_control = condition.startswith(_CONTROL)
         parsed = parse_condition(condition.removeprefix(_CONTROL))
         assert parsed is not None
-        name, fraction = parsed
-        squeeze = self.squeezables[name].squeeze
-        apply = squeeze.apply_control if is_control else squeeze.apply
-        with apply(self.subject, fraction, self._journal):
-            self._settle(squeeze, plan, loop)
+        apply = squeeze.apply_control if condition.startswith(_CONTROL) else squeeze.apply
+        with apply(self.subject, parsed[1], self._journal):
+            self._ramp_seconds = max(self._ramp_seconds, squeeze.settle_seconds)
             yield
-        self._settle(squeeze, plan, loop)
+        self._ramp_seconds = max(self._ramp_seconds, squeeze.settle_seconds)
 
-    def _settle(self, squeeze: Squeeze, plan: PhasePlan, loop: Mapping[str, Any]) -> None:
-        if not squeeze.settles_under_load:
-            time.sleep(squeeze.settle_seconds)
-            return
-        settling = replace(plan, name="settling", kind="squeezed")
-        self.session.phase(settling, loop, squeeze.settle_seconds, activity=f"{plan.name}: settling")
+    def _squeeze_of(self, condition: str) -> Squeeze | None:
+        parsed = parse_condition(condition.removeprefix(_CONTROL))
+        return None if parsed is None else self.squeezables[parsed[0]].squeeze
 
     def _achieved(self, condition: str) -> float | None:
         parsed = parse_condition(condition)

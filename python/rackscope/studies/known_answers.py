@@ -258,6 +258,6 @@ STUDY = Study(
         Option("levels", "text", "parts of a resource that squeezes leave; the largest decides", "0.6", metavar="LIST"),
         Option("stretch", "duration", "length of one stretch", "250ms"),
         Option("blocks", "count", "blocks before only open questions are pursued", "3"),
-        Option("budget", "duration", "measuring time of one phase", "40s"),
+        Option("budget", "duration", "measuring time of one phase", "60s"),
     ),
 )

@@ -104,10 +104,29 @@ CASES: tuple[Case, ...] = (
         {**_SMALL, "on_read": "sleep:2000"},
     ),
     Case(
-        "cpu-and-disk", "half the operations compute, half read the disk, and both are full", "synthetic-mixed",
-        {"mixed": _limited("cpu", "disk")}, {**_SMALL, "on_read": "cpu:800", "on_update": "disk-random:4k"},
+        "disk-and-network",
+        "half the operations read the disk, half bring 64 KiB, and both are full",
+        "synthetic-mixed",
+        {"mixed": _limited("disk", "network")},
+        {"value_size": "64k", "file_size": "128m", "on_read": "disk-random:4k", "on_update": "none"},
         connections=16,
-        limits=_server(disk_operations_per_second=950.0),
+        # 1000 operations/s of each kind; 1514 bytes of a frame carry 1448.
+        limits=_server(disk_operations_per_second=1000.0, network_bytes_per_second=1000 * 65536 * 1514 / 1448),
+    ),
+    Case(
+        "memory-and-disk",
+        "half the operations stream 256 KiB over the memory channel, half read the disk, and both are full",
+        "synthetic-mixed",
+        {"mixed": _limited("dram_bandwidth", "disk")},
+        {
+            **_SMALL,
+            "on_read": "memory-stream-regulated:256k",
+            "on_update": "disk-random:4k",
+            "channel_rate": str(1000 * 256 * 1024),
+        },
+        connections=16,
+        limits=_server(disk_operations_per_second=1000.0),
+        channel=True,
     ),
     Case(
         "cpu-then-disk", "a phase that computes, then one that reads the disk", "synthetic-phases",

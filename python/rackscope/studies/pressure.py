@@ -167,12 +167,15 @@ def _slack_conditions(bench: Bench, estimates: Sequence[LevelEstimate]) -> set[s
 
 def _block_seconds(bench: Bench, order: Sequence[str], plan: Plan) -> float:
     from rackscope.analysis.elasticity import parse_condition
+    from rackscope.studies.bench import RAMP_SECONDS
 
     seconds = 0.0
     for condition in order:
         parsed = parse_condition(condition.removeprefix("control:"))
-        settle = 2 * bench.squeezables[parsed[0]].squeeze.settle_seconds if parsed is not None else 0.0
-        seconds += plan.stretch_seconds + settle + 2 * bench.session.interval_seconds
+        # A ramp before the squeezed stretch, and one before the free one that follows.
+        settle = bench.squeezables[parsed[0]].squeeze.settle_seconds if parsed is not None else 0.0
+        ramps = max(settle, RAMP_SECONDS) + max(settle - RAMP_SECONDS, 0.0)
+        seconds += plan.stretch_seconds + ramps + bench.session.interval_seconds
     return seconds
 
 
