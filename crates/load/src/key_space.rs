@@ -35,12 +35,14 @@ impl KeySpace {
     /// The id of a key to insert: a new one, or the newest again while one insert is so late that the window is full.
     pub(crate) fn claim(&self) -> u64 {
         let claim = |next: u64| {
-            let full = next - self.readable() >= self.window.len() as u64;
+            // Others may have claimed and acknowledged `next` since it was read: the exchange then fails, and is tried again.
+            let outstanding = next.saturating_sub(self.readable());
+            let full = outstanding >= self.window.len() as u64;
             (!full).then_some(next + 1)
         };
         self.claimed
             .fetch_update(SeqCst, SeqCst, claim)
-            .unwrap_or_else(|_| self.readable() - 1)
+            .unwrap_or_else(|_| self.readable().saturating_sub(1))
     }
 
     /// The insert of `id` is answered (an id that was there before is fine).
