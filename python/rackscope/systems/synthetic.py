@@ -14,6 +14,7 @@ from rackscope.systems.text_socket import MemcachedDialect
 from rackscope.systems.tools import Tool
 
 _MEBIBYTE = 1024 * 1024
+_SOURCE = "rackscope's own"
 #: Connections of rackscope's own (readiness, statistics), beyond those of the client.
 _OWN_CONNECTIONS = 8
 #: Descriptors beyond connections: the listening socket, files, pipes.
@@ -52,22 +53,22 @@ class Synthetic(System):
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     usual_port = 11211
     knobs = (
-        Knob("on_read", "text", "cpu:20", None, f"what a read does: {_KINDS}"),
-        Knob("on_update", "text", "cpu:20", None, "what an update does, as on_read"),
+        Knob("on_read", "text", "cpu:20", None, f"what a read does: {_KINDS}", _SOURCE),
+        Knob("on_update", "text", "cpu:20", None, "what an update does, as on_read", _SOURCE),
         Knob(
-            "value_size", "size", "1000", None, "bytes of the value that a read is answered with; as the workload's",
+            "value_size", "size", "1000", None, "bytes of the value that a read is answered with; as the workload's", _SOURCE,
             minimum=1, maximum=32 * _MEBIBYTE,
         ),
         Knob(
-            "file_size", "size", "256MiB", None, "bytes of each file that work reads, writes or maps",
+            "file_size", "size", "256MiB", None, "bytes of each file that work reads, writes or maps", _SOURCE,
             minimum=_MEBIBYTE, maximum=1024 * _MEBIBYTE,
         ),
         Knob(
-            "channel_rate", "size", "1GiB", None, "bytes a second of the regulated memory channel",
+            "channel_rate", "size", "1GiB", None, "bytes a second of the regulated memory channel", _SOURCE,
             minimum=1024, maximum=2**50,
         ),
         Knob(
-            "connections", "integer", "1024", None, "client connections that it serves, each by a thread",
+            "connections", "integer", "1024", None, "client connections that it serves, each by a thread", _SOURCE,
             minimum=1, maximum=10_000,
         ),
     )  # fmt: skip
