@@ -37,6 +37,10 @@ class World:
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
 
+    def reseed(self, seed: int) -> None:
+        """Other noise, for where the usual one happens to decide what is on the line."""
+        self._random = random.Random(seed)
+
     def progress(self, _step: Progress) -> None:
         """Nobody looks."""
 

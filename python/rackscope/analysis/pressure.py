@@ -1,9 +1,10 @@
 """Verdicts from elasticities: which resources limit a phase, which do not, and which stay open.
 
-Several resources may limit at once. Each squeeze is judged at its mildest level: is its elasticity above or below
-the line ``elasticity.limits``? One two-sided t test a squeeze, corrected after Holm 1979 over the squeezes of the
-phase; the side is read from the estimate. When blocks are added until verdicts are reached, the level is that of
-``elasticity.level`` (see thresholds.toml; a simulation in the tests keeps it honest).
+Several resources may limit at once. Is the elasticity of a squeeze above or below the line ``elasticity.limits``?
+Above is judged at its mildest level, below at any (see ``_decisive``). One two-sided t test a squeeze and level,
+corrected after Holm 1979 over the squeezes of the phase; the side is read from the estimate. When blocks are added
+until verdicts are reached, the level is that of ``elasticity.level`` (see thresholds.toml; a simulation in the tests
+keeps it honest).
 """
 
 from __future__ import annotations
@@ -82,8 +83,9 @@ def judge_squeezes(
     by_squeeze: dict[str, list[LevelEstimate]] = {}
     for estimate in estimates:
         by_squeeze.setdefault(estimate.squeeze, []).append(estimate)
-    judged = {name: _mildest(levels) for name, levels in by_squeeze.items()}
-    p_values = {name: p for name, level in judged.items() if (p := _p_value(level)) is not None}
+    decisive = {name: _decisive(levels) for name, levels in by_squeeze.items()}
+    judged = {name: level for name, (level, _) in decisive.items()}
+    p_values = {name: p for name, (_, p) in decisive.items() if p is not None}
     corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     verdicts = []
     for name, levels in by_squeeze.items():
@@ -127,7 +129,7 @@ def judge_phase(
 def needs_more(estimates: Sequence[LevelEstimate]) -> set[str]:
     """Conditions whose verdict is still open and that more blocks can decide, with their controls.
 
-    The mildest level of a squeeze decides its verdict, so only that is asked for. Estimates should be ``sequential``.
+    Only the level that the verdict rests on so far is asked for. Estimates should be ``sequential``.
     """
     wanted: set[str] = set()
     for squeeze in judge_squeezes(estimates):
@@ -138,6 +140,29 @@ def needs_more(estimates: Sequence[LevelEstimate]) -> set[str]:
         if judged.control is not None:
             wanted.add(judged.control)
     return wanted
+
+
+def _decisive(levels: Sequence[LevelEstimate]) -> tuple[LevelEstimate | None, float | None]:
+    """The level that the verdict rests on, and its p value, corrected (Bonferroni) for there having been a choice.
+
+    That a resource limits is shown at the mildest level. That it does not may be shown at a harsher one too, where
+    more is taken and noise weighs less: throughput gains less and less from more of a resource, so the elasticity near
+    its full capacity is at most that over the wider range.
+    """
+    mildest = _mildest(levels)
+    if mildest is None:
+        return None, None
+    line = packaged_thresholds().limit("elasticity.limits")
+    tested = [(level, p) for level in levels if level.elasticity is not None and (p := _p_value(level)) is not None]
+    told = [
+        (level, p)
+        for level, p in tested
+        if level is mildest or (level.elasticity is not None and level.elasticity.estimate < line)
+    ]
+    if not told:
+        return mildest, None
+    level, p_value = min(told, key=lambda one: one[1])
+    return level, min(1.0, p_value * len(tested))
 
 
 def _mildest(levels: Sequence[LevelEstimate]) -> LevelEstimate | None:

@@ -56,8 +56,8 @@ class Synthetic(System):
         Knob("on_read", "text", "cpu:20", None, f"what a read does: {_KINDS}", _SOURCE),
         Knob("on_update", "text", "cpu:20", None, "what an update does, as on_read", _SOURCE),
         Knob(
-            "value_size", "size", "1000", None, "bytes of the value that a read is answered with; as the workload's", _SOURCE,
-            minimum=1, maximum=32 * _MEBIBYTE,
+            "value_size", "size", "1000", None, "bytes of the value that a read is answered with; as the workload's",
+            _SOURCE, minimum=1, maximum=32 * _MEBIBYTE,
         ),
         Knob(
             "file_size", "size", "256MiB", None, "bytes of each file that work reads, writes or maps", _SOURCE,
