@@ -56,6 +56,8 @@ _CHARACTERISED = {
     "disk": "disk",
     "network": "network",
 }
+#: Doubts about a run's own interval, which rests on long repetitions; that of a study rests on blocks.
+_OF_REPETITIONS = frozenset({"short_phase", "wide_interval", "too_few_repetitions"})
 _STATUS = {"limits": "limits", "does not limit": "does_not_limit", "abstains": "abstains"}
 
 
@@ -91,7 +93,7 @@ class Account:
         self._doubts = [
             Finding(sentence=one.sentence, severity="serious" if one.severity == "wrong" else "warning")
             for one in characterisation.warnings
-            if one.severity != "note"
+            if one.severity != "note" and one.code not in _OF_REPETITIONS
         ]
         self._doubts += [
             Finding(sentence=f"no {part.replace('_', ' ')} of its own for the system: {reason}", severity="note")
