@@ -24,6 +24,7 @@ FLOORS = {
     "units": 0,
     "metrics": 0,
     "network_namespace": 0,
+    "process_identity": 0,
     "_native": 0,
     "__version__": 0,
 }

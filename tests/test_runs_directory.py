@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from rackscope.errors import RunDirectoryError
-from rackscope.runs.directory import RunDirectory, RunWriter, boot_id, process_start_ticks
+from rackscope.process_identity import boot_id, process_start_ticks
+from rackscope.runs.directory import RunDirectory, RunWriter
 from rackscope.runs.files import write_atomically
 from rackscope.runs.manifest import ClientPart, Manifest, RepetitionPart, SystemPart, WorkloadPart
 from rackscope.runs.tables import RESULT_FIELDS, latency_frame, results_frame

@@ -6,17 +6,15 @@ Every file is written under a temporary name and renamed. Tables grow as numbere
 from __future__ import annotations
 
 import io
-import json
-import math
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from rackscope.errors import RunDirectoryError
 from rackscope.runs.files import cannot_make, cannot_write, write_atomically
-from rackscope.runs.tables import TABLES, Table, first_line, read_parts, read_table
+from rackscope.runs.tables import TABLES, Table, read_parts, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,7 +108,7 @@ class RunDirectory:
         manifest = _read_manifest(path)
         remarks = []
         if manifest.status == "running":
-            if _is_still_running(manifest):
+            if manifest.is_still_conducted():
                 remarks.append("This run is still going on; what follows is what it has measured so far.")
             else:
                 manifest.status = "interrupted"
@@ -146,8 +144,7 @@ class RunDirectory:
 
 
 def _read_manifest(path: Path) -> Manifest:
-    from pydantic import ValidationError
-
+    from rackscope.runs.kept import read_kept
     from rackscope.runs.manifest import FORMAT_VERSION, Manifest
 
     file = path / MANIFEST
@@ -156,65 +153,18 @@ def _read_manifest(path: Path) -> Manifest:
             raise RunDirectoryError(f"{path} is not a folder", "Name a run directory, such as one under runs/.")
         if file.exists() and not file.is_file():
             raise RunDirectoryError(f"{file} is not a file", "Name another run directory.")
-        if file.stat().st_size > MANIFEST_LIMIT_BYTES:
-            raise RunDirectoryError(f"{file} is too large to be a manifest", "Name another run directory.")
-        content = json.loads(file.read_bytes(), parse_constant=_refuse, parse_float=_finite)
+        return read_kept(
+            file,
+            Manifest,
+            what="manifest",
+            limit_bytes=MANIFEST_LIMIT_BYTES,
+            format_version=FORMAT_VERSION,
+            again="It was not written whole; run the workload again.",
+            another="Name a run directory that 'rackscope run' made.",
+        )
     except FileNotFoundError:
         raise RunDirectoryError(
             f"{path} is not a run directory (it has no {MANIFEST})", "Name one that 'rackscope run' made."
         ) from None
     except OSError as error:
         raise RunDirectoryError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
-    except (ValueError, RecursionError) as error:
-        raise RunDirectoryError(
-            f"{file} is damaged ({first_line(error)})", "It was not written whole; run the workload again."
-        ) from error
-    version = content.get("format_version") if isinstance(content, dict) else None
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise RunDirectoryError(
-            f"{path} has format {version}, and this rackscope reads up to {FORMAT_VERSION}",
-            "Open it with a newer rackscope.",
-        )
-    try:
-        return Manifest.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole file"
-        raise RunDirectoryError(
-            f"{file} is not a manifest that rackscope understands ({place}: {first['msg']})",
-            "Name a run directory that 'rackscope run' made.",
-        ) from error
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number that JSON knows")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:40]} is beyond all numbers")
-    return value
-
-
-def process_start_ticks(pid: int) -> int | None:
-    """Field 22 of ``/proc/PID/stat``: with the pid it names a process for good (pids are used again)."""
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def boot_id() -> str | None:
-    """This boot of this host."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return None
-
-
-def _is_still_running(manifest: Manifest) -> bool:
-    if manifest.rackscope_pid is None or manifest.boot_id is None or manifest.boot_id != boot_id():
-        return False
-    started = process_start_ticks(manifest.rackscope_pid)
-    return started is not None and started == manifest.rackscope_pid_start_ticks

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from rackscope.runs.kept import Conducted, Part
 
 FORMAT_VERSION = 1
 
@@ -15,12 +17,7 @@ Status = Literal["running", "complete", "interrupted", "failed"]
 Nanoseconds = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class _Part(BaseModel):
-    # A newer rackscope of the same format may add fields: they are kept out of the way, not an error.
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
-
-
-class KnobValue(_Part):
+class KnobValue(Part):
     """A knob of the system with the value it ran with and why."""
 
     value: str
@@ -28,7 +25,7 @@ class KnobValue(_Part):
     source: Literal["default", "tuned", "set"]
 
 
-class SystemPart(_Part):
+class SystemPart(Part):
     """The system under test as it was started."""
 
     name: str
@@ -46,7 +43,7 @@ class SystemPart(_Part):
     statistics: dict[str, str] = Field(default_factory=dict)
 
 
-class WorkloadPart(_Part):
+class WorkloadPart(Part):
     """What was asked of it."""
 
     name: str
@@ -58,7 +55,7 @@ class WorkloadPart(_Part):
     values: dict[str, Any] = Field(default_factory=dict)
 
 
-class ClientPart(_Part):
+class ClientPart(Part):
     """How it was asked: the load generator's side."""
 
     protocol: str
@@ -73,7 +70,7 @@ class ClientPart(_Part):
     verify: bool = True
 
 
-class PhasePart(_Part):
+class PhasePart(Part):
     """A stretch of the run; ``end_ns`` is null while it lasts."""
 
     name: str
@@ -85,7 +82,7 @@ class PhasePart(_Part):
     first_error: str = ""
 
 
-class ProbePart(_Part):
+class ProbePart(Part):
     """A source of samples: whether it could be read here, and if not, why."""
 
     name: str
@@ -95,7 +92,7 @@ class ProbePart(_Part):
     columns: list[str] = Field(default_factory=list)
 
 
-class RepetitionPart(_Part):
+class RepetitionPart(Part):
     """How often the measured phases were repeated, and why it stopped."""
 
     duration_seconds: float
@@ -109,7 +106,7 @@ class RepetitionPart(_Part):
     discarded: list[str] = Field(default_factory=list)
 
 
-class OverheadPart(_Part):
+class OverheadPart(Part):
     """What rackscope itself cost the host while it measured."""
 
     sampler_interval_seconds: float | None = None
@@ -122,7 +119,7 @@ class OverheadPart(_Part):
     rackscope_cpu_seconds: float | None = None
 
 
-class WarningPart(_Part):
+class WarningPart(Part):
     """Something the reader should know first."""
 
     code: str
@@ -130,7 +127,7 @@ class WarningPart(_Part):
     text: str
 
 
-class CeilingsPart(_Part):
+class CeilingsPart(Part):
     """This host's ceilings as they stood when the run started; empty when it was never calibrated."""
 
     measured_at: str | None = None
@@ -138,7 +135,7 @@ class CeilingsPart(_Part):
     untrusted: dict[str, str] = Field(default_factory=dict)
 
 
-class Manifest(_Part):
+class Manifest(Conducted):
     """The whole file."""
 
     format_version: int = FORMAT_VERSION
@@ -146,9 +143,6 @@ class Manifest(_Part):
     status: Status = "running"
     status_reason: str = ""
     command_line: list[str] = Field(default_factory=list)
-    rackscope_pid: int | None = None
-    rackscope_pid_start_ticks: int | None = None
-    boot_id: str | None = None
     started_at: str
     finished_at: str | None = None
     system: SystemPart

@@ -16,7 +16,7 @@ import rackscope
 from rackscope.errors import UsageError
 from rackscope.host.memory import read_memory
 from rackscope.host.tree import Tree
-from rackscope.runs.directory import boot_id, process_start_ticks
+from rackscope.process_identity import boot_id, process_start_ticks
 from rackscope.runs.hostfacts import ceilings_part, inventory_part
 from rackscope.runs.manifest import ClientPart, KnobValue, Manifest, RepetitionPart, SystemPart, WorkloadPart
 from rackscope.runs.options import Progress, ProgressCallback, RunOptions

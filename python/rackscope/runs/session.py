@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rackscope.errors import LoadError, RackscopeError
 from rackscope.runs.client import Client, client_configuration, interval_frame
 from rackscope.runs.directory import RunWriter
+from rackscope.runs.ending import Ending, watched
 from rackscope.runs.interruption import Interruptions, held_back
 from rackscope.runs.options import Progress, ProgressCallback
 from rackscope.runs.placement import Placement
@@ -85,27 +86,17 @@ class Session:
         interruptions: Interruptions,
     ) -> None:
         self.writer.write_manifest(self.manifest)
-        status, reason = "failed", ""
+        ending = Ending()
         try:
-            with contextlib.ExitStack() as stack, interruptions.allowed():
+            with watched() as ending, contextlib.ExitStack() as stack, interruptions.allowed():
                 self._start(stack)
                 work(self)
                 self._collect_statistics()
-            status = "complete"
-        except KeyboardInterrupt as stop:
-            status, reason = "interrupted", str(stop) or "stopped by Ctrl-C"
-            raise
-        except RackscopeError as error:
-            reason = error.what
-            raise
-        except BaseException as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise
         finally:
             self.progress(Progress("writing the run directory"))
             if close is not None:
                 close(self)
-            self._finish(status, reason)
+            self._finish(ending.status, ending.reason)
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         prepared, options = self.prepared, self.prepared.options

@@ -7,16 +7,15 @@ a new study needs no code there.
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from rackscope.errors import RunDirectoryError
-from rackscope.runs.directory import MANIFEST, boot_id, process_start_ticks
+from rackscope.runs.directory import MANIFEST
 from rackscope.runs.files import cannot_make, write_atomically
+from rackscope.runs.kept import Conducted, Part, read_kept
 
 FORMAT_VERSION = 1
 STUDY = "study.json"
@@ -29,11 +28,7 @@ Status = Literal["running", "complete", "interrupted", "failed"]
 Unit = Literal["", "text", "ratio", "percent", "seconds", "bytes", "bytes/s", "operations/s", "count", "cores", "hertz"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
-
-
-class Finding(_Part):
+class Finding(Part):
     """One sentence that answers the question, or that a reader must know; the first ones matter most."""
 
     sentence: str
@@ -42,7 +37,7 @@ class Finding(_Part):
     evidence: str = ""
 
 
-class Column(_Part):
+class Column(Part):
     """A column of a table."""
 
     name: str
@@ -50,7 +45,7 @@ class Column(_Part):
     help: str = ""
 
 
-class Table(_Part):
+class Table(Part):
     """Rows as wide as ``columns``; ``None`` is what is not known. The first column names the row."""
 
     identifier: str
@@ -67,7 +62,7 @@ class Table(_Part):
         return self
 
 
-class Axis(_Part):
+class Axis(Part):
     """An axis of a chart. A ``category`` axis shows ``categories``, and its values are places in that list."""
 
     label: str
@@ -76,7 +71,7 @@ class Axis(_Part):
     categories: list[str] = Field(default_factory=list)
 
 
-class Series(_Part):
+class Series(Part):
     """Points of one label; ``low`` and ``high`` are the ends of each point's 95 % interval, where there are any."""
 
     label: str
@@ -94,7 +89,7 @@ class Series(_Part):
         return self
 
 
-class Reference(_Part):
+class Reference(Part):
     """A line across the chart at a value of one axis, such as the bound of an SLO."""
 
     label: str
@@ -102,7 +97,7 @@ class Reference(_Part):
     axis: Literal["x", "y"] = "y"
 
 
-class Chart(_Part):
+class Chart(Part):
     """One chart."""
 
     identifier: str
@@ -114,7 +109,7 @@ class Chart(_Part):
     references: list[Reference] = Field(default_factory=list)
 
 
-class Member(_Part):
+class Member(Part):
     """A run of the study: its folder below ``runs/`` and what it was."""
 
     folder: str
@@ -123,7 +118,7 @@ class Member(_Part):
     discarded: str = ""
 
 
-class StudyRecord(_Part):
+class StudyRecord(Conducted):
     """The whole file."""
 
     format_version: int = FORMAT_VERSION
@@ -133,9 +128,6 @@ class StudyRecord(_Part):
     status: Status = "running"
     status_reason: str = ""
     command_line: list[str] = Field(default_factory=list)
-    rackscope_pid: int | None = None
-    rackscope_pid_start_ticks: int | None = None
-    boot_id: str | None = None
     started_at: str
     finished_at: str | None = None
     host: dict[str, Any] = Field(default_factory=dict)
@@ -176,43 +168,17 @@ def read_study(path: Path) -> StudyRecord:
     file = path / STUDY
     another = "Name a study directory, such as one that 'rackscope study' left under runs/."
     try:
-        if file.stat().st_size > STUDY_LIMIT_BYTES:
-            raise RunDirectoryError(f"{file} is too large to be a study", another)
-        content = json.loads(file.read_bytes())
+        record = read_kept(
+            file,
+            StudyRecord,
+            what="study",
+            limit_bytes=STUDY_LIMIT_BYTES,
+            format_version=FORMAT_VERSION,
+            again="Run the study again.",
+            another=another,
+        )
     except FileNotFoundError:
         raise RunDirectoryError(f"{path} is not a study directory (it has no {STUDY})", another) from None
-    except OSError as error:
-        raise RunDirectoryError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
-    except (ValueError, RecursionError) as error:
-        raise RunDirectoryError(f"{file} is damaged ({str(error)[:80]})", "Run the study again.") from error
-    version = content.get("format_version") if isinstance(content, dict) else None
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise RunDirectoryError(
-            f"{path} has format {version}, and this rackscope reads up to {FORMAT_VERSION}",
-            "Open it with a newer rackscope.",
-        )
-    try:
-        record = StudyRecord.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole file"
-        raise RunDirectoryError(
-            f"{file} is not a study that rackscope understands ({place}: {first['msg']})", another
-        ) from error
-    if record.status == "running" and not _is_still_running(record):
+    if record.status == "running" and not record.is_still_conducted():
         record.status, record.status_reason = "interrupted", "rackscope was killed before the study ended"
     return record
-
-
-def stamp(record: StudyRecord) -> None:
-    """Write down which process conducts the study."""
-    record.rackscope_pid = os.getpid()
-    record.rackscope_pid_start_ticks = process_start_ticks(os.getpid())
-    record.boot_id = boot_id()
-
-
-def _is_still_running(record: StudyRecord) -> bool:
-    if record.rackscope_pid is None or record.boot_id is None or record.boot_id != boot_id():
-        return False
-    started = process_start_ticks(record.rackscope_pid)
-    return started is not None and started == record.rackscope_pid_start_ticks

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
+from rackscope.process_identity import process_start_ticks
 from rackscope.squeezes.changes import Changes
 from rackscope.squeezes.held import HeldChanges
-from rackscope.squeezes.owner import process_start_ticks
 from rackscope.squeezes.undo import RestoreAffinity
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rackscope.process_identity import boot_id, process_start_ticks
+
 
 @dataclass(frozen=True)
 class Owner:
@@ -25,7 +27,7 @@ class Owner:
     def this_process(cls) -> Owner:
         """The process that asks."""
         pid = os.getpid()
-        return cls(pid, process_start_ticks(pid) or 0, boot_id(), _pid_namespace())
+        return cls(pid, process_start_ticks(pid) or 0, boot_id() or "", _pid_namespace())
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Owner:
@@ -38,7 +40,7 @@ class Owner:
 
     def is_of_this_boot(self) -> bool:
         """Whether what it changed in the kernel can still be there."""
-        return self.boot_id == boot_id()
+        return self.boot_id == (boot_id() or "")
 
     def is_visible(self) -> bool:
         """Whether its number means here what it meant there; not in another container."""
@@ -48,24 +50,6 @@ class Owner:
         """Whether it still runs; a process that was given the same number later is another one."""
         ticks = process_start_ticks(self.pid)
         return ticks is not None and ticks == self.start_ticks
-
-
-def process_start_ticks(pid: int) -> int | None:
-    """When a process started (field 22 of /proc/PID/stat); ``None`` when it has ended, also if nobody waited for it."""
-    try:
-        # The name, in parentheses, may hold anything: fields are counted after it.
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if len(fields) < 20 or fields[0] in (b"Z", b"X", b"x") else int(fields[19])
-
-
-def boot_id() -> str:
-    """The kernel's name for this boot (random(4)); "" where it is hidden."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def _pid_namespace() -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rackscope.errors import UsageError
-from rackscope.squeezes.owner import process_start_ticks
+from rackscope.process_identity import process_start_ticks
 from rackscope.units import parse_cores
 
 #: Where a squeeze changes anything. A journal that names other paths is not obeyed.

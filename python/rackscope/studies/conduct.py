@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rackscope
-from rackscope.errors import RackscopeError, UsageError
+from rackscope.errors import UsageError
+from rackscope.runs.ending import Ending, watched
 from rackscope.runs.execute import new_folder
 from rackscope.runs.hostfacts import inventory_part
 from rackscope.runs.interruption import Interruptions, held_back
 from rackscope.runs.prepare import now_text
-from rackscope.runs.study import MEMBERS, Member, StudyRecord, create_study_folder, read_study, stamp, write_study
+from rackscope.runs.study import MEMBERS, Member, StudyRecord, create_study_folder, read_study, write_study
 from rackscope.studies.base import Conduct
 from rackscope.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from rackscope.runs.options import ProgressCallback
-    from rackscope.runs.study import Status
     from rackscope.studies.base import OptionKind, Request, Study
 
 
@@ -34,7 +34,7 @@ def begin(study: Study, request: Request, progress: ProgressCallback) -> Conduct
         folder = request.out or new_folder("-".join([study.name, *filter(None, parts)]))
         create_study_folder(folder)
         record = _new_record(study, request)
-    stamp(record)
+    record.stamp()
 
     def save() -> None:
         write_study(folder, record)
@@ -96,23 +96,12 @@ def conduct(study: Study, under_way: Conduct) -> None:
 
 def _conduct(study: Study, under_way: Conduct, interruptions: Interruptions) -> None:
     record = under_way.record
-    status: Status = "failed"
-    reason = ""
+    ending = Ending()
     try:
-        with interruptions.allowed():
+        with watched() as ending, interruptions.allowed():
             study.conduct(under_way)
-        status = "complete"
-    except KeyboardInterrupt as stop:
-        status, reason = "interrupted", str(stop) or "stopped by Ctrl-C"
-        raise
-    except RackscopeError as error:
-        reason = error.what
-        raise
-    except BaseException as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise
     finally:
-        record.status, record.status_reason = status, reason
+        record.status, record.status_reason = ending.status, ending.reason
         record.finished_at = now_text()
         under_way.save()
 

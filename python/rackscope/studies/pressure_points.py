@@ -37,7 +37,8 @@ _VERDICTS: Mapping[str, Verdict] = {
 }
 #: Of several squeezes or devices of one resource the first of these speaks for it.
 _ORDER: tuple[Verdict, ...] = ("limits", "abstains", "does not limit", "not known")
-_CHARACTERISED = {"cpu_system": "cpu"} | {name: name for name in ("dram_capacity", "dram_bandwidth", "disk", "network")}
+#: Which resource of a characterisation is weaker evidence on which of these.
+CHARACTERISED = {"cpu_system": "cpu"} | {name: name for name in ("dram_capacity", "dram_bandwidth", "disk", "network")}
 _BY_STATUS: Mapping[str, Verdict] = {
     "limits": "limits",
     "near": "abstains",
@@ -221,8 +222,8 @@ def _of_run(path: Path) -> Source:
 def _characterised(phase: PhaseCharacterisation) -> dict[str, Cell]:
     members: dict[str, list[ResourceAssessment]] = {}
     for one in phase.resources:
-        if one.resource in _CHARACTERISED:
-            members.setdefault(_CHARACTERISED[one.resource], []).append(one)
+        if one.resource in CHARACTERISED:
+            members.setdefault(CHARACTERISED[one.resource], []).append(one)
     unmeasured = Cell("not known", "none", "a run does not show it; 'rackscope study pressure' may")
     return {name: _busiest(members[name]) if name in members else unmeasured for name in RESOURCES}
 

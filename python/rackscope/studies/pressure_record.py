@@ -29,8 +29,8 @@ from rackscope.analysis.pressure import PhaseJudgement, SqueezeVerdict, WeakerEv
 from rackscope.runs.study import Finding
 from rackscope.studies.disturbance import Disturbances
 from rackscope.studies.limits import describe_limits
+from rackscope.studies.pressure_points import CHARACTERISED, RESOURCES
 from rackscope.studies.pressure_tables import (
-    RESOURCE_NAMES,
     Refusal,
     capacity_table,
     charts_of,
@@ -49,13 +49,6 @@ if TYPE_CHECKING:
     from rackscope.studies.bench import Bench
     from rackscope.studies.pressure import MeasuredPhase
 
-_CHARACTERISED = {
-    "cpu_system": "cpu",
-    "dram_capacity": "dram_capacity",
-    "dram_bandwidth": "dram_bandwidth",
-    "disk": "disk",
-    "network": "network",
-}
 #: Doubts about a run's own interval, which rests on long repetitions; that of a study rests on blocks.
 _OF_REPETITIONS = frozenset({"short_phase", "wide_interval", "too_few_repetitions"})
 _STATUS = {"limits": "limits", "does not limit": "does_not_limit", "abstains": "abstains"}
@@ -150,7 +143,7 @@ class Account:
         subject = f"{name} under {workload}" if len(self._prepared.plan.stages) == 1 else f"{name}, {phase.name}"
         found = [Finding(sentence=_headline(subject, verdict), evidence=_limiting_evidence(verdict))]
         slack = [
-            f"{_slack_words(one)} of its {RESOURCE_NAMES[one.resource]}"
+            f"{_slack_words(one)} of its {RESOURCES[one.resource]}"
             for one in verdict.resources
             if one.slack is not None and one.slack >= 0.1
         ]
@@ -226,13 +219,13 @@ class Account:
 
 
 def _headline(subject: str, verdict: PhaseJudgement) -> str:
-    limiting = [RESOURCE_NAMES[name] for name in verdict.limits]
-    unproven = [RESOURCE_NAMES[one.resource] for one in verdict.resources if one.resource in verdict.open]
+    limiting = [RESOURCES[name] for name in verdict.limits]
+    unproven = [RESOURCES[one.resource] for one in verdict.resources if one.resource in verdict.open]
     aside = f"; {wording.listing(unproven)} could not be decided by experiment" if unproven else ""
     if limiting:
         return f"{subject} is limited by {wording.listing(limiting)}{aside}"
     if verdict.none_limits:
-        squeezed = [RESOURCE_NAMES[one.resource] for one in verdict.resources if one.proven]
+        squeezed = [RESOURCES[one.resource] for one in verdict.resources if one.proven]
         return f"none of these limits {subject}: {wording.listing(squeezed)}{aside}"
     return f"what limits {subject} could not be decided{aside}"
 
@@ -248,7 +241,7 @@ def _slack_words(one: Any) -> str:
 def _weaker(phase: PhaseCharacterisation) -> dict[str, WeakerEvidence]:
     by_resource: dict[str, list[ResourceAssessment]] = {}
     for one in phase.resources:
-        resource = _CHARACTERISED.get(one.resource)
+        resource = CHARACTERISED.get(one.resource)
         if resource is not None:
             by_resource.setdefault(resource, []).append(one)
     return {resource: _weaker_of(members) for resource, members in by_resource.items()}

@@ -9,22 +9,12 @@ from typing import TYPE_CHECKING
 
 from rackscope.analysis.intervals import Interval
 from rackscope.runs.study import Axis, Chart, Column, Series, Table
+from rackscope.studies.pressure_points import RESOURCES
 from rackscope.units import format_amount
 
 if TYPE_CHECKING:
     from rackscope.analysis.pressure import PhaseJudgement, SqueezeVerdict
     from rackscope.studies.pressure import MeasuredPhase
-
-#: What people call them, in the order of Awasthi 2015, Table 4.
-RESOURCE_NAMES = {
-    "cpu": "CPU",
-    "dram_capacity": "DRAM capacity",
-    "dram_bandwidth": "DRAM bandwidth",
-    "last_level_cache": "last-level cache",
-    "disk": "disk",
-    "network": "network",
-}
-#: Which resource of a characterisation is weaker evidence on which of ours.
 
 
 @dataclass(frozen=True)
@@ -38,14 +28,14 @@ class Refusal:
 def verdict_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]], refusals: Sequence[Refusal]) -> Table:
     rows: list[list[str | float | int | bool | None]] = []
     for phase, verdict in judged:
-        for resource in sorted(verdict.resources, key=lambda one: list(RESOURCE_NAMES).index(one.resource)):
+        for resource in sorted(verdict.resources, key=lambda one: list(RESOURCES).index(one.resource)):
             strongest = _strongest(resource.squeezes)
             elasticity = strongest.judged.elasticity if strongest is not None and strongest.judged is not None else None
             p99 = strongest.judged.p99_elasticity if strongest is not None and strongest.judged is not None else None
             rows.append(
                 [
                     phase.name,
-                    RESOURCE_NAMES[resource.resource],
+                    RESOURCES[resource.resource],
                     resource.verdict,
                     None if elasticity is None else round(elasticity.estimate, 2),
                     _range(elasticity),
@@ -56,7 +46,7 @@ def verdict_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]], refusa
             )
         known = {one.resource for one in verdict.resources}
         rows += [
-            [phase.name, RESOURCE_NAMES[name], "not known", None, None, None, None, "none"]
+            [phase.name, RESOURCES[name], "not known", None, None, None, None, "none"]
             for name in dict.fromkeys(refusal.resource for refusal in refusals)
             if name not in known
         ]
@@ -128,7 +118,7 @@ def capacity_table(capacities: Sequence[tuple[str, str, float, str, str]]) -> Ta
         title="What there was to squeeze",
         columns=[Column(name="squeeze"), Column(name="resource"), Column(name="capacity"), Column(name="which is")],
         rows=[
-            [name, RESOURCE_NAMES[resource], format_amount(value, unit), source]
+            [name, RESOURCES[resource], format_amount(value, unit), source]
             for name, resource, value, unit, source in capacities
         ],
     )
@@ -139,7 +129,7 @@ def refusal_table(refusals: Sequence[Refusal]) -> Table:
         identifier="not-squeezable",
         title="Not squeezable here",
         columns=[Column(name="squeeze"), Column(name="resource"), Column(name="why"), Column(name="it would need")],
-        rows=[[one.squeeze, RESOURCE_NAMES[one.resource], one.reason, one.needs or None] for one in refusals],
+        rows=[[one.squeeze, RESOURCES[one.resource], one.reason, one.needs or None] for one in refusals],
     )
 
 
