@@ -99,7 +99,11 @@ class FakeSqueeze(Squeeze):
     ) -> None:
         self.world, self.name, self.floor, self.works = world, name, floor, works
         self.resource = resource  # type: ignore[assignment]
-        self.has_control = control
+        self.control = control
+
+    @property
+    def has_control(self) -> bool:
+        return self.control
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
         return Capacity(1.0, "cores", "made up", self.floor)

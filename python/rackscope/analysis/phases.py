@@ -149,7 +149,7 @@ def _changes(times: NDArray[np.int64], series: Array, shortest_seconds: float) -
 def _pelt(signal: Array, shortest: int) -> list[int]:
     """Changes of the mean by PELT, each worth at least the penalty of its parameters (Schwarz 1978)."""
     import numpy as np
-    import ruptures  # type: ignore[import-untyped]
+    import ruptures
 
     count, width = signal.shape
     # A change costs its place and a level for each series; noise that is not white or not normal costs a factor.

@@ -115,9 +115,14 @@ class Squeeze(ABC):
     levels: tuple[float, ...] = (0.8, 0.6)
     #: Whether the cores' own speed is what it changes: then that is not corrected for.
     changes_core_speed: bool = False
-    #: An antagonist disturbs in more ways than the one meant. Where this is true, squeezed stretches are compared with
-    #: stretches under ``apply_control``, which disturbs in all the other ways, and not with free ones.
-    has_control: bool = False
+
+    @property
+    def has_control(self) -> bool:
+        """Whether squeezed stretches are compared with stretches under ``apply_control``, and not with free ones.
+
+        An antagonist disturbs in more ways than the one meant; its control disturbs in all the others.
+        """
+        return False
 
     @abstractmethod
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:

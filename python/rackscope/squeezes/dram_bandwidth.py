@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
-from rackscope.squeezes.antagonists import HeldAntagonist, hold_antagonist, no_spare_core, start_threads
+from rackscope.squeezes.antagonists import hold_antagonist
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
 from rackscope.squeezes.groups import require
-from rackscope.squeezes.resctrl import ROOT, find_regulator, hold_part, threads_of
+from rackscope.squeezes.regulated import Regulated
+from rackscope.squeezes.resctrl import hold_part
 from rackscope.squeezes.verifying import judge
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _UNTOUCHED = 0.95
 _CHANNEL_FILES = ("regulated-channel", "synthetic-data/regulated-channel")
 
 
-class DramBandwidth(Squeeze):
+class DramBandwidth(Regulated):
     """MBA for the system's tasks, or antagonists for ``1 - fraction`` of the time, with a placebo as the control."""
 
     name = "dram_bandwidth"
@@ -35,52 +35,22 @@ class DramBandwidth(Squeeze):
     description = "less memory bandwidth, by resctrl, or by threads on spare cores that read memory"
     settle_seconds = 0.2
     levels = (0.7, 0.4)
+    resctrl_name = "MB"
+    regulator_title = "MBA"
+    taken = "memory bandwidth"
 
-    def __init__(self, root: Path = ROOT) -> None:
-        self._root = root
-
-    @property
-    def has_control(self) -> bool:  # type: ignore[override]
-        """Only antagonists disturb in more ways than the one meant."""
-        return find_regulator("MB", self._root) is None
-
-    def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
+    def amount(self, subject: Subject) -> tuple[float, str, str] | NotSqueezable:
         """What the system's cores read when they are alone, measured."""
-        regulator = find_regulator("MB", self._root)
-        if regulator is None and not subject.spare_cores:
-            return no_spare_core("memory bandwidth")
-        source = "resctrl MBA" if regulator else f"antagonists on {len(subject.spare_cores)} spare cores"
-        floor = regulator.floor() if regulator else 0.05
-        return Capacity(_read(subject), "bytes/s", f"read by the system's cores alone; taken by {source}", floor)
-
-    def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
-        """See the base class."""
-        regulator = find_regulator("MB", self._root)
-        if regulator is None:
-            return self._antagonists("dram_bandwidth", subject, fraction)
-        if subject.pid is None:
-            raise SqueezeError(f"{self.name}: there is no process to put into a resctrl group")
-        pid = subject.pid
-        return hold_part(regulator, fraction, lambda: threads_of(pid), journal)
-
-    def apply_control(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
-        """The same cores, as busy, without memory."""
-        del journal
-        return self._antagonists("placebo", subject, fraction)
-
-    def _antagonists(self, kind: str, subject: Subject, fraction: float) -> HeldAntagonist:
-        if not subject.spare_cores:
-            require(no_spare_core("memory bandwidth"), self.name)
-        return start_threads(self.name, kind, subject, fraction)
+        return _read(subject), "bytes/s", "read by the system's cores alone"
 
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
         """Read with the system's cores, in its place, with and without the squeeze."""
         alone = _read(subject)
-        regulator = find_regulator("MB", self._root)
+        regulator = self._regulator()
         if regulator is None:
             with self._antagonists("placebo", subject, fraction):
                 alone = _read(subject)
-            with self._antagonists("dram_bandwidth", subject, fraction):
+            with self._antagonists(self.name, subject, fraction):
                 left = _read(subject)
         else:
             # Threads that this one starts are born into its group; it falls back to the default one on release.

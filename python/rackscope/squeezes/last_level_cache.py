@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
-from rackscope.squeezes.antagonists import HeldAntagonist, no_spare_core, start_threads
-from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
+from rackscope.squeezes.base import Achieved, NotSqueezable, Resource, Subject
 from rackscope.squeezes.groups import require
-from rackscope.squeezes.resctrl import ROOT, find_regulator, hold_part, threads_of
+from rackscope.squeezes.regulated import Regulated
+from rackscope.squeezes.resctrl import hold_part
 
 if TYPE_CHECKING:
     from rackscope.squeezes.journal import Journal
@@ -22,7 +21,7 @@ _SLOWER = 1.15
 _FILLED = 0.7
 
 
-class LastLevelCache(Squeeze):
+class LastLevelCache(Regulated):
     """CAT for the system's tasks, or antagonists that sweep the cache, with a placebo as the control."""
 
     name = "last_level_cache"
@@ -30,48 +29,19 @@ class LastLevelCache(Squeeze):
     description = "less of the last-level cache, by resctrl, or by threads on spare cores that fill it"
     settle_seconds = 0.2
     levels = (0.7, 0.4)
+    resctrl_name = "L3"
+    regulator_title = "CAT"
+    taken = "cache"
 
-    def __init__(self, root: Path = ROOT) -> None:
-        self._root = root
-
-    @property
-    def has_control(self) -> bool:  # type: ignore[override]
-        """Only antagonists disturb in more ways than the one meant."""
-        return find_regulator("L3", self._root) is None
-
-    def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
+    def amount(self, subject: Subject) -> tuple[float, str, str] | NotSqueezable:
         """The cache's size, as the kernel tells it."""
+        del subject
         size = _cache_bytes()
         if size is None:
             return NotSqueezable(
                 "the kernel does not tell the size of the last-level cache", "cache/index* of the cores in sysfs"
             )
-        regulator = find_regulator("L3", self._root)
-        if regulator is None and not subject.spare_cores:
-            return no_spare_core("cache")
-        source = "resctrl CAT" if regulator else f"antagonists on {len(subject.spare_cores)} spare cores"
-        floor = regulator.floor() if regulator else 0.05
-        return Capacity(float(size), "bytes", f"the kernel's figure; taken by {source}", floor)
-
-    def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
-        """See the base class."""
-        regulator = find_regulator("L3", self._root)
-        if regulator is None:
-            return self._antagonists("last_level_cache", subject, fraction)
-        if subject.pid is None:
-            raise SqueezeError(f"{self.name}: there is no process to put into a resctrl group")
-        pid = subject.pid
-        return hold_part(regulator, fraction, lambda: threads_of(pid), journal)
-
-    def apply_control(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
-        """The same cores, as busy, without memory."""
-        del journal
-        return self._antagonists("placebo", subject, fraction)
-
-    def _antagonists(self, kind: str, subject: Subject, fraction: float) -> HeldAntagonist:
-        if not subject.spare_cores:
-            require(no_spare_core("cache"), self.name)
-        return start_threads(self.name, kind, subject, fraction)
+        return float(size), "bytes", "the kernel's figure"
 
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
         """Loads over a working set that fits into the cache and not into what is left of it, with and without.
@@ -81,11 +51,11 @@ class LastLevelCache(Squeeze):
         capacity = require(self.capacity(subject), self.name)
         core = subject.cores[0]
         working_set = int(capacity.value * (fraction + (1 - fraction) * _FILLED))
-        regulator = find_regulator("L3", self._root)
+        regulator = self._regulator()
         if regulator is None:
             with self._antagonists("placebo", subject, fraction):
                 alone = _load_seconds(working_set, core)
-            with self._antagonists("last_level_cache", subject, fraction):
+            with self._antagonists(self.name, subject, fraction):
                 squeezed = _load_seconds(working_set, core)
         else:
             alone = _load_seconds(working_set, core)
