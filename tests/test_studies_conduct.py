@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rackscope.errors import RackscopeError, RunDirectoryError, StudyError, UsageError
-from rackscope.runs.options import Progress
+from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.study import Finding, StudyRecord, read_study
 from rackscope.studies.base import Conduct, Option, Request, Study
 from rackscope.studies.conduct import begin, conduct
@@ -103,4 +103,12 @@ def test_what_is_refused_leaves_no_directory(tmp_path: Path) -> None:
     study = Study("made-up", "made up", "Made up.", lambda _: None, subject="none", check=refuse)
     with pytest.raises(RackscopeError):
         conducted(study, tmp_path / "study")
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize(("system", "workload"), [("no-such", "ycsb-b"), ("cache", "no-such")])
+def test_a_mistyped_name_leaves_no_directory(tmp_path: Path, system: str, workload: str) -> None:
+    study = Study("made-up", "made up", "Made up.", lambda under_way: None, subject="workload")
+    with pytest.raises(UsageError, match="no-such"):
+        begin(study, Request(RunOptions(system, workload), {}, tmp_path / "study"), ignore)
     assert not (tmp_path / "study").exists()

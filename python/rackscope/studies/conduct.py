@@ -14,7 +14,9 @@ from rackscope.runs.interruption import Interruptions, held_back
 from rackscope.runs.prepare import now_text
 from rackscope.runs.study import MEMBERS, Member, StudyRecord, create_study_folder, read_study, write_study
 from rackscope.studies.base import Conduct
+from rackscope.systems import find_system
 from rackscope.units import format_bytes, format_duration
+from rackscope.workloads import find_workload
 
 if TYPE_CHECKING:
     from rackscope.runs.options import ProgressCallback
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 def begin(study: Study, request: Request, progress: ProgressCallback) -> Conduct:
     """Make the study's directory and its record, or take up those of the one to go on with. Raises RackscopeError."""
+    if study.subject == "workload" and request.run is not None:
+        # Before there is a directory: a name that was mistyped leaves nothing.
+        find_system(request.run.system)
+        find_workload(request.run.workload)
     if study.check is not None:
         study.check(request)
     resumed = request.values.get("resume") if study.resumable else None
