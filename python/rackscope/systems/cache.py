@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rackscope.errors import SystemUnderTestError
 from rackscope.systems.account import Account
 from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
-from rackscope.systems.process import find_companion
+from rackscope.systems.built_in import acquire_built_in
 from rackscope.systems.server import Server
 from rackscope.systems.text_socket import MemcachedDialect
 from rackscope.systems.tools import Tool
@@ -57,12 +56,7 @@ class Cache(System):
 
     def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
         del fetch, progress
-        program = find_companion(_PROGRAM.program)
-        try:
-            version = _PROGRAM.ask_version(program, {})
-        except ValueError as error:
-            raise SystemUnderTestError(f"the embedded cache engine does not run: {error}", "Build it again.") from error
-        return Acquired(self.name, program, version, "built in")
+        return acquire_built_in(_PROGRAM)
 
     def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
         return int(knobs["connections"])

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rackscope import units
 from rackscope.errors import UsageError
@@ -148,7 +148,7 @@ def check_size(cells: int, repetitions: int, seconds_per_run: float) -> None:
 def cell_options(base: RunOptions, factors: Sequence[Factor], cell: Cell, usable_cores: Sequence[int]) -> RunOptions:
     """The run of a cell. Raises UsageError when no run can be like that."""
     settings = dict(base.settings)
-    changes: dict[str, object] = {}
+    changes: dict[str, Any] = {}
     system = cell.levels.get("system", base.system)
     for factor in factors:
         level = cell.levels[factor.name]
@@ -172,7 +172,7 @@ def cell_options(base: RunOptions, factors: Sequence[Factor], cell: Cell, usable
                 if not own:
                     raise UsageError(f"{system} has nothing like {name}", "")
                 settings[own] = level
-    return replace(base, settings=settings, **changes)  # type: ignore[arg-type]
+    return replace(base, settings=settings, **changes)
 
 
 def _client_cores(
