@@ -15,6 +15,7 @@ from rackscope.analysis.elasticity import (
     FREE,
     LevelEstimate,
     Stretch,
+    bounded_slack,
     estimate_levels,
     parse_condition,
     schedule,
@@ -164,6 +165,18 @@ def test_slack_is_what_was_shown_to_cost_less_than_two_in_a_hundred() -> None:
     assert judged["disk"].slack == pytest.approx(0.4)
     noisy = estimate_levels(measured({"disk": 0.0}, blocks=3, seed=5, noise=0.1))
     assert shown_slack(noisy) is None
+
+
+def test_a_loss_that_noise_hides_is_bounded_where_the_bound_is_small() -> None:
+    judged = judge_squeezes(estimate_levels(measured({"cpu": 1.0, "disk": 0.0}, blocks=8, seed=6, noise=0.05)))
+    levels = {one.squeeze: one.levels for one in judged}
+    assert shown_slack(levels["disk"]) is None
+    bound = bounded_slack(levels["disk"])
+    assert bound is not None
+    assert bound[0] == pytest.approx(0.4)
+    assert bound[1] == max(level.loss_bound or 0 for level in levels["disk"] if level.requested_fraction == 0.6)
+    assert 0.02 < bound[1] < 0.1
+    assert bounded_slack(levels["cpu"]) is None
 
 
 def test_none_of_these_resources_needs_every_verdict() -> None:

@@ -26,6 +26,7 @@ from rackscope.squeezes.provision import Limits
 from rackscope.studies import disturbance, pressure
 from rackscope.studies.base import Conduct, Request
 from rackscope.studies.bench import Bench
+from rackscope.studies.disturbance import Taken
 from rackscope.studies.pressure import MeasuredPhase, Plan, measure_phase
 from rackscope.studies.pressure_record import Account
 
@@ -167,6 +168,44 @@ def test_a_disturbed_stretch_is_measured_again_at_most_twice_and_counted(world: 
     assert len(world.log) == 5
     assert (bench.disturbances.stretches, bench.disturbances.discarded, bench.disturbances.kept) == (5, 3, 1)
     assert bench.disturbances.reasons == {"the hypervisor gave the cores to others"}
+
+
+def test_a_burst_of_others_is_waited_for_as_long_as_patience_lasts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sleep(seconds: float) -> None:
+        world.now += seconds
+        paused.append(seconds)
+
+    paused: list[float] = []
+    monkeypatch.setattr(disturbance, "time", SimpleNamespace(monotonic=lambda: world.now, sleep=sleep))
+    bench = bench_of(world, *three_squeezes(world))
+    bench.disturbances.patience_seconds = 5.0
+    world.others = [BUSY_HOST] * 6
+    bench.stretch(STAGE, {}, 0.4, "free", 1)
+    assert (bench.disturbances.discarded, bench.disturbances.kept) == (6, 0)
+    assert paused == [0.25, 0.5, 1.0, 2.0]
+    assert bench.disturbances.waited_seconds == pytest.approx(6 * 0.4 + 3.75)
+    # Patience is spent: as without any from now on.
+    world.others = [BUSY_HOST] * 3
+    bench.stretch(STAGE, {}, 0.4, "free", 1)
+    assert (bench.disturbances.discarded, bench.disturbances.kept) == (8, 1)
+
+
+def test_waiting_for_a_quiet_host_does_not_cost_the_phase_its_blocks(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sleep(seconds: float) -> None:
+        world.now += seconds
+
+    monkeypatch.setattr(disturbance, "time", SimpleNamespace(monotonic=lambda: world.now, sleep=sleep))
+    world.noise = 0.1
+    quiet = measured(bench_of(world, *three_squeezes(world)), budget_seconds=40.0)
+    world.reseed(1)
+    world.others = [Taken(), BUSY_HOST] * 10 + [BUSY_HOST] * 12
+    busy = measured(bench_of(world, *three_squeezes(world)), budget_seconds=40.0)
+    assert world.others == []
+    assert len(busy.stretches) >= len(quiet.stretches)
 
 
 def test_what_is_known_is_told_after_every_block(world: World) -> None:

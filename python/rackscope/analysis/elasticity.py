@@ -163,6 +163,25 @@ def shown_slack(levels: Iterable[LevelEstimate], *, tolerance: float | None = No
     return slack
 
 
+def bounded_slack(levels: Sequence[LevelEstimate]) -> tuple[float, float] | None:
+    """A part of a resource, and the share of throughput that its loss was shown to cost at most.
+
+    As ``shown_slack``, for a loss that is small (``slack.bounded``) but was not shown to be next to none. The bound
+    holds at 95 %. ``None`` where not even that was shown.
+    """
+    taken = shown_slack(levels, tolerance=packaged_thresholds().limit("slack.bounded"))
+    if taken is None:
+        return None
+    bounds = [
+        level.loss_bound
+        for level in levels
+        if level.loss_bound is not None
+        and level.achieved_fraction is not None
+        and max(0.0, 1 - level.achieved_fraction) == taken
+    ]
+    return taken, max(0.0, *bounds)
+
+
 def decision_confidence(sequential: bool) -> float:
     """Level of the intervals behind verdicts, before any correction for the number of squeezes."""
     return packaged_thresholds().limit("elasticity.level") if sequential else 0.95

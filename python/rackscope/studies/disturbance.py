@@ -5,8 +5,10 @@ Judged by what others took alone, never by what was measured: leaving out bad re
 
 from __future__ import annotations
 
+import itertools
 import os
 import resource
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +19,10 @@ from rackscope.analysis.thresholds import packaged_thresholds
 #: user, nice, system: what tasks took; interrupts are charged to whoever was there (proc(5)).
 _TASK_STATES = (0, 1, 2)
 _STEAL_STATE = 7
-#: How often a stretch is measured again because something else ran on the host.
+#: How often a stretch is measured again at least because something else ran on the host.
 _RETRIES = 2
+#: Others come in bursts of seconds to a minute. Between later attempts nothing is done, longer each time.
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 2.0
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,14 @@ class Watch:
 
 @dataclass
 class Disturbances:
-    """How often others took part of the host while it was measured, and how much."""
+    """How often others took part of the host while it was measured, and how much.
 
+    ``patience_seconds`` is how long, in all, it may be waited for a quiet host.
+    """
+
+    patience_seconds: float = 0.0
+    #: What discarded stretches, and pauses after them, took.
+    waited_seconds: float = 0.0
     stretches: int = 0
     discarded: int = 0
     #: Disturbed stretches that count all the same: those that took their place were disturbed too.
@@ -80,15 +90,21 @@ class Disturbances:
     reasons: set[str] = field(default_factory=set)
 
     def measure(self, once: Callable[[Callable[[Mapping[str, Any]], str]], dict[str, Any]]) -> dict[str, Any]:
-        """The row of a stretch. One in which others took part of the host is measured again, up to twice.
+        """The row of a stretch. One in which others took part of the host is measured again, until patience is spent
+        and twice at least.
 
         ``once`` measures it, and lets what it is given say of the row why it is discarded; the last one counts.
         """
-        for attempt in range(_RETRIES + 1):
-            row = once(self.judge(Watch(), may_discard=attempt < _RETRIES))
+        for attempt in itertools.count():
+            begun = time.monotonic()
+            patient = attempt < _RETRIES or self.waited_seconds < self.patience_seconds
+            row = once(self.judge(Watch(), may_discard=patient))
             if not row["discarded"]:
-                break
-        return row
+                return row
+            if attempt >= _RETRIES:
+                time.sleep(min(_FIRST_PAUSE_SECONDS * 2 ** (attempt - _RETRIES), _LONGEST_PAUSE_SECONDS))
+            self.waited_seconds += time.monotonic() - begun
+        raise AssertionError
 
     def judge(self, watch: Watch, *, may_discard: bool) -> Callable[[Mapping[str, Any]], str]:
         """Counts a stretch, once its row is known, and says why it should be discarded; empty when it should not."""

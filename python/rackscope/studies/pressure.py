@@ -62,13 +62,18 @@ def measure_phase(
 ) -> MeasuredPhase:
     """Interleave free and squeezed stretches until verdicts are reached or the budget is spent.
 
+    As long again may be spent on waiting for the host to be left alone.
+
     Blocks of all conditions come first; then blocks of those whose verdict is open and of deeper levels of what was
     shown to have slack. ``after_block`` gets what is known after each.
     """
     from rackscope.analysis.elasticity import estimate_levels, schedule
     from rackscope.analysis.pressure import needs_more
 
-    deadline = time.monotonic() + plan.budget_seconds
+    disturbances = bench.disturbances
+    disturbances.patience_seconds = disturbances.waited_seconds + plan.budget_seconds
+    # Waiting for a quiet host is not measuring.
+    deadline = time.monotonic() + plan.budget_seconds - disturbances.waited_seconds
     verify_idle(bench, plan.fractions)
     stretches: list[Stretch] = []
     block = 0
@@ -97,7 +102,8 @@ def measure_phase(
         if not wanted:
             break
         orders = schedule(sorted(wanted), count, plan.seed + block)
-        affordable = int((deadline - time.monotonic()) / _block_seconds(bench, orders[0], plan))
+        left_seconds = deadline + disturbances.waited_seconds - time.monotonic()
+        affordable = int(left_seconds / _block_seconds(bench, orders[0], plan))
         if affordable < 1:
             break
         for order in orders[:affordable]:

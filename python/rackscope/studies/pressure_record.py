@@ -8,6 +8,7 @@
                  "resources": [{"squeeze", "resource", "status", "evidence", "elasticity": INTERVAL | null,
                                 "p99_elasticity": INTERVAL | null, "slack": float | null, "sentence",
                                 "levels": [{"asked_fraction", "left_fraction", "throughput_ratio": INTERVAL,
+                                            "loss_bound": float | null,
                                             "blocks"}]}]}]}
 
 ``status`` is limits, does_not_limit, abstains or not_squeezable; ``evidence`` is experiment, intensity or none; an
@@ -23,9 +24,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rackscope.analysis import wording
-from rackscope.analysis.elasticity import FREE
+from rackscope.analysis.elasticity import FREE, bounded_slack
 from rackscope.analysis.intervals import Interval, mean_interval
-from rackscope.analysis.pressure import PhaseJudgement, SqueezeVerdict, WeakerEvidence, judge_phase
+from rackscope.analysis.pressure import (
+    PhaseJudgement,
+    ResourceVerdict,
+    SqueezeVerdict,
+    WeakerEvidence,
+    judge_phase,
+)
 from rackscope.runs.study import Finding
 from rackscope.studies.disturbance import Disturbances
 from rackscope.studies.limits import describe_limits
@@ -149,6 +156,9 @@ class Account:
         ]
         if slack:
             found.append(Finding(sentence=f"{subject} would lose less than 2 % without {wording.listing(slack)}"))
+        bounded = [words for one in verdict.resources if one.slack is None and (words := _bounded_slack_words(one))]
+        if bounded:
+            found.append(Finding(sentence=f"{subject} would lose {wording.listing(bounded)}"))
         return found
 
     def _disturbed(self) -> list[Finding]:
@@ -238,6 +248,18 @@ def _slack_words(one: Any) -> str:
     return f"{100 * one.slack:.0f} %"
 
 
+def _bounded_slack_words(one: ResourceVerdict) -> str:
+    """What taking from a resource that does not limit costs at most, where less than 2 % was not shown."""
+    if one.verdict != "does not limit" or not one.squeezes:
+        return ""
+    bounds = [bounded_slack(squeeze.levels) for squeeze in one.squeezes]
+    known = [bound for bound in bounds if bound is not None]
+    if len(known) < len(bounds):
+        return ""
+    taken, lost = min(bound[0] for bound in known), max(bound[1] for bound in known)
+    return f"at most {wording.percent(lost)} without {wording.percent(taken)} of its {RESOURCES[one.resource]}"
+
+
 def _weaker(phase: PhaseCharacterisation) -> dict[str, WeakerEvidence]:
     by_resource: dict[str, list[ResourceAssessment]] = {}
     for one in phase.resources:
@@ -276,6 +298,7 @@ def _squeeze_result(one: SqueezeVerdict) -> dict[str, Any]:
                 "asked_fraction": level.requested_fraction,
                 "left_fraction": level.achieved_fraction,
                 "throughput_ratio": _interval(ratio_of(level.log_ratio)),
+                "loss_bound": level.loss_bound,
                 "blocks": len(level.values),
             }
             for level in one.levels

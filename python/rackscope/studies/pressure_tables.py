@@ -94,6 +94,7 @@ def level_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]]) -> Table
                         level.achieved_fraction,
                         ratio.estimate if math.isfinite(ratio.estimate) else None,
                         _range(ratio, percent=True),
+                        level.loss_bound,
                         len(level.values),
                     ]
                 )
@@ -106,6 +107,7 @@ def level_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]]) -> Table
             Column(name="measured to be left", unit="ratio"),
             Column(name="throughput kept", unit="ratio"),
             Column(name="95 % interval"),
+            Column(name="lost at most", unit="ratio"),
             Column(name="blocks", unit="count"),
         ],
         rows=rows,
