@@ -69,8 +69,8 @@ def _conduct(conduct: Conduct) -> None:
 
         def measure(activity: str) -> float:
             row = disturbances.measure(
-                lambda judge: session.phase(
-                    stage, loop, values["stretch"], next(numbers), activity=activity, discard=judge
+                lambda begin: session.phase(
+                    stage, loop, values["stretch"], next(numbers), activity=activity, discard=begin()
                 )
             )
             return row["throughput_operations_per_second"] or 0.0

@@ -18,7 +18,7 @@ from rackscope.squeezes.base import Achieved, Capacity, NotSqueezable, Place, Sq
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.place import make_place
 from rackscope.squeezes.provision import Limits, provision
-from rackscope.studies.disturbance import Disturbances
+from rackscope.studies.disturbance import Disturbances, Judge
 from rackscope.studies.speed import CoreSpeeds, core_speeds
 
 if TYPE_CHECKING:
@@ -113,14 +113,14 @@ class Bench:
         squeeze = self._squeeze_of(condition)
         speeds: tuple[float, ...] = ()
 
-        def once(judge: Callable[[Mapping[str, Any]], str]) -> dict[str, Any]:
+        def once(begin: Callable[[], Judge]) -> dict[str, Any]:
             nonlocal speeds
             self._stretches += 1
             self.session.ramp(shown, loop, self._ramp_seconds)
             self._ramp_seconds = RAMP_SECONDS
             before = self._speeds.read() if self._speeds is not None else []
             try:
-                return self.session.phase(shown, loop, seconds, self._stretches, activity=activity, discard=judge)
+                return self.session.phase(shown, loop, seconds, self._stretches, activity=activity, discard=begin())
             finally:
                 speeds = self._speeds.since(before) if self._speeds is not None else ()
 

@@ -5,6 +5,7 @@ Judged by what others took alone, never by what was measured: leaving out bad re
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import resource
@@ -16,13 +17,21 @@ from typing import Any
 
 from rackscope.analysis.thresholds import packaged_thresholds
 
-#: user, nice, system: what tasks took; interrupts are charged to whoever was there (proc(5)).
+#: What all tasks took, in nanoseconds, as the scheduler measures it (control groups of version 1).
+_USAGE_FILE = "sys/fs/cgroup/cpuacct/cpuacct.usage"
+#: user, nice, system: what tasks took, as ticks sample it; interrupts are charged to whoever was there (proc(5)).
 _TASK_STATES = (0, 1, 2)
+#: A throttled task runs in step with ticks: what they charge it with is off by about a tenth.
+_TICKS_ERROR = 0.1
 _STEAL_STATE = 7
 #: How often a stretch is measured again at least because something else ran on the host.
 _RETRIES = 2
 #: Others come in bursts of seconds to a minute. Between later attempts nothing is done, longer each time.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 2.0
+
+
+#: Says of a stretch's row why it should be discarded; empty when it should not.
+Judge = Callable[[Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,7 @@ class Watch:
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self._ticks = _ticks(root)
+        self._usage_seconds = _usage_seconds(root)
         self._own_seconds = _own_cpu_seconds()
 
     def taken(self, system_seconds: float | None) -> Taken:
@@ -68,8 +78,12 @@ class Watch:
         steal = passed[_STEAL_STATE] / total
         if system_seconds is None:
             return Taken(steal)
-        tasks = sum(passed[state] for state in _TASK_STATES) / hertz
-        others = tasks - (_own_cpu_seconds() - self._own_seconds) - system_seconds
+        known = _own_cpu_seconds() - self._own_seconds + system_seconds
+        usage = _usage_seconds(self._root)
+        if usage is not None and self._usage_seconds is not None:
+            others = usage - self._usage_seconds - known
+        else:
+            others = sum(passed[state] for state in _TASK_STATES) / hertz - known * (1 + _TICKS_ERROR)
         return Taken(steal, max(0.0, others / (total / hertz / cores)))
 
 
@@ -89,16 +103,17 @@ class Disturbances:
     kept: int = 0
     reasons: set[str] = field(default_factory=set)
 
-    def measure(self, once: Callable[[Callable[[Mapping[str, Any]], str]], dict[str, Any]]) -> dict[str, Any]:
+    def measure(self, once: Callable[[Callable[[], Judge]], dict[str, Any]]) -> dict[str, Any]:
         """The row of a stretch. One in which others took part of the host is measured again, until patience is spent
         and twice at least.
 
-        ``once`` measures it, and lets what it is given say of the row why it is discarded; the last one counts.
+        ``once`` measures it. It calls what it is given when the stretch begins, and lets what that returns say of the
+        row why it is discarded; the last one counts.
         """
         for attempt in itertools.count():
             begun = time.monotonic()
             patient = attempt < _RETRIES or self.waited_seconds < self.patience_seconds
-            row = once(self.judge(Watch(), may_discard=patient))
+            row = once(functools.partial(self._begin, may_discard=patient))
             if not row["discarded"]:
                 return row
             if attempt >= _RETRIES:
@@ -106,7 +121,10 @@ class Disturbances:
             self.waited_seconds += time.monotonic() - begun
         raise AssertionError
 
-    def judge(self, watch: Watch, *, may_discard: bool) -> Callable[[Mapping[str, Any]], str]:
+    def _begin(self, *, may_discard: bool) -> Judge:
+        return self.judge(Watch(), may_discard=may_discard)
+
+    def judge(self, watch: Watch, *, may_discard: bool) -> Judge:
         """Counts a stretch, once its row is known, and says why it should be discarded; empty when it should not."""
 
         def discard(row: Mapping[str, Any]) -> str:
@@ -128,6 +146,13 @@ def _ticks(root: Path) -> list[int] | None:
     except OSError:
         return None
     return [int(part) for part in first[1:]] if len(first) > _STEAL_STATE + 1 else None
+
+
+def _usage_seconds(root: Path) -> float | None:
+    try:
+        return int((root / _USAGE_FILE).read_text(encoding="ascii")) / 1e9
+    except (OSError, ValueError):
+        return None
 
 
 def _own_cpu_seconds() -> float:
