@@ -27,7 +27,7 @@ usage: rackscope-cached [options]
 
 Items live in a circular log: when it is full, the oldest goes, except that an item
 read shortly before its turn moves to the front again. Their index comes on top of
--m: 64 bytes an item. SIGTERM and SIGINT end the server with exit status 0.
+-m: about 8 bytes an item. SIGTERM and SIGINT end the server with exit status 0.
 ";
 
 /// What the command line asks for.

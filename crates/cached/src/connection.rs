@@ -1,9 +1,12 @@
-use crate::counters::Count;
+use crate::counters::{Count, Counters};
 use crate::execute::{After, Context, execute};
 use crate::storage::Storage;
+use arrayvec::ArrayVec;
+use mica::Key;
 use net::{Interest, Stream};
 use std::io::ErrorKind;
-use wire::memcached::server::{Limits, Parser, Step};
+use wire::memcached::binary;
+use wire::memcached::server::{Checkpoint, KeyRoom, Limits, Parser, Request, Step};
 
 /// Bytes of the buffer that all connections of a worker read into.
 pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
@@ -21,9 +24,13 @@ const KEPT_BYTES_MAX: usize = 4 << 10;
 /// Room that a growing value gets at least.
 const GROWTH_BYTES: usize = 16 << 10;
 
+/// Commands that are looked at together, so that memory fetches what they need at the same time.
+pub(crate) const BURST: usize = 32;
+
 /// One client. While it is idle, its buffers are empty.
 pub(crate) struct Connection {
     stream: Stream,
+    protocol: Protocol,
     parser: Parser,
     /// Received and not yet consumed.
     input: Vec<u8>,
@@ -37,6 +44,13 @@ pub(crate) struct Connection {
     interest: Interest,
 }
 
+/// What a client speaks, which its first byte tells.
+enum Protocol {
+    Unknown,
+    Text,
+    Binary(binary::Parser),
+}
+
 /// What a worker lends to the connection at work.
 pub(crate) struct Tools<'w, S> {
     pub context: Context<'w, S>,
@@ -44,6 +58,17 @@ pub(crate) struct Tools<'w, S> {
     pub scratch: &'w mut [u8],
     /// For answers; empty between connections.
     pub out: &'w mut Vec<u8>,
+    /// For binary keys.
+    pub rooms: &'w mut [KeyRoom; BURST],
+}
+
+/// A command that was read and not yet carried out.
+struct Pending<'a> {
+    request: Request<'a>,
+    key: Key<'a>,
+    /// Where it ends, and where the parser was then.
+    end: usize,
+    after: Checkpoint,
 }
 
 /// What a connection waits for.
@@ -59,11 +84,13 @@ pub(crate) enum Status {
 
 impl Connection {
     pub fn new(stream: Stream, item_bytes_max: usize) -> Self {
+        let limits = Limits {
+            item_bytes_max: item_bytes_max - mica::HEADER_BYTES,
+        };
         Self {
             stream,
-            parser: Parser::new(Limits {
-                item_bytes_max: item_bytes_max - mica::HEADER_BYTES,
-            }),
+            protocol: Protocol::Unknown,
+            parser: Parser::new(limits),
             input: Vec::new(),
             wanted: 0,
             output: Vec::new(),
@@ -155,45 +182,141 @@ impl Connection {
 
     /// Carry out the commands in `bytes` and send the answers. Returns how many bytes are done with.
     fn work<S: Storage>(&mut self, bytes: &[u8], tools: &mut Tools<'_, S>) -> (usize, Status) {
+        if matches!(self.protocol, Protocol::Unknown) && !bytes.is_empty() {
+            self.protocol = if bytes[0] == binary::MAGIC {
+                Protocol::Binary(binary::Parser::new(self.parser.limits()))
+            } else {
+                Protocol::Text
+            };
+        }
+        match &self.protocol {
+            Protocol::Binary(_) => self.work_on_binary(bytes, tools),
+            Protocol::Text | Protocol::Unknown => self.work_on_text(bytes, tools),
+        }
+    }
+
+    fn work_on_binary<S: Storage>(
+        &mut self,
+        bytes: &[u8],
+        tools: &mut Tools<'_, S>,
+    ) -> (usize, Status) {
         let mut at = 0;
-        loop {
-            let (consumed, step) = self.parser.next(&bytes[at..]);
+        while let Protocol::Binary(parser) = &mut self.protocol {
+            let (consumed, step) = parser.next(&bytes[at..]);
             at += consumed;
             match step {
-                Step::Incomplete(wanted) => {
+                binary::Step::Incomplete(wanted) => {
                     self.wanted = wanted;
                     break;
                 }
-                Step::Request(request) => {
+                binary::Step::Request(request) => {
                     self.wanted = 0;
-                    if execute(&request, &mut tools.context, tools.out) == After::Close {
+                    let key = tools
+                        .context
+                        .storage
+                        .key(request.command.key().unwrap_or_default());
+                    let after =
+                        crate::binary::execute(&request, key, &mut tools.context, tools.out);
+                    if after == After::Close {
                         self.closing = true;
                         break;
                     }
                 }
             }
             if tools.out.len() >= SEND_BYTES {
-                match self.send(tools) {
+                match self.send(tools.context.counters, tools.out) {
                     Status::Reading => {}
                     status => return (at, status),
                 }
             }
         }
-        match self.send(tools) {
+        self.finish(at, tools)
+    }
+
+    /// Send what was answered to the first `at` bytes.
+    fn finish<S>(&mut self, at: usize, tools: &mut Tools<'_, S>) -> (usize, Status) {
+        match self.send(tools.context.counters, tools.out) {
             Status::Reading if self.closing => (at, Status::Ended),
             status => (at, status),
         }
     }
 
-    /// Send the answers in `tools.out`; what the socket has no room for is kept for later.
-    fn send<S>(&mut self, tools: &mut Tools<'_, S>) -> Status {
-        let (sent, status) = write_all(&self.stream, tools.out);
-        tools.context.counters.add(Count::BytesWritten, sent as u64);
-        if status == Status::Writing {
-            tools.context.counters.add(Count::Stalls, 1);
-            self.output.extend_from_slice(&tools.out[sent..]);
+    fn work_on_text<S: Storage>(
+        &mut self,
+        bytes: &[u8],
+        tools: &mut Tools<'_, S>,
+    ) -> (usize, Status) {
+        let mut at = 0;
+        loop {
+            let mut is_all = false;
+            let mut parsed = at;
+            let mut burst = ArrayVec::<Pending<'_>, BURST>::new();
+            for room in tools.rooms.iter_mut() {
+                let (consumed, step) = self.parser.next_in(&bytes[parsed..], room);
+                parsed += consumed;
+                match step {
+                    Step::Incomplete(wanted) => {
+                        self.wanted = wanted;
+                        is_all = true;
+                        break;
+                    }
+                    Step::Request(request) => {
+                        let storage = &tools.context.storage;
+                        let key = storage.key(request.command.key().unwrap_or_default());
+                        storage.prefetch_bucket(key);
+                        self.wanted = 0;
+                        burst.push(Pending {
+                            request,
+                            key,
+                            end: parsed,
+                            after: self.parser.checkpoint(),
+                        });
+                    }
+                }
+            }
+            if burst.len() > 1 {
+                for one in &burst {
+                    tools.context.storage.prefetch_item(one.key);
+                }
+            }
+            for one in &burst {
+                at = one.end;
+                if execute(&one.request, one.key, &mut tools.context, tools.out) == After::Close {
+                    self.closing = true;
+                    break;
+                }
+                if tools.out.len() >= SEND_BYTES {
+                    match self.send(tools.context.counters, tools.out) {
+                        Status::Reading => {}
+                        status => {
+                            // What was read ahead is read again.
+                            self.parser.restore(one.after);
+                            self.wanted = 0;
+                            return (at, status);
+                        }
+                    }
+                }
+            }
+            if self.closing {
+                break;
+            }
+            if is_all {
+                at = parsed;
+                break;
+            }
         }
-        tools.out.clear();
+        self.finish(at, tools)
+    }
+
+    /// Send the answers; what the socket has no room for is kept for later.
+    fn send(&mut self, counters: &Counters, answers: &mut Vec<u8>) -> Status {
+        let (sent, status) = write_all(&self.stream, answers);
+        counters.add(Count::BytesWritten, sent as u64);
+        if status == Status::Writing {
+            counters.add(Count::Stalls, 1);
+            self.output.extend_from_slice(&answers[sent..]);
+        }
+        answers.clear();
         status
     }
 

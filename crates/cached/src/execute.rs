@@ -6,7 +6,7 @@ use crate::meta;
 use crate::report::Report;
 use crate::storage::Storage;
 use crate::store::{self, Change, Outcome};
-use mica::{Contents, Entry, Marks};
+use mica::{Contents, Entry, Key, Marks};
 use wire::memcached::server::{Command, Direction, Request, StoreMode, reply};
 
 /// What carrying out a command takes, beside the command.
@@ -36,15 +36,16 @@ pub(crate) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache";
 pub(crate) const NOT_A_NUMBER: &[u8] =
     b"CLIENT_ERROR cannot increment or decrement non-numeric value";
 
-/// Carry out `request` and append the answer to `out`.
+/// Carry out `request`, whose key is `key` if it has one, and append the answer to `out`.
 #[inline]
 pub fn execute<S: Storage>(
     request: &Request<'_>,
+    key: Key<'_>,
     context: &mut Context<'_, S>,
     out: &mut Vec<u8>,
 ) -> After {
     let start = out.len();
-    let after = context.command(&request.command, out);
+    let after = context.command(&request.command, key, out);
     if request.quiet {
         out.truncate(start);
     }
@@ -53,26 +54,23 @@ pub fn execute<S: Storage>(
 
 impl<S: Storage> Context<'_, S> {
     #[inline]
-    fn command(&mut self, command: &Command<'_>, out: &mut Vec<u8>) -> After {
+    fn command(&mut self, command: &Command<'_>, key: Key<'_>, out: &mut Vec<u8>) -> After {
         match *command {
-            Command::Get {
-                key,
-                with_cas,
-                last,
-            } => self.get(key, with_cas, last, out),
+            Command::Get { with_cas, last, .. } => self.get(key, with_cas, last, out),
             Command::Store {
                 mode,
-                key,
                 flags,
                 exptime,
                 cas,
                 value,
+                ..
             } => {
                 let contents = Contents {
                     value,
                     flags,
                     expires_at: self.clock.deadline(exptime, self.now),
                     marks: Marks::default(),
+                    cas: 0,
                 };
                 let answer: &[u8] = match self.store(mode, key, contents, cas) {
                     Outcome::Stored(_) => b"STORED",
@@ -84,20 +82,18 @@ impl<S: Storage> Context<'_, S> {
                 reply::line(out, answer);
             }
             Command::GetAndTouch {
-                key,
                 exptime,
                 with_cas,
                 last,
+                ..
             } => self.get_and_touch(key, exptime, with_cas, last, out),
             Command::GetNothing => reply::line(out, b"END"),
-            Command::TooLarge { key, remove } => self.too_large(key, remove, out),
-            Command::Delete { key } => self.delete(key, out),
+            Command::TooLarge { remove, .. } => self.too_large(key, remove, out),
+            Command::Delete { .. } => self.delete(key, out),
             Command::Arithmetic {
-                key,
-                direction,
-                delta,
+                direction, delta, ..
             } => self.arithmetic(key, direction, delta, out),
-            Command::Touch { key, exptime } => self.touch(key, exptime, out),
+            Command::Touch { exptime, .. } => self.touch(key, exptime, out),
             Command::Flush { delay } => self.flush(delay, out),
             Command::Version => {
                 reply::line(out, concat!("VERSION ", protocol_version!()).as_bytes())
@@ -107,11 +103,11 @@ impl<S: Storage> Context<'_, S> {
             Command::Stats { section } => self.report.write(section, self.storage, self.now, out),
             Command::Quit => return After::Close,
             Command::MetaNoop => reply::line(out, b"MN"),
-            Command::MetaGet(ref meta) => meta::get(self, meta, out),
-            Command::MetaSet(ref meta, value) => meta::set(self, meta, value, out),
-            Command::MetaDelete(ref meta) => meta::delete(self, meta, out),
-            Command::MetaArithmetic(ref meta) => meta::arithmetic(self, meta, out),
-            Command::MetaDebug { key } => meta::debug(self, key, out),
+            Command::MetaGet(ref meta) => meta::get(self, meta, key, out),
+            Command::MetaSet(ref meta, value) => meta::set(self, meta, key, value, out),
+            Command::MetaDelete(ref meta) => meta::delete(self, meta, key, out),
+            Command::MetaArithmetic(ref meta) => meta::arithmetic(self, meta, key, out),
+            Command::MetaDebug { .. } => meta::debug(self, key, out),
             Command::Reject(error) => reply::line(out, error.as_bytes()),
             Command::Hopeless("") => return After::Close,
             Command::Hopeless(error) => {
@@ -123,20 +119,9 @@ impl<S: Storage> Context<'_, S> {
     }
 
     #[inline]
-    fn get(&mut self, key: &[u8], with_cas: bool, last: bool, out: &mut Vec<u8>) {
-        let now = self.now;
-        let hit = self.storage.with(key, |partition, key| {
-            let item = partition.get(key, now)?;
-            reply::value(
-                out,
-                key.bytes(),
-                item.flags,
-                item.value,
-                with_cas.then_some(item.cas),
-            );
-            Some(())
-        });
-        let count = if hit.is_some() {
+    fn get(&mut self, key: Key<'_>, with_cas: bool, last: bool, out: &mut Vec<u8>) {
+        let hit = self.storage.read(key, self.now, with_cas, out);
+        let count = if hit {
             Count::GetHits
         } else {
             Count::GetMisses
@@ -149,7 +134,7 @@ impl<S: Storage> Context<'_, S> {
 
     fn get_and_touch(
         &mut self,
-        key: &[u8],
+        key: Key<'_>,
         exptime: i32,
         with_cas: bool,
         last: bool,
@@ -184,9 +169,15 @@ impl<S: Storage> Context<'_, S> {
         }
     }
 
-    /// Store by a classic command.
+    /// Store by a classic or a binary command.
     #[inline]
-    fn store(&mut self, mode: StoreMode, key: &[u8], contents: Contents<'_>, cas: u64) -> Outcome {
+    pub(crate) fn store(
+        &mut self,
+        mode: StoreMode,
+        key: Key<'_>,
+        contents: Contents<'_>,
+        cas: u64,
+    ) -> Outcome {
         let now = self.now;
         let outcome = self.storage.with(key, |partition, key| {
             store::store(partition.entry(key, now), mode, contents, cas, false)
@@ -212,7 +203,13 @@ impl<S: Storage> Context<'_, S> {
         }
     }
 
-    fn too_large(&mut self, key: &[u8], remove: bool, out: &mut Vec<u8>) {
+    fn too_large(&mut self, key: Key<'_>, remove: bool, out: &mut Vec<u8>) {
+        self.refuse_large(key, remove);
+        reply::line(out, TOO_LARGE);
+    }
+
+    /// A value was too large to be kept.
+    pub(crate) fn refuse_large(&mut self, key: Key<'_>, remove: bool) {
         let now = self.now;
         if remove {
             self.storage.with(key, |partition, key| {
@@ -222,10 +219,9 @@ impl<S: Storage> Context<'_, S> {
             });
         }
         self.counters.add(Count::TooLarge, 1);
-        reply::line(out, TOO_LARGE);
     }
 
-    fn delete(&mut self, key: &[u8], out: &mut Vec<u8>) {
+    fn delete(&mut self, key: Key<'_>, out: &mut Vec<u8>) {
         let now = self.now;
         let found = self
             .storage
@@ -245,7 +241,7 @@ impl<S: Storage> Context<'_, S> {
         reply::line(out, if found { b"DELETED" } else { b"NOT_FOUND" });
     }
 
-    fn arithmetic(&mut self, key: &[u8], direction: Direction, delta: u64, out: &mut Vec<u8>) {
+    fn arithmetic(&mut self, key: Key<'_>, direction: Direction, delta: u64, out: &mut Vec<u8>) {
         let now = self.now;
         let change = self
             .storage
@@ -277,7 +273,7 @@ impl<S: Storage> Context<'_, S> {
         }
     }
 
-    fn touch(&mut self, key: &[u8], exptime: i32, out: &mut Vec<u8>) {
+    fn touch(&mut self, key: Key<'_>, exptime: i32, out: &mut Vec<u8>) {
         let now = self.now;
         let expires_at = self.clock.deadline(exptime, now);
         let found = self
@@ -300,6 +296,11 @@ impl<S: Storage> Context<'_, S> {
     }
 
     fn flush(&mut self, delay: i32, out: &mut Vec<u8>) {
+        self.flush_items(delay);
+        reply::line(out, b"OK");
+    }
+
+    pub(crate) fn flush_items(&mut self, delay: i32) {
         let now = self.now;
         self.counters.add(Count::Flushes, 1);
         // memcached flushes a second before the time given, so that what is stored at that time stays.
@@ -314,6 +315,5 @@ impl<S: Storage> Context<'_, S> {
                 partition.flush_at(due, now);
             }
         });
-        reply::line(out, b"OK");
     }
 }

@@ -1,12 +1,12 @@
-//! The cache engine: memcached's text protocol over epoll, items in [`mica`] partitions.
+//! The cache engine: memcached's protocols over epoll, items in [`mica`] partitions.
 //!
 //! * [`arguments`]: the command line, as memcached's where it means the same.
 //! * [`server`]: control: listens, hands connections to workers, waits for the signal to end.
 //! * `worker` and `connection`: data: a thread with its own epoll instance, its connections, and two buffers that
 //!   all of them share, so that an idle connection holds no memory for bytes.
-//! * `execute`, `store`, `meta`: a command and the storage in, an answer out; no sockets.
-//! * `storage`: with one worker it owns the only partition, and no lock is taken anywhere on a request's path; with
-//!   more, partitions are shared behind a lock each.
+//! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets.
+//! * `storage`: with one worker it owns all partitions, and no lock is taken anywhere on a request's path; with more,
+//!   whoever writes locks a partition, and whoever reads waits for nobody.
 
 /// What clients are told: the memcached whose protocol is spoken, because clients choose their dialect by it, and
 /// this program's version.
@@ -17,6 +17,7 @@ macro_rules! protocol_version {
 }
 
 pub mod arguments;
+mod binary;
 mod clock;
 mod connection;
 mod counters;

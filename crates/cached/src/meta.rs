@@ -8,9 +8,14 @@ use mica::{Contents, Entry, Item, Key, Marks, Occupied, Partition};
 use wire::memcached::server::{Direction, Meta, MetaFlag, MetaMode, StoreMode, reply};
 
 /// `mg`.
-pub(crate) fn get<S: Storage>(context: &mut Context<'_, S>, meta: &Meta<'_>, out: &mut Vec<u8>) {
+pub(crate) fn get<S: Storage>(
+    context: &mut Context<'_, S>,
+    meta: &Meta<'_>,
+    key: Key<'_>,
+    out: &mut Vec<u8>,
+) {
     let (clock, now) = (context.clock, context.now);
-    let hit = context.storage.with(meta.key, |partition, key| {
+    let hit = context.storage.with(key, |partition, key| {
         let created = vivify(partition, key, now, meta, b"");
         let Entry::Occupied(mut entry) = partition.entry(key, now) else {
             return false;
@@ -18,7 +23,9 @@ pub(crate) fn get<S: Storage>(context: &mut Context<'_, S>, meta: &Meta<'_>, out
         let mut won = created;
         let before = entry.item();
         let (marks, accessed_at) = (before.marks, before.accessed_at);
-        if meta.value {
+        // A client that has this very item needs no value.
+        let with_value = meta.value && meta.cas != Some(before.cas);
+        if with_value {
             out.extend_from_slice(b"VA ");
             reply::decimal(out, before.value.len() as u64);
         } else {
@@ -57,7 +64,7 @@ pub(crate) fn get<S: Storage>(context: &mut Context<'_, S>, meta: &Meta<'_>, out
         }
         won |= renewal(&mut entry, marks, won, out);
         reply::line(out, if won { b" W" } else { b"" });
-        if meta.value {
+        if with_value {
             reply::line(out, entry.item().value);
         }
         if !meta.no_update {
@@ -103,6 +110,7 @@ fn renewal(entry: &mut Occupied<'_, '_>, marks: Marks, won: bool, out: &mut Vec<
 pub(crate) fn set<S: Storage>(
     context: &mut Context<'_, S>,
     meta: &Meta<'_>,
+    key: Key<'_>,
     value: &[u8],
     out: &mut Vec<u8>,
 ) {
@@ -114,6 +122,7 @@ pub(crate) fn set<S: Storage>(
             .clock
             .deadline(meta.exptime.unwrap_or_default(), now),
         marks: key_marks(meta),
+        cas: meta.new_cas.unwrap_or_default(),
     };
     let mode = match meta.mode {
         Some(MetaMode::Store(mode)) => mode,
@@ -123,15 +132,35 @@ pub(crate) fn set<S: Storage>(
         (StoreMode::Set | StoreMode::Replace, Some(_)) => StoreMode::Cas,
         _ => mode,
     };
-    let outcome = context.storage.with(meta.key, |partition, key| {
-        let entry = partition.entry(key, now);
-        store::store(
-            entry,
-            mode,
-            contents,
-            meta.cas.unwrap_or_default(),
-            meta.invalidate,
-        )
+    let joins = matches!(mode, StoreMode::Append | StoreMode::Prepend);
+    let clock = context.clock;
+    let mut value_bytes = value.len();
+    let outcome = context.storage.with(key, |partition, key| {
+        let entry = match (partition.entry(key, now), meta.vivify) {
+            // There is nothing to append to, and the client asked for an item all the same.
+            (Entry::Vacant(entry), Some(exptime)) if joins => {
+                let contents = Contents {
+                    expires_at: clock.deadline(exptime, now),
+                    ..contents
+                };
+                return store::store(Entry::Vacant(entry), StoreMode::Set, contents, 0, false);
+            }
+            (entry, _) => entry,
+        };
+        let compared = meta.cas.unwrap_or_default();
+        let outcome = store::store(entry, mode, contents, compared, meta.invalidate);
+        if joins
+            && let (Outcome::Stored(cas), Entry::Occupied(mut entry)) =
+                (outcome, partition.entry(key, now))
+        {
+            value_bytes = entry.item().value.len();
+            if let Some(new) = meta.new_cas.filter(|&new| new != 0) {
+                entry.set_cas(new);
+                return Outcome::Stored(new);
+            }
+            return Outcome::Stored(cas);
+        }
+        outcome
     });
     context.count_store(mode, outcome);
     let (code, cas) = match outcome {
@@ -147,6 +176,7 @@ pub(crate) fn set<S: Storage>(
         match flag {
             MetaFlag::Opaque(_) | MetaFlag::Key => identify(flag, meta, out),
             MetaFlag::Cas => reply::meta_number(out, b'c', cas),
+            MetaFlag::Size if code == b"HD" => reply::meta_number(out, b's', value_bytes as u64),
             _ => {}
         }
     }
@@ -154,18 +184,41 @@ pub(crate) fn set<S: Storage>(
 }
 
 /// `md`.
-pub(crate) fn delete<S: Storage>(context: &mut Context<'_, S>, meta: &Meta<'_>, out: &mut Vec<u8>) {
+pub(crate) fn delete<S: Storage>(
+    context: &mut Context<'_, S>,
+    meta: &Meta<'_>,
+    key: Key<'_>,
+    out: &mut Vec<u8>,
+) {
     let (clock, now) = (context.clock, context.now);
-    let (code, count) = context.storage.with(meta.key, |partition, key| {
+    let (code, count) = context.storage.with(key, |partition, key| {
         let Entry::Occupied(mut entry) = partition.entry(key, now) else {
             return (b"NF", Some(Count::DeleteMisses));
         };
         if meta.cas.is_some_and(|cas| cas != entry.item().cas) {
             return (b"EX", Some(Count::DeleteMisses));
         }
-        if !meta.invalidate {
+        if !meta.invalidate && !meta.remove_value {
             entry.remove();
             return (b"HD", Some(Count::DeleteHits));
+        }
+        if meta.remove_value {
+            let item = entry.item();
+            let contents = Contents {
+                flags: meta.client_flags,
+                expires_at: clock.deadline(meta.exptime.unwrap_or_default(), now),
+                cas: meta.new_cas.filter(|&new| new != 0).unwrap_or(item.cas),
+                ..Contents::of(b"")
+            };
+            // An empty value fits where any did.
+            _ = entry.replace(contents);
+            if !meta.invalidate {
+                return (b"HD", Some(Count::DeleteHits));
+            }
+            let Entry::Occupied(again) = partition.entry(key, now) else {
+                return (b"HD", None);
+            };
+            entry = again;
         }
         if let Some(exptime) = meta.exptime {
             entry.set_expires_at(clock.deadline(exptime, now));
@@ -173,7 +226,10 @@ pub(crate) fn delete<S: Storage>(context: &mut Context<'_, S>, meta: &Meta<'_>, 
         // The next client that reads it is told to renew it.
         let marks = entry.item().marks;
         entry.set_marks(marks.with(Marks::STALE).without(Marks::RENEWING));
-        entry.renew_cas();
+        match meta.new_cas.filter(|&new| new != 0) {
+            Some(new) => entry.set_cas(new),
+            None => _ = entry.renew_cas(),
+        }
         (b"HD", None)
     });
     if let Some(count) = count {
@@ -191,6 +247,7 @@ pub(crate) fn delete<S: Storage>(context: &mut Context<'_, S>, meta: &Meta<'_>, 
 pub(crate) fn arithmetic<S: Storage>(
     context: &mut Context<'_, S>,
     meta: &Meta<'_>,
+    key: Key<'_>,
     out: &mut Vec<u8>,
 ) {
     let (clock, now) = (context.clock, context.now);
@@ -202,7 +259,7 @@ pub(crate) fn arithmetic<S: Storage>(
     let from = reply::write_decimal(&mut digits, meta.initial);
     let initial = &digits[from..];
     let start = out.len();
-    let (change, created) = context.storage.with(meta.key, |partition, key| {
+    let (change, created) = context.storage.with(key, |partition, key| {
         let change = match partition.entry(key, now) {
             Entry::Occupied(entry) => {
                 store::count(entry, direction, meta.delta, meta.cas.unwrap_or_default())
@@ -215,7 +272,10 @@ pub(crate) fn arithmetic<S: Storage>(
             _ if created => meta.initial,
             _ => return (change, false),
         };
-        if let Entry::Occupied(entry) = partition.entry(key, now) {
+        if let Entry::Occupied(mut entry) = partition.entry(key, now) {
+            if let Some(new) = meta.new_cas.filter(|&new| new != 0) {
+                entry.set_cas(new);
+            }
             changed(
                 entry,
                 meta,
@@ -253,6 +313,7 @@ fn vivify(
 ) -> bool {
     let contents = Contents {
         marks: key_marks(meta),
+        cas: meta.new_cas.unwrap_or_default(),
         ..Contents::of(value)
     };
     match partition.entry(key, now) {
@@ -300,7 +361,7 @@ fn changed(
 }
 
 /// `me`.
-pub(crate) fn debug<S: Storage>(context: &mut Context<'_, S>, key: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn debug<S: Storage>(context: &mut Context<'_, S>, key: Key<'_>, out: &mut Vec<u8>) {
     use std::io::Write;
     let now = context.now;
     context.counters.add(Count::MetaDebugs, 1);

@@ -141,14 +141,12 @@ impl Server {
             verbosity: options.verbosity,
         };
         server.watch_listeners()?;
-        match (options.threads, partitions.pop()) {
-            (1, Some(partition)) => server.start_worker(options, Owned::new(hasher, partition))?,
-            (threads, last) => {
-                partitions.extend(last);
-                let storage = Shared::new(hasher, partitions);
-                for _ in 0..threads {
-                    server.start_worker(options, storage.clone())?;
-                }
+        if options.threads == 1 {
+            server.start_worker(options, Owned::new(hasher, partitions))?;
+        } else {
+            let storage = Shared::new(hasher, partitions);
+            for _ in 0..options.threads {
+                server.start_worker(options, storage.clone())?;
             }
         }
         Ok(server)
@@ -349,16 +347,18 @@ struct Layout {
     config: Config,
 }
 
-/// How many partitions to make, and how large. One for one worker. More than workers otherwise, so that two workers
-/// rarely meet in one, but none so small that large items crowd it.
+/// How many partitions to make, and how large. One for one worker, unless that is longer than one can be. More than
+/// workers otherwise, so that two workers rarely meet in one, but none so small that large items crowd it.
 fn layout(options: &Options) -> Result<Layout, Error> {
     let bytes = options.memory_mebibytes << 20;
     let item_bytes_max = options.item_bytes_max.unwrap_or(1 << 20);
+    let fewest = bytes.div_ceil(Config::LOG_BYTES_MAX);
     let partitions = match options.threads {
-        1 => 1,
-        threads => (4 * threads).min(bytes / (8 * item_bytes_max)).max(1),
+        1 => fewest,
+        threads => (4 * threads).min(bytes / (8 * item_bytes_max)).max(fewest),
     };
     let mut config = Config::for_log_bytes(bytes / partitions);
+    config.has_readers = options.threads > 1;
     let limit = config.log_bytes / 2;
     config.item_bytes_max = item_bytes_max.min(limit);
     match options.item_bytes_max {

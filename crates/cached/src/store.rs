@@ -139,6 +139,7 @@ pub fn count(mut entry: Occupied<'_, '_>, direction: Direction, delta: u64, cas:
         } else {
             Marks::default()
         },
+        cas: 0,
     };
     // Twenty digits fit wherever a value of one byte did, but for a limit that is smaller than any key is long.
     entry

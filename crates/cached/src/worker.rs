@@ -1,4 +1,4 @@
-use crate::connection::{Connection, SCRATCH_BYTES, Status, Tools};
+use crate::connection::{BURST, Connection, SCRATCH_BYTES, Status, Tools};
 use crate::counters::Count;
 use crate::execute::Context;
 use crate::report::Report;
@@ -7,6 +7,7 @@ use net::{Event, Interest, Poller, Stream, Waker};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
+use wire::memcached::server::KeyRoom;
 
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 256;
@@ -34,6 +35,7 @@ impl<S: Storage> Worker<S> {
         let mut connections = Connections::default();
         let mut scratch = vec![0; SCRATCH_BYTES];
         let mut out = Vec::with_capacity(SCRATCH_BYTES * 2);
+        let mut rooms: [KeyRoom; BURST] = std::array::from_fn(|_| KeyRoom::default());
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let report = Arc::clone(&self.report);
         let counters = report.counters(self.index);
@@ -56,6 +58,7 @@ impl<S: Storage> Worker<S> {
                 },
                 scratch: &mut scratch,
                 out: &mut out,
+                rooms: &mut rooms,
             };
             for event in &events {
                 let token = event.token();

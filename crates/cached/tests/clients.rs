@@ -194,8 +194,8 @@ fn a_full_cache_drops_the_oldest() {
         let held = client.statistic("curr_items");
         let evicted = client.statistic("evictions");
         assert_eq!(held + evicted, items);
-        // 8 MiB hold 8,000 items of 1,045 bytes.
-        assert!((7000..8100).contains(&held), "{held} items");
+        // 8 MiB hold 8,256 items of 1,016 bytes; partitions leave the rest of an item unused.
+        assert!((8000..8300).contains(&held), "{held} items");
         assert!(client.statistic("bytes") <= 8 << 20);
         assert_eq!(client.ask(b"get key0\r\n"), b"END\r\n");
         let newest = format!("VALUE key{} 0 1000\r\n{value}\r\nEND\r\n", items - 1);

@@ -17,6 +17,9 @@
 //! * An opaque token that is too long is refused before `ma` counts and `mg` touches, not after.
 //! * Items within a hundred bytes of the largest: the two have headers of different length.
 //! * Seconds left (`t`) and since the last hit (`l`) may differ by one between two servers.
+//! * CAS numbers are of each server's own: theirs count changes, ours tell where an item lies. What must be the same is
+//!   which of them are the same, and which is older.
+//! * The flags that came after 1.6.18 (`E`, `x`, `C` of `mg`, `s` and `N` of `ms`).
 //! * A binary key stays marked as such when `append` or `mg` with `N` makes a new item.
 
 mod support;
@@ -27,13 +30,104 @@ use std::sync::Mutex;
 use std::time::Duration;
 use support::{Client, Server, shown};
 
-/// Both servers, fresh or after a case that went well, which left them in step (their CAS numbers too).
+/// Both servers, fresh or after a case that went well, which left them in step.
 struct Both {
-    ours: Client,
-    theirs: Client,
+    ours: Side,
+    theirs: Side,
     _server: Server,
     _memcached: Memcached,
 }
+
+/// A server, and the CAS numbers it told so far, each once.
+struct Side {
+    client: Client,
+    seen: Vec<u64>,
+}
+
+impl Side {
+    fn new(client: Client) -> Self {
+        Self {
+            client,
+            seen: Vec::new(),
+        }
+    }
+
+    /// The answers to `command`, in which `{0}` is the CAS number told last, `{1}` the one before it and so on, and with
+    /// `#` and its place among those told for each CAS number.
+    fn ask(&mut self, command: &[u8]) -> Vec<u8> {
+        let mut question = command.to_vec();
+        for back in 0..CAS_NUMBERS_BACK {
+            let mark = format!("{{{back}}}");
+            let known = self.seen.iter().rev().nth(back).map_or(7, |&cas| cas);
+            while let Some(at) = question
+                .windows(mark.len())
+                .position(|bytes| bytes == mark.as_bytes())
+            {
+                question.splice(at..at + mark.len(), known.to_string().bytes());
+            }
+        }
+        // A command that was cut short takes what follows for the end of its value.
+        question.extend_from_slice(b"\n\n\n");
+        let answer = self.client.ask(&question);
+        self.without_cas(&answer)
+    }
+
+    fn without_cas(&mut self, answer: &[u8]) -> Vec<u8> {
+        let mut shown = Vec::new();
+        let mut rest = answer;
+        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+            let (line, behind) = rest.split_at(end + 1);
+            let mut words: Vec<Vec<u8>> = line
+                .split(|&byte| byte == b' ')
+                .map(<[u8]>::to_vec)
+                .collect();
+            let kind = words[0].clone();
+            let value_bytes = match &kind[..] {
+                b"VALUE" => words.get(3),
+                b"VA" => words.get(1),
+                _ => None,
+            };
+            let value_bytes = value_bytes
+                .and_then(|word| digits(word))
+                .map_or(0, |bytes| bytes as usize + 2);
+            for (place, word) in words.iter_mut().enumerate() {
+                let cas = match &kind[..] {
+                    b"VALUE" if place == 4 => digits(word),
+                    b"VA" | b"HD" if place > 0 => word.strip_prefix(b"c").and_then(digits),
+                    _ => None,
+                };
+                if let Some(cas) = cas.filter(|&cas| cas != 0) {
+                    let place = self
+                        .seen
+                        .iter()
+                        .position(|&seen| seen == cas)
+                        .unwrap_or_else(|| {
+                            self.seen.push(cas);
+                            self.seen.len() - 1
+                        });
+                    *word = format!("#{place}").into_bytes();
+                }
+            }
+            shown.extend_from_slice(&words.join(&b' '));
+            let (value, behind) = behind.split_at(value_bytes.min(behind.len()));
+            shown.extend_from_slice(value);
+            rest = behind;
+        }
+        shown.extend_from_slice(rest);
+        shown
+    }
+}
+
+/// The number that a word is, but for the end of its line.
+fn digits(word: &[u8]) -> Option<u64> {
+    std::str::from_utf8(word.trim_ascii_end())
+        .ok()?
+        .parse()
+        .ok()
+}
+
+/// How far back the CAS numbers that commands use may lie.
+const CAS_NUMBERS_BACK: usize = 6;
 
 struct Memcached(Child);
 
@@ -94,27 +188,23 @@ impl Both {
             std::thread::sleep(Duration::from_millis(5));
         }
         let server = Server::start(&[]);
-        Self {
-            ours: server.connect(),
-            theirs: Client::connect(&address),
+        let mut both = Self {
+            ours: Side::new(server.connect()),
+            theirs: Side::new(Client::connect(&address)),
             _server: server,
             _memcached: memcached,
-        }
+        };
+        // Small numbers, which commands are full of, are then older than any item's to both.
+        let spend = "set spent 0 0 1\r\nx\r\n".repeat(100) + "delete spent\r\n";
+        both.ask(spend.as_bytes());
+        both
     }
 
     /// The answers of both to one command. One at a time: what memcached does may depend on answers that it has not
     /// sent yet (it pads a number with spaces only if nobody is about to read the old one, and a key that is too long
     /// makes it forget them).
     fn ask(&mut self, command: &[u8]) -> (Vec<u8>, Vec<u8>) {
-        // A command that was cut short takes what follows for the end of its value.
-        let question = [
-            command, b"
-
-
-",
-        ]
-        .concat();
-        (self.ours.ask(&question), self.theirs.ask(&question))
+        (self.ours.ask(command), self.theirs.ask(command))
     }
 }
 
@@ -140,6 +230,16 @@ fn number() -> impl Strategy<Value = String> {
             "x", "-", "+1", "-0", "1x", "01", "4294967295", "4294967296", "-1", "2147483647", "2147483648",
             "9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "1\t2", "1.5",
         ]).prop_map(str::to_owned),
+    ]
+}
+
+/// One that a server told, one that is older than all, or one that no item ever has.
+fn cas_number() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => (0..CAS_NUMBERS_BACK).prop_map(|back| format!("{{{back}}}")),
+        1 => (0..30_u64).prop_map(|number| number.to_string()),
+        1 => (u64::MAX / 2..=u64::MAX).prop_map(|number| number.to_string()),
+        1 => prop::sample::select(vec!["x", "-", "-1", "1x", "18446744073709551616"]).prop_map(str::to_owned),
     ]
 }
 
@@ -213,14 +313,15 @@ fn meta_flags() -> impl Strategy<Value = String> {
     let plain = prop::sample::select(vec![
         "v", "k", "f", "s", "c", "q", "h", "u", "b", "I", "O1", "Oopaque", "P1", "L1", "Z",
     ]);
-    let valued = (prop::sample::select(vec!["C", "F", "D", "J"]), number())
+    let valued = (prop::sample::select(vec!["F", "D", "J"]), number())
         .prop_map(|(flag, number)| flag.to_owned() + &number);
+    let compared = cas_number().prop_map(|number| format!("C{number}"));
     let timed = (prop::sample::select(vec!["T", "N", "R"]), exptime())
         .prop_map(|(flag, time)| flag.to_owned() + &time);
     let mode = prop::sample::select(vec![
         "ME", "MA", "MP", "MR", "MS", "MI", "MD", "M+", "M-", "MX", "M", "MSS",
     ]);
-    let flag = prop_oneof![8 => plain.prop_map(str::to_owned), 2 => valued, 2 => timed, 2 => mode.prop_map(str::to_owned)];
+    let flag = prop_oneof![8 => plain.prop_map(str::to_owned), 2 => valued, 2 => compared, 2 => timed, 2 => mode.prop_map(str::to_owned)];
     prop::collection::vec(flag, 0..5)
         .prop_map(|flags| {
             flags
@@ -250,7 +351,7 @@ fn command() -> impl Strategy<Value = Bytes> {
                 &value,
             )
         });
-    let cas = (key(), exptime(), block(), number(), noreply()).prop_map(
+    let cas = (key(), exptime(), block(), cas_number(), noreply()).prop_map(
         |(key, exptime, (length, value), cas, noreply)| {
             with_block(
                 &format!("cas {key} 0 {exptime} {length} {cas}{noreply}"),
@@ -328,10 +429,18 @@ fn command() -> impl Strategy<Value = Bytes> {
         key(),
         meta_flags(),
     )
+        .prop_filter("a flag that is newer", |(verb, _, flags)| {
+            *verb != "mg" || !flags.contains(" C")
+        })
         .prop_map(|(verb, key, flags)| line(format!("{verb} {key}{flags}")));
-    let meta_set = (key(), meta_flags(), block()).prop_map(|(key, flags, (length, value))| {
-        with_block(&format!("ms {key} {length}{flags}"), &value)
-    });
+    let meta_set = (key(), meta_flags(), block())
+        .prop_filter("a flag that is newer", |(_, flags, _)| {
+            let joins = flags.contains(" MA") || flags.contains(" MP");
+            !flags.contains(" s") && !(joins && flags.contains(" N"))
+        })
+        .prop_map(|(key, flags, (length, value))| {
+            with_block(&format!("ms {key} {length}{flags}"), &value)
+        });
     prop_oneof![8 => store, 2 => cas, 4 => get, 2 => touch, 4 => one_number, 1 => retouch, 2 => delete, 2 => other, 5 => meta, 3 => meta_set]
 }
 

@@ -450,7 +450,7 @@ fn statistics_count_what_happened() {
         ("delete_misses", 1),
         ("curr_items", 1),
         ("total_items", 2),
-        ("bytes", 32 + 1 + 1),
+        ("bytes", 7 + 1 + 1),
         ("evictions", 0),
         ("limit_maxbytes", 32 << 20),
         ("threads", 1),

@@ -1,48 +1,88 @@
 use crate::Error;
 use crate::key::Key;
-use crate::log::{Log, Position, zeroed};
+use crate::table::{BUCKET_BYTES, CHAIN_MAX, Place, SLOTS, Table};
+use crate::versions::Versions;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::Release};
 
-/// Slots of a bucket: one cache line.
-pub(crate) const SLOTS: usize = 8;
+/// Items for each bucket, as a fraction, at which another bucket is made: 9 of 12 slots. Then an item's share of the
+/// index is about 8 bytes, and one lookup in twelve looks at a second cache line.
+const ITEMS: u64 = 9;
+const BUCKETS: u64 = 1;
 
-const CACHE_LINE_BYTES: usize = SLOTS * size_of::<u64>();
+/// From so many buckets on (4 MiB of them) huge pages cost little memory and save much time.
+const HUGE_BUCKETS: usize = (4 << 20) / BUCKET_BYTES;
 
-/// A slot: tag above position, or [`Slot::EMPTY`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slot(u64);
+/// What readers share with the writer.
+pub(crate) struct Shared {
+    pub table: Table,
+    /// How many buckets there are.
+    buckets: AtomicUsize,
+    pub versions: Versions,
+}
 
-impl Slot {
-    pub const EMPTY: Self = Self(0);
-
-    #[inline]
-    pub fn new(tag: u16, position: Position) -> Self {
-        Self(u64::from(tag) << Position::BITS | position.bits())
+impl Shared {
+    pub fn new(buckets: usize, buckets_max: usize, has_readers: bool) -> Result<Self, Error> {
+        let buckets_max = buckets_max.clamp(1, 1 << 31);
+        let buckets = buckets.clamp(1, buckets_max);
+        let table = Table::new(buckets_max)?;
+        if buckets > HUGE_BUCKETS {
+            table.use_huge_pages();
+        }
+        Ok(Self {
+            table,
+            buckets: AtomicUsize::new(buckets),
+            versions: if has_readers {
+                Versions::new()
+            } else {
+                Versions::unread()
+            },
+        })
     }
 
+    /// The bucket of a key.
     #[inline]
-    pub fn tag(self) -> u16 {
-        (self.0 >> Position::BITS) as u16
-    }
-
-    #[inline]
-    pub fn position(self) -> Position {
-        Position::from_bits(self.0)
+    pub fn bucket_of(&self, key: Key<'_>) -> usize {
+        bucket_of(key, self.buckets.load(Relaxed))
     }
 }
 
-/// A lossy set-associative index: a hash picks a bucket, a tag picks slots of it, and there is nowhere else to look.
+/// By linear hashing (Litwin, VLDB 1980): as many bits of the hash as there are buckets for.
+#[inline]
+fn bucket_of(key: Key<'_>, buckets: usize) -> usize {
+    // All bits below the largest power of two that is not above `buckets`.
+    let mask = usize::MAX >> buckets.leading_zeros() >> 1;
+    let bucket = key.bucket_bits() & (mask << 1 | 1);
+    if bucket < buckets {
+        bucket
+    } else {
+        bucket & mask
+    }
+}
+
+/// What an index asks of the log.
+pub(crate) trait Items {
+    /// Whether the item at `position` is still there.
+    fn is_alive(&self, position: u32) -> bool;
+    /// Larger for what was written later, among those that are alive.
+    fn recency(&self, position: u32) -> u64;
+    /// The key of an item that is alive.
+    fn key_at(&self, position: u32) -> Key<'_>;
+    /// Have it fetched.
+    fn prefetch(&self, position: u32);
+}
+
+/// The writer's side of a lossy set-associative index: a hash picks a bucket, a tag picks slots of it. A full bucket is
+/// continued in a spare one, up to a point; beyond it, or without spares, the oldest entry goes.
 ///
-/// It grows by linear hashing (Litwin, VLDB 1980): buckets are split one at a time, in order, so that it is always
-/// as large as the items in it need, and no insert waits for a rehash. Memory for all buckets that there may be is
-/// reserved at once; only what is used is ever touched.
+/// It grows by linear hashing: buckets are split one at a time, in order, so that it is always as large as the items
+/// in it need, and no insert waits for a rehash. Memory for all buckets that there may be is reserved at once; only
+/// what is used is ever touched.
 pub(crate) struct Index {
-    words: Vec<u64>,
-    /// Words in front of the first cache line that `words` holds whole.
-    skip: usize,
-    buckets: usize,
-    buckets_max: usize,
-    /// The largest power of two that is not above `buckets`: those below `buckets - base` are split.
-    base: usize,
+    /// Spare buckets that were never used begin here.
+    fresh_spares: usize,
+    /// The first of the spare buckets that are free again, linked by `next`.
+    free_spare: Option<usize>,
+    spares_in_use: usize,
     /// The bucket that [`sweep`](Self::sweep) looks at next.
     sweep_at: usize,
     /// Bytes written to the log for which buckets were not yet swept.
@@ -50,143 +90,193 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index that starts with `buckets` and may grow to `buckets_max`.
-    pub fn new(buckets: usize, buckets_max: usize) -> Result<Self, Error> {
-        let buckets_max = buckets_max.clamp(1, 1 << 32);
-        let buckets = buckets.clamp(1, buckets_max);
-        let words: Vec<u64> = zeroed((buckets_max + 1) * SLOTS)?;
-        let skip = words.as_ptr().align_offset(CACHE_LINE_BYTES);
-        debug_assert!(skip < SLOTS);
-        Ok(Self {
-            words,
-            skip,
-            buckets,
-            buckets_max,
-            base: 1 << buckets.ilog2(),
+    pub fn new() -> Self {
+        Self {
+            fresh_spares: 0,
+            free_spare: None,
+            spares_in_use: 0,
             sweep_at: 0,
             sweep_credit: 0,
-        })
-    }
-
-    pub fn buckets(&self) -> usize {
-        self.buckets
-    }
-
-    /// The bucket of a key.
-    #[inline]
-    pub fn bucket_of(&self, key: Key<'_>) -> usize {
-        let bits = key.bucket_bits();
-        let bucket = bits & (2 * self.base - 1);
-        if bucket < self.buckets {
-            bucket
-        } else {
-            bits & (self.base - 1)
         }
     }
 
-    #[inline]
-    fn bucket(&self, bucket: usize) -> &[u64; SLOTS] {
-        let start = self.skip + bucket * SLOTS;
-        self.words[start..]
-            .first_chunk()
-            .unwrap_or(const { &[0; SLOTS] })
+    /// Size at present.
+    pub fn bytes(&self, shared: &Shared) -> usize {
+        (shared.buckets.load(Relaxed) + self.spares_in_use) * BUCKET_BYTES
     }
 
+    /// The slot for a new key of `bucket`: an empty one, one whose item is gone, one of a spare bucket, or at last the
+    /// one whose item is oldest.
     #[inline]
-    pub fn slot(&self, bucket: usize, slot: usize) -> Slot {
-        Slot(self.bucket(bucket)[slot])
-    }
-
-    #[inline]
-    pub fn set_slot(&mut self, bucket: usize, slot: usize, to: Slot) {
-        self.words[self.skip + bucket * SLOTS + slot] = to.0;
-    }
-
-    /// The bucket, slot and position for which `is_it` holds, among the slots of `key`'s bucket with the tag of `key`.
-    #[inline]
-    pub fn find(
-        &self,
-        key: Key<'_>,
-        mut is_it: impl FnMut(Position) -> bool,
-    ) -> Option<(usize, usize, Position)> {
-        let bucket = self.bucket_of(key);
-        let tag = key.tag();
-        for (slot, &word) in self.bucket(bucket).iter().enumerate() {
-            let word = Slot(word);
-            if word.tag() == tag && is_it(word.position()) {
-                return Some((bucket, slot, word.position()));
+    pub fn slot_to_fill(&mut self, shared: &Shared, items: &impl Items, bucket: usize) -> Place {
+        let mut last = bucket;
+        for _ in 0..CHAIN_MAX {
+            let (empty, next) = shared.table.empty_slots(last);
+            if empty != 0 {
+                return Place {
+                    bucket: last,
+                    slot: empty.trailing_zeros() as usize,
+                };
+            }
+            match next {
+                Some(next) => last = next,
+                None => break,
             }
         }
-        None
+        self.crowded(shared, items, bucket, last)
     }
 
-    /// The slot of `bucket` to write to: an empty one, one whose item is gone, or the one whose item is oldest.
+    #[cold]
+    fn crowded(
+        &mut self,
+        shared: &Shared,
+        items: &impl Items,
+        bucket: usize,
+        last: usize,
+    ) -> Place {
+        let table = &shared.table;
+        if let Some(gone) = table
+            .filled(bucket)
+            .find(|&place| !items.is_alive(table.position(place)))
+        {
+            return gone;
+        }
+        let chain = table.filled(bucket).count() / SLOTS;
+        if chain < CHAIN_MAX
+            && let Some(spare) = self.take_spare(table)
+        {
+            table.set_next(last, Some(spare));
+            return Place {
+                bucket: spare,
+                slot: 0,
+            };
+        }
+        let oldest = table
+            .filled(bucket)
+            .min_by_key(|&place| items.recency(table.position(place)));
+        oldest.unwrap_or(Place { bucket, slot: 0 })
+    }
+
+    fn take_spare(&mut self, table: &Table) -> Option<usize> {
+        let spare = match self.free_spare {
+            Some(spare) => {
+                self.free_spare = table.empty_slots(spare).1;
+                table.set_next(spare, None);
+                spare
+            }
+            None if self.fresh_spares < table.spares() => {
+                self.fresh_spares += 1;
+                table.buckets_max() + self.fresh_spares - 1
+            }
+            None => return None,
+        };
+        self.spares_in_use += 1;
+        Some(spare)
+    }
+
+    /// Take the spare buckets out of the chain of `bucket`; they must be empty.
+    fn free_spares(&mut self, table: &Table, bucket: usize) {
+        let mut next = table.empty_slots(bucket).1;
+        table.set_next(bucket, None);
+        while let Some(spare) = next {
+            next = table.empty_slots(spare).1;
+            table.set_next(spare, self.free_spare);
+            self.free_spare = Some(spare);
+            self.spares_in_use -= 1;
+        }
+    }
+
+    /// Split one bucket if there are so many items that many buckets are full.
     #[inline]
-    pub fn slot_to_fill(&self, bucket: usize, log: &Log) -> usize {
-        let mut oldest = 0;
-        let mut oldest_recency = usize::MAX;
-        for (slot, &word) in self.bucket(bucket).iter().enumerate() {
-            if Slot(word) == Slot::EMPTY {
-                return slot;
-            }
-            let recency = log.recency(Slot(word).position());
-            if recency < oldest_recency {
-                oldest = slot;
-                oldest_recency = recency;
-            }
+    pub fn grow_for(&mut self, shared: &Shared, items: u64, log: &impl Items) {
+        let buckets = shared.buckets.load(Relaxed);
+        if items * BUCKETS > buckets as u64 * ITEMS && buckets < shared.table.buckets_max() {
+            self.split(shared, log);
         }
-        oldest
     }
 
-    /// Split one bucket if there are so many items that full buckets become likely: more items than buckets. Then a
-    /// bucket has one to two items on average, and about 1 item in 20,000 meets one that has eight. `key_at` gives
-    /// the key of an item that is alive.
+    fn split(&mut self, shared: &Shared, items: &impl Items) {
+        let buckets = shared.buckets.load(Relaxed);
+        if buckets == HUGE_BUCKETS {
+            shared.table.use_huge_pages();
+        }
+        let base = 1 << buckets.ilog2();
+        let (from, to) = (buckets - base, buckets);
+        let table = &shared.table;
+        // All of these lie anywhere: have them fetched together.
+        for place in table.filled(from) {
+            items.prefetch(table.position(place));
+        }
+        let _writing = shared.versions.write_two(from, to);
+        shared.buckets.store(buckets + 1, Release);
+        self.redistribute(shared, items, from);
+    }
+
+    /// Take every entry out of `bucket` and put those whose items are alive into the bucket they now belong to.
+    fn redistribute(&mut self, shared: &Shared, items: &impl Items, bucket: usize) {
+        let table = &shared.table;
+        let mut entries = [(0_u8, 0_u32); CHAIN_MAX * SLOTS];
+        let mut count = 0;
+        for place in table.filled(bucket) {
+            let position = table.position(place);
+            if items.is_alive(position) && count < entries.len() {
+                entries[count] = (table.tag(place), position);
+                count += 1;
+            }
+            table.clear(place);
+        }
+        self.free_spares(table, bucket);
+        for &(tag, position) in &entries[..count] {
+            let home = shared.bucket_of(items.key_at(position));
+            let place = self.slot_to_fill(shared, items, home);
+            table.set(place, tag, position);
+        }
+    }
+
+    /// Empty slots whose items are gone, a bucket at a time, so that about all were looked at when the log has taken
+    /// `lap_bytes`. `written_bytes` is what it took since the last call.
     #[inline]
-    pub fn grow_for<'l>(&mut self, items: u64, log: &Log, key_at: impl Fn(usize) -> Key<'l>) {
-        if items > self.buckets as u64 && self.buckets < self.buckets_max {
-            self.split(log, key_at);
-        }
-    }
-
-    fn split<'l>(&mut self, log: &Log, key_at: impl Fn(usize) -> Key<'l>) {
-        let from = self.buckets - self.base;
-        let to = self.buckets;
-        self.buckets += 1;
-        if self.buckets == 2 * self.base {
-            self.base = self.buckets;
-        }
-        for slot in 0..SLOTS {
-            let word = self.slot(from, slot);
-            if word == Slot::EMPTY {
-                continue;
-            }
-            let alive = log.is_alive(word.position());
-            if !alive {
-                self.set_slot(from, slot, Slot::EMPTY);
-            } else if self.bucket_of(key_at(word.position().offset())) == to {
-                self.set_slot(to, slot, word);
-                self.set_slot(from, slot, Slot::EMPTY);
-            }
-        }
-    }
-
-    /// Empty slots whose items are gone, so that over one capacity of the log every bucket is looked at.
-    /// `written_bytes` is what the log took since the last call.
-    #[inline]
-    pub fn sweep(&mut self, log: &Log, written_bytes: usize) {
-        self.sweep_credit += written_bytes * self.buckets;
-        while self.sweep_credit >= log.capacity() {
-            self.sweep_credit -= log.capacity();
-            if self.sweep_at >= self.buckets {
-                self.sweep_at = 0;
-            }
-            for slot in 0..SLOTS {
-                let found = self.slot(self.sweep_at, slot);
-                if found != Slot::EMPTY && !log.is_alive(found.position()) {
-                    self.set_slot(self.sweep_at, slot, Slot::EMPTY);
-                }
-            }
+    pub fn sweep(
+        &mut self,
+        shared: &Shared,
+        items: &impl Items,
+        written_bytes: usize,
+        lap_bytes: usize,
+    ) {
+        let buckets = shared.buckets.load(Relaxed);
+        self.sweep_credit += written_bytes * buckets;
+        while self.sweep_credit >= lap_bytes && self.sweep_at < buckets {
+            self.sweep_credit -= lap_bytes;
+            self.sweep_bucket(shared, items, self.sweep_at);
             self.sweep_at += 1;
+        }
+    }
+
+    /// The log begins another lap: sweep what is left, which is little unless the index grew fast. So no slot is ever
+    /// two laps older than its item, and two bits of the lap tell them apart.
+    #[cold]
+    pub fn finish_sweep(&mut self, shared: &Shared, items: &impl Items) {
+        for bucket in self.sweep_at..shared.buckets.load(Relaxed) {
+            self.sweep_bucket(shared, items, bucket);
+        }
+        self.sweep_at = 0;
+        self.sweep_credit = 0;
+    }
+
+    fn sweep_bucket(&mut self, shared: &Shared, items: &impl Items, bucket: usize) {
+        let table = &shared.table;
+        let (mut gone, mut kept) = (0, 0);
+        for place in table.filled(bucket) {
+            if items.is_alive(table.position(place)) {
+                kept += 1;
+            } else {
+                gone += 1;
+                table.clear(place);
+            }
+        }
+        if gone > 0 && kept <= SLOTS && table.empty_slots(bucket).1.is_some() {
+            let _writing = shared.versions.write(bucket);
+            self.redistribute(shared, items, bucket);
         }
     }
 }
@@ -195,62 +285,99 @@ impl Index {
 mod tests {
     use super::*;
     use crate::Hasher;
-    use crate::item::Header;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// A log whose items' positions are their keys' numbers.
+    struct Numbers {
+        hasher: Hasher,
+        names: Vec<[u8; 4]>,
+        oldest: u32,
+    }
+
+    impl Numbers {
+        fn new(count: u32) -> Self {
+            Self {
+                hasher: Hasher::new(1),
+                names: (0..count).map(u32::to_le_bytes).collect(),
+                oldest: 0,
+            }
+        }
+    }
+
+    impl Items for Numbers {
+        fn is_alive(&self, position: u32) -> bool {
+            position >= self.oldest
+        }
+        fn recency(&self, position: u32) -> u64 {
+            u64::from(position)
+        }
+        fn key_at(&self, position: u32) -> Key<'_> {
+            self.hasher.key(&self.names[position as usize])
+        }
+        fn prefetch(&self, _position: u32) {}
+    }
 
     #[test]
     fn a_key_s_bucket_is_there_at_every_size_and_a_split_moves_it_at_most_once() {
-        let hasher = Hasher::new(1);
-        let log = Log::new(1 << 12).expect("a small log");
-        for start in [1, 3, 8] {
-            let mut index = Index::new(start, 100).expect("a small index");
-            let names: Vec<_> = (0..200_u32).map(u32::to_le_bytes).collect();
-            while index.buckets() < 100 {
-                let before: Vec<_> = names
-                    .iter()
-                    .map(|name| index.bucket_of(hasher.key(name)))
-                    .collect();
-                let split = index.buckets() - index.base;
-                index.split(&log, |_| hasher.key(b""));
-                for (name, before) in names.iter().zip(before) {
-                    let after = index.bucket_of(hasher.key(name));
-                    assert!(after == before || (before == split && after == index.buckets() - 1));
-                }
+        let items = Numbers::new(300);
+        let keys = || (0..300).map(|number| items.key_at(number));
+        for buckets in 1..200_usize {
+            let split = buckets - (1 << buckets.ilog2());
+            for key in keys() {
+                let (before, after) = (bucket_of(key, buckets), bucket_of(key, buckets + 1));
+                assert!(before < buckets);
+                assert!(after == before || (before == split && after == buckets));
             }
-            index.grow_for(u64::MAX, &log, |_| hasher.key(b""));
-            assert_eq!(index.buckets(), 100);
         }
-    }
-    /// Else it would look alive again once the laps, counted modulo 256, came round.
-    #[test]
-    fn a_slot_whose_item_is_gone_is_empty_two_laps_later() {
-        let hasher = Hasher::new(1);
-        let mut log = Log::new(1 << 12).expect("a small log");
-        let mut index = Index::new(50, 50).expect("a small index");
-        let key = hasher.key(b"key");
-        let bucket = index.bucket_of(key);
-        let first = log.claim(64);
-        log.set_header(first.offset(), &ITEM);
-        index.set_slot(bucket, 3, Slot::new(key.tag(), first));
-        for _ in 0..2 * (1 << 12) / 64 {
-            while let Some(offset) = log.oldest_in_the_way(64) {
-                log.drop_oldest(log.header(offset).space_bytes);
-            }
-            let position = log.claim(64);
-            log.set_header(position.offset(), &ITEM);
-            index.sweep(&log, 64);
-            assert!(!log.is_alive(first) || index.slot(bucket, 3).position() == first);
-        }
-        assert_eq!(index.slot(bucket, 3), Slot::EMPTY);
     }
 
-    const ITEM: Header = Header {
-        cas: 1,
-        value_bytes: 0,
-        space_bytes: 64,
-        flags: 0,
-        expires_at: 0,
-        accessed_at: 0,
-        key_bytes: 0,
-        marks: crate::Marks::BINARY_KEY,
-    };
+    proptest! {
+        /// Whatever is inserted is found until the log drops it or a full chain does, and spare buckets come back.
+        #[test]
+        fn an_index_against_a_map(
+            steps in prop::collection::vec((0..4_u8, 1..60_u32), 1..60),
+            start in 1..4_usize,
+            buckets_max in 1..24_usize,
+        ) {
+            let mut items = Numbers::new(4000);
+            let shared = Shared::new(start, buckets_max, true).expect("a small index");
+            let mut index = Index::new();
+            let mut model = BTreeMap::new();
+            let mut next = 0_u32;
+            for (kind, amount) in steps {
+                if kind == 0 {
+                    items.oldest = next.min(items.oldest + amount);
+                    model.retain(|&position, ()| position >= items.oldest);
+                    index.sweep(&shared, &items, amount as usize, 100);
+                    continue;
+                }
+                for _ in 0..amount {
+                    index.grow_for(&shared, model.len() as u64, &items);
+                    let key = items.key_at(next);
+                    let bucket = shared.bucket_of(key);
+                    let place = index.slot_to_fill(&shared, &items, bucket);
+                    if shared.table.tag(place) != 0 {
+                        model.remove(&shared.table.position(place));
+                    }
+                    shared.table.set(place, key.tag(), next);
+                    model.insert(next, ());
+                    next += 1;
+                }
+            }
+            for (&position, ()) in &model {
+                let key = items.key_at(position);
+                let found = shared.table.find(shared.bucket_of(key), key.tag(), |at| at == position);
+                prop_assert!(found.is_some(), "{} of {:?}", position, model.len());
+            }
+            items.oldest = next;
+            // The first ends a sweep that began while they were alive.
+            index.finish_sweep(&shared, &items);
+            index.finish_sweep(&shared, &items);
+            prop_assert_eq!(index.spares_in_use, 0);
+            for bucket in 0..shared.buckets.load(Relaxed) {
+                prop_assert_eq!(shared.table.filled(bucket).count(), 0);
+            }
+        }
+    }
 }

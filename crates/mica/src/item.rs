@@ -1,8 +1,16 @@
-/// Bytes in front of the key of every item.
-pub const HEADER_BYTES: usize = 32;
+/// The most bytes in front of the key of an item; see [`Header`] for how few there may be.
+pub const HEADER_BYTES: usize = PLAIN_BYTES + (LENGTH_BYTES_MAX - 1) + 4 + 4 + 8;
 
-/// Items begin at multiples of this, so that a position counts in these units.
-pub(crate) const ALIGNMENT: usize = 8;
+/// Key length, marks, edition, three bytes of a time, and the first byte of the value's length.
+pub(crate) const PLAIN_BYTES: usize = 7;
+
+/// A value's length takes as many bytes as it has groups of seven bits.
+const LENGTH_BYTES_MAX: usize = 5;
+
+/// Bytes that can be read from any place where an item may begin.
+pub(crate) const WINDOW_BYTES: usize = 32;
+
+const _: () = assert!(HEADER_BYTES <= WINDOW_BYTES);
 
 /// An item as it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +19,7 @@ pub struct Item<'p> {
     pub value: &'p [u8],
     /// The client's flags.
     pub flags: u32,
-    /// Changes with every change of the item; unique within its partition.
+    /// Changes with every change of the item; unique among those that its key ever had.
     pub cas: u64,
     /// The second at which it expires; 0 means never.
     pub expires_at: u32,
@@ -32,6 +40,8 @@ pub struct Contents<'v> {
     pub expires_at: u32,
     /// What to note about it.
     pub marks: Marks,
+    /// The CAS number it is to have; 0 for one of the partition's choice.
+    pub cas: u64,
 }
 
 impl<'v> Contents<'v> {
@@ -58,8 +68,9 @@ impl Marks {
     pub const RENEWING: Self = Self(4);
     /// Its key arrived encoded, because it is binary.
     pub const BINARY_KEY: Self = Self(8);
-    /// No longer reachable; internal to the partition.
-    pub(crate) const DEAD: Self = Self(128);
+
+    /// Those above.
+    const PUBLIC: u8 = 15;
 
     /// Whether all of `other` are set.
     #[inline]
@@ -83,60 +94,323 @@ impl Marks {
     }
 }
 
-/// The first [`HEADER_BYTES`] of an item in the log, little-endian, fields at fixed places.
-#[derive(Debug, Clone, Copy)]
+/// Bits beside the public marks: which optional fields there are, and whether the item can no longer be reached.
+const HAS_FLAGS: u8 = 16;
+const HAS_EXPIRY: u8 = 32;
+const HAS_CAS: u8 = 64;
+const DEAD: u8 = 128;
+
+/// What precedes the key in the log, little-endian:
+///
+/// | bytes | |
+/// |---|---|
+/// | 1 | length of the key |
+/// | 1 | marks, and which of the optional fields there are |
+/// | 1 | edition: how often it was changed where it lies |
+/// | 3 | second of the last hit, modulo 2^24 (194 days) |
+/// | 1 to 5 | length of the value, seven bits a byte, the highest bit set in all but the last |
+/// | 0 or 4 | flags |
+/// | 0 or 4 | second at which it expires |
+/// | 0 or 8 | CAS number, where it does not follow from the position and the edition |
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub cas: u64,
-    pub value_bytes: u32,
-    /// From this item's first byte to the next one's; a multiple of [`ALIGNMENT`].
-    pub space_bytes: u32,
-    pub flags: u32,
-    pub expires_at: u32,
-    pub accessed_at: u32,
     pub key_bytes: u8,
-    pub marks: Marks,
+    bits: u8,
+    pub edition: u8,
+    accessed_at: u32,
+    pub value_bytes: u32,
+    flags: u32,
+    expires_at: u32,
+    cas: u64,
 }
 
 impl Header {
+    /// Of a new item.
     #[inline]
-    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Self {
-        let word = |at: usize| {
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
+    pub fn new(key_bytes: usize, contents: &Contents<'_>, now: u32) -> Self {
+        let bits = contents.marks.0 & Marks::PUBLIC
+            | if contents.flags == 0 { 0 } else { HAS_FLAGS }
+            | if contents.expires_at == 0 {
+                0
+            } else {
+                HAS_EXPIRY
+            }
+            | if contents.cas == 0 { 0 } else { HAS_CAS };
         Self {
-            cas: u64::from(word(0)) | u64::from(word(4)) << 32,
-            value_bytes: word(8),
-            space_bytes: word(12),
-            flags: word(16),
-            expires_at: word(20),
-            accessed_at: word(24),
-            key_bytes: bytes[28],
-            marks: Marks(bytes[29]),
+            key_bytes: key_bytes as u8,
+            bits,
+            edition: 0,
+            accessed_at: now & ACCESSED_MASK,
+            value_bytes: contents.value.len() as u32,
+            flags: contents.flags,
+            expires_at: contents.expires_at,
+            cas: contents.cas,
         }
     }
 
+    /// The header that begins at the first of these bytes, and its length.
     #[inline]
-    pub fn encode(&self) -> [u8; HEADER_BYTES] {
-        let mut bytes = [0; HEADER_BYTES];
-        bytes[0..8].copy_from_slice(&self.cas.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.value_bytes.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.space_bytes.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.flags.to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.expires_at.to_le_bytes());
-        bytes[24..28].copy_from_slice(&self.accessed_at.to_le_bytes());
-        bytes[28] = self.key_bytes;
-        bytes[29] = self.marks.0;
-        bytes
+    pub fn decode(bytes: &[u8; WINDOW_BYTES]) -> (Self, usize) {
+        let first = u64::from_le_bytes([
+            bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7],
+        ]);
+        let bits = (first >> 8) as u8;
+        let mut value_bytes = u32::from(bytes[6] & 0x7f);
+        let mut at = PLAIN_BYTES;
+        while bytes[at - 1] & 0x80 != 0 && at < PLAIN_BYTES + LENGTH_BYTES_MAX - 1 {
+            value_bytes |= u32::from(bytes[at] & 0x7f) << (7 * (at + 1 - PLAIN_BYTES));
+            at += 1;
+        }
+        let mut header = Self {
+            key_bytes: first as u8,
+            bits,
+            edition: (first >> 16) as u8,
+            accessed_at: (first >> 24) as u32 & ACCESSED_MASK,
+            value_bytes,
+            flags: 0,
+            expires_at: 0,
+            cas: 0,
+        };
+        if bits & (HAS_FLAGS | HAS_EXPIRY | HAS_CAS) != 0 {
+            at = header.decode_options(bytes, at);
+        }
+        (header, at)
     }
 
-    /// Header, key and value, without what alignment or an earlier, longer value left behind them.
     #[inline]
-    pub fn item_bytes(&self) -> u64 {
-        HEADER_BYTES as u64 + u64::from(self.key_bytes) + u64::from(self.value_bytes)
+    fn decode_options(&mut self, bytes: &[u8; WINDOW_BYTES], mut at: usize) -> usize {
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        if self.bits & HAS_FLAGS != 0 {
+            self.flags = word(at);
+            at += 4;
+        }
+        if self.bits & HAS_EXPIRY != 0 {
+            self.expires_at = word(at);
+            at += 4;
+        }
+        if self.bits & HAS_CAS != 0 {
+            self.cas = u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+            at += 8;
+        }
+        at
+    }
+
+    /// Write it to the front of `to`, and return its length.
+    #[inline]
+    pub fn encode(&self, to: &mut [u8; WINDOW_BYTES]) -> usize {
+        let first = u64::from(self.key_bytes)
+            | u64::from(self.bits) << 8
+            | u64::from(self.edition) << 16
+            | u64::from(self.accessed_at) << 24;
+        to[..8].copy_from_slice(&first.to_le_bytes());
+        let mut rest = self.value_bytes;
+        let mut at = PLAIN_BYTES - 1;
+        while rest > 0x7f {
+            to[at] = rest as u8 | 0x80;
+            rest >>= 7;
+            at += 1;
+        }
+        to[at] = rest as u8;
+        at += 1;
+        let mut put = |bytes: &[u8]| {
+            to[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        if self.bits & HAS_FLAGS != 0 {
+            put(&self.flags.to_le_bytes());
+        }
+        if self.bits & HAS_EXPIRY != 0 {
+            put(&self.expires_at.to_le_bytes());
+        }
+        if self.bits & HAS_CAS != 0 {
+            put(&self.cas.to_le_bytes());
+        }
+        at
+    }
+
+    /// Its own length.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        let length_bytes = (38 - (self.value_bytes | 1).leading_zeros()) as usize / 7;
+        PLAIN_BYTES - 1
+            + length_bytes
+            + usize::from(self.bits & HAS_FLAGS != 0) * 4
+            + usize::from(self.bits & HAS_EXPIRY != 0) * 4
+            + usize::from(self.bits & HAS_CAS != 0) * 8
+    }
+
+    /// Header, key and value.
+    #[inline]
+    pub fn item_bytes(&self) -> usize {
+        self.bytes() + usize::from(self.key_bytes) + self.value_bytes as usize
+    }
+
+    #[inline]
+    pub fn is_dead(&self) -> bool {
+        self.bits & DEAD != 0
     }
 
     #[inline]
     pub fn is_expired(&self, now: u32) -> bool {
         self.expires_at != 0 && self.expires_at <= now
+    }
+
+    #[inline]
+    pub fn flags(&self) -> u32 {
+        self.flags
+    }
+
+    #[inline]
+    pub fn expires_at(&self) -> u32 {
+        self.expires_at
+    }
+
+    #[inline]
+    pub fn marks(&self) -> Marks {
+        Marks(self.bits & Marks::PUBLIC)
+    }
+
+    #[inline]
+    pub fn explicit_cas(&self) -> Option<u64> {
+        (self.bits & HAS_CAS != 0).then_some(self.cas)
+    }
+
+    /// The second of the last hit, as it is seen at second `now`.
+    #[inline]
+    pub fn accessed_at(&self, now: u32) -> u32 {
+        now.wrapping_sub(now.wrapping_sub(self.accessed_at) & ACCESSED_MASK)
+    }
+
+    #[inline]
+    #[must_use]
+    pub fn accessed(self, now: u32) -> Self {
+        Self {
+            accessed_at: now & ACCESSED_MASK,
+            ..self
+        }
+    }
+
+    #[must_use]
+    pub fn dead(self) -> Self {
+        Self {
+            bits: self.bits | DEAD,
+            ..self
+        }
+    }
+
+    #[inline]
+    #[must_use]
+    pub fn marked(self, marks: Marks) -> Self {
+        Self {
+            bits: self.bits & !Marks::PUBLIC | marks.0 & Marks::PUBLIC,
+            ..self
+        }
+    }
+
+    /// Expiring at another second; a field that is there stays, whatever is in it.
+    #[must_use]
+    pub fn expiring_at(self, expires_at: u32) -> Self {
+        let bits = if expires_at == 0 {
+            self.bits
+        } else {
+            self.bits | HAS_EXPIRY
+        };
+        Self {
+            bits,
+            expires_at,
+            ..self
+        }
+    }
+
+    /// As one more edition of an item that has `old` as its header and lies where it lay, or `None` where the CAS
+    /// number of that could not be told from those before it.
+    #[inline]
+    #[must_use]
+    pub fn next_edition(self, old: &Self) -> Option<Self> {
+        if self.bits & HAS_CAS != 0 && self.cas != old.cas {
+            return Some(self);
+        }
+        if (self.bits | old.bits) & HAS_CAS != 0 {
+            return None;
+        }
+        let edition = old.edition.checked_add(1)?;
+        Some(Self { edition, ..self })
+    }
+
+    /// With a CAS number of its own, or with the one that follows from where it lies.
+    #[must_use]
+    pub fn with_cas(self, cas: Option<u64>) -> Self {
+        let bits = if cas.is_some() {
+            self.bits | HAS_CAS
+        } else {
+            self.bits & !HAS_CAS
+        };
+        Self {
+            bits,
+            edition: 0,
+            cas: cas.unwrap_or(0),
+            ..self
+        }
+    }
+
+    #[must_use]
+    pub fn sized(self, value_bytes: usize) -> Self {
+        Self {
+            value_bytes: value_bytes as u32,
+            ..self
+        }
+    }
+}
+
+const ACCESSED_MASK: u32 = (1 << 24) - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_header_is_read_as_it_was_written(
+            key_bytes in 0..256_usize,
+            length in prop_oneof![0..300_usize, 16_000..17_000_usize, Just(1 << 29), Just((1 << 30) - 1)],
+            flags in prop_oneof![Just(0), any::<u32>()],
+            expires_at in prop_oneof![Just(0), any::<u32>()],
+            cas in prop_oneof![Just(0), any::<u64>()],
+            marks in 0..16_u8,
+            now in any::<u32>(),
+        ) {
+            let contents = Contents { value: &[], flags, expires_at, marks: Marks(marks), cas };
+            let header = Header::new(key_bytes, &contents, now).sized(length);
+            let mut bytes = [0xaa; WINDOW_BYTES];
+            let written = header.encode(&mut bytes);
+            prop_assert_eq!(written, header.bytes());
+            prop_assert!((PLAIN_BYTES..=HEADER_BYTES).contains(&written));
+            prop_assert_eq!(Header::decode(&bytes), (header, written));
+            prop_assert_eq!(header.item_bytes(), written + key_bytes + length);
+            prop_assert_eq!((header.flags(), header.expires_at(), header.marks()), (flags, expires_at, Marks(marks)));
+            prop_assert_eq!(header.explicit_cas(), (cas != 0).then_some(cas));
+        }
+
+        #[test]
+        fn any_bytes_are_some_header_within_the_window(bytes in any::<[u8; WINDOW_BYTES]>()) {
+            let (header, length) = Header::decode(&bytes);
+            prop_assert!(length <= HEADER_BYTES);
+            prop_assert!(header.value_bytes as usize >> 3 <= u32::MAX as usize);
+        }
+
+        #[test]
+        fn a_time_within_half_a_year_is_told_exactly(at in any::<u32>(), age in 0..=ACCESSED_MASK) {
+            let header = Header::new(1, &Contents::of(b"v"), at);
+            prop_assert_eq!(header.accessed_at(at.wrapping_add(age)), at);
+        }
+    }
+
+    #[test]
+    fn a_small_item_without_options_has_seven_bytes_in_front() {
+        assert_eq!(Header::new(8, &Contents::of(&[0; 127]), 5).bytes(), 7);
+        assert_eq!(Header::new(8, &Contents::of(&[0; 128]), 5).bytes(), 8);
     }
 }

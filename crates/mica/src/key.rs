@@ -29,7 +29,7 @@ impl Hasher {
 }
 
 /// A key and its hash. The hash's bits have one use each, so that what one decides does not narrow another: the low
-/// 16 are the tag, the next 16 choose the partition, the high 32 choose the bucket.
+/// 8 are the tag, bits 16 to 31 choose the partition, the high 32 choose the bucket.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'k> {
     pub(crate) bytes: &'k [u8],
@@ -51,10 +51,10 @@ impl<'k> Key<'k> {
         (((self.hash >> 16) as usize & 0xffff) * partitions) >> 16
     }
 
-    /// Never zero, so that a slot with a tag is never an empty slot.
+    /// Never zero, which is an empty slot's.
     #[inline]
-    pub(crate) fn tag(&self) -> u16 {
-        (self.hash as u16).max(1)
+    pub(crate) fn tag(&self) -> u8 {
+        (self.hash as u8).max(1)
     }
 
     /// What the bucket is chosen by.

@@ -1,30 +1,35 @@
-use crate::item::{ALIGNMENT, HEADER_BYTES, Header};
-use crate::{Error, Item};
+use crate::item::{HEADER_BYTES, Header, WINDOW_BYTES};
+use crate::key::Key;
+use crate::memory::Memory;
+use crate::sync::{AtomicU64, Ordering::Relaxed, Ordering::Release, fence};
+use crate::{Error, Hasher, Item};
+use std::sync::Arc;
 
-/// Bits of a [`Position`] that count units of [`ALIGNMENT`] bytes: 8 TiB.
-const UNIT_BITS: u32 = 40;
+/// Bits of a [`Place`] that count bytes within a lap.
+const OFFSET_BITS: u32 = 30;
 
-/// The longest log, in bytes.
-pub(crate) const LOG_BYTES_MAX: usize = ALIGNMENT << UNIT_BITS;
+const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
-/// Where an item begins, and in which lap of the log it was written: 48 bits, a lap above the units.
-///
-/// The lap tells a living position from one that the tail has passed. It counts modulo 256; the index is swept at
-/// least once in two laps, so no position in it is ever old enough to be mistaken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Position(u64);
+/// The longest log, in bytes: a little less than a lap counts, so that the tail's offset is one too.
+pub(crate) const LOG_BYTES_MAX: usize = OFFSET_MASK as usize - WINDOW_BYTES;
 
-impl Position {
-    pub const BITS: u32 = UNIT_BITS + 8;
+/// A log so long fills huge pages; a shorter one would leave much of its last one unused.
+const HUGE_LOG_BYTES: usize = 32 << 20;
 
+/// Where an item begins, for ever: the lap in which it was written above the offset in the log. Those written later
+/// are larger. The index keeps the low 32 bits, a [`position`](Self::position): the offset and two bits of the lap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(u64);
+
+impl Place {
     #[inline]
-    fn new(offset: usize, lap: u8) -> Self {
-        Self((offset / ALIGNMENT) as u64 | u64::from(lap) << UNIT_BITS)
+    fn new(lap: u64, offset: usize) -> Self {
+        Self(lap << OFFSET_BITS | offset as u64)
     }
 
     #[inline]
-    pub fn from_bits(bits: u64) -> Self {
-        Self(bits & ((1 << Self::BITS) - 1))
+    pub fn offset(self) -> usize {
+        (self.0 & OFFSET_MASK) as usize
     }
 
     #[inline]
@@ -33,17 +38,56 @@ impl Position {
     }
 
     #[inline]
-    pub fn offset(self) -> usize {
-        (self.0 & ((1 << UNIT_BITS) - 1)) as usize * ALIGNMENT
+    pub fn lap(self) -> u64 {
+        self.0 >> OFFSET_BITS
     }
 
     #[inline]
-    fn lap(self) -> u8 {
-        (self.0 >> UNIT_BITS) as u8
+    pub fn position(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The last place before `tail` that has this position.
+    #[inline]
+    pub fn before(tail: Self, position: u32) -> Self {
+        let near = tail.0 & !u64::from(u32::MAX) | u64::from(position);
+        Self(if near < tail.0 {
+            near
+        } else {
+            near.wrapping_sub(1 << 32)
+        })
+    }
+
+    /// The CAS number of an item that begins here, after it was changed here `edition` times: no other item of this
+    /// log ever has it.
+    #[inline]
+    pub fn cas(self, edition: u8) -> u64 {
+        self.0 << 8 | u64::from(edition)
     }
 }
 
-/// A circular log: items lie behind one another, whole, between `head` (the oldest) and `tail` (the next to write).
+/// What readers share with the writer of a log.
+pub(crate) struct Shared {
+    pub memory: Memory,
+    /// The oldest item, and the next to write, as [`Place`]s.
+    head: AtomicU64,
+    tail: AtomicU64,
+}
+
+impl Shared {
+    #[inline]
+    pub fn head(&self) -> Place {
+        Place(self.head.load(Relaxed))
+    }
+
+    #[inline]
+    pub fn tail(&self) -> Place {
+        Place(self.tail.load(Relaxed))
+    }
+}
+
+/// The writer's side of a circular log: items lie behind one another, whole, between `head` (the oldest) and `tail`
+/// (the next to write).
 ///
 /// ```text
 /// 0            tail        head                 end     capacity
@@ -52,178 +96,321 @@ impl Position {
 ///
 /// An item that does not fit behind `tail` leaves the rest unused (`end`) and goes to the front, in a new lap.
 pub(crate) struct Log {
-    memory: Vec<u8>,
-    tail: usize,
-    head: usize,
+    shared: Arc<Shared>,
+    hasher: Hasher,
+    capacity: usize,
+    tail: Place,
+    head: Place,
     end: usize,
-    lap: u8,
+    /// Others may read.
+    is_shared: bool,
+    scratch: Vec<u8>,
 }
 
 impl Log {
     /// Room for `capacity` bytes. The system gives pages as they are first written, so unused room costs nothing.
-    pub fn new(capacity: usize) -> Result<Self, Error> {
+    pub fn new(capacity: usize, hasher: Hasher, is_shared: bool) -> Result<Self, Error> {
         if capacity > LOG_BYTES_MAX {
             return Err(Error::LogTooLarge {
                 log_bytes: capacity,
                 limit: LOG_BYTES_MAX,
             });
         }
+        let memory = Memory::zeroed(capacity + WINDOW_BYTES)?;
+        if capacity >= HUGE_LOG_BYTES {
+            memory.use_huge_pages();
+        }
+        let start = Place::new(1, 0);
         Ok(Self {
-            memory: zeroed(capacity - capacity % ALIGNMENT)?,
-            tail: 0,
-            head: 0,
+            shared: Arc::new(Shared {
+                memory,
+                head: AtomicU64::new(start.0),
+                tail: AtomicU64::new(start.0),
+            }),
+            hasher,
+            capacity,
+            tail: start,
+            head: start,
             end: 0,
-            lap: 0,
+            is_shared,
+            scratch: Vec::new(),
         })
     }
 
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     pub fn capacity(&self) -> usize {
-        self.memory.len()
+        self.capacity
     }
 
-    /// Whether the item written at `position` is still there.
-    #[inline]
-    pub fn is_alive(&self, position: Position) -> bool {
-        position.lap() == self.lap
-            || (position.lap() == self.lap.wrapping_sub(1)
-                && position.offset() >= self.head
-                && position.offset() < self.end)
+    pub fn tail(&self) -> Place {
+        self.tail
     }
 
-    /// Larger for what was written later; positions that are no longer alive are oldest.
     #[inline]
-    pub fn recency(&self, position: Position) -> usize {
-        if position.lap() == self.lap {
-            self.capacity() + position.offset()
-        } else if self.is_alive(position) {
-            1 + position.offset()
-        } else {
-            0
-        }
+    pub fn place(&self, position: u32) -> Place {
+        Place::before(self.tail, position)
     }
 
-    /// Whether the tail will pass `position`, which is alive, within the next quarter of the log.
+    /// Whether what was written at `place`, which is before the tail, is still there.
     #[inline]
-    pub fn is_near_its_end(&self, position: Position) -> bool {
-        let ahead = if position.lap() == self.lap {
-            self.capacity() - self.tail + position.offset()
-        } else {
-            position.offset().saturating_sub(self.tail)
-        };
-        ahead < self.capacity() / 4
+    pub fn is_alive(&self, place: Place) -> bool {
+        place >= self.head
+    }
+
+    /// Whether the tail will pass an item that is alive within the next quarter of the log.
+    #[inline]
+    pub fn is_near_its_end(&self, place: Place) -> bool {
+        is_near_its_end(place, self.tail, self.capacity)
     }
 
     /// The oldest item, where it must go before `bytes` can be claimed. The caller looks at it and calls
     /// [`drop_oldest`](Self::drop_oldest).
     #[inline]
-    pub fn oldest_in_the_way(&mut self, bytes: usize) -> Option<usize> {
-        if self.tail + bytes > self.capacity() {
-            if self.head < self.end {
+    pub fn oldest_in_the_way(&mut self, bytes: usize) -> Option<Place> {
+        if self.tail.offset() + bytes > self.capacity {
+            if self.head.lap() < self.tail.lap() {
                 return Some(self.head);
             }
-            self.end = self.tail;
-            self.head = 0;
-            self.tail = 0;
-            self.lap = self.lap.wrapping_add(1);
+            self.end = self.tail.offset();
+            self.tail = Place::new(self.tail.lap() + 1, 0);
         }
-        (self.head < self.end && self.head < self.tail + bytes).then_some(self.head)
+        if self.head.lap() == self.tail.lap() {
+            return None;
+        }
+        if self.head.offset() >= self.end {
+            self.move_head(Place::new(self.tail.lap(), 0));
+            return None;
+        }
+        (self.head.offset() < self.tail.offset() + bytes).then_some(self.head)
     }
 
     #[inline]
-    pub fn drop_oldest(&mut self, space_bytes: u32) {
-        self.head += space_bytes as usize;
-    }
-
-    /// Take the next `bytes` (a multiple of [`ALIGNMENT`]); nothing may be in their way any more.
-    #[inline]
-    pub fn claim(&mut self, bytes: usize) -> Position {
-        debug_assert!(bytes.is_multiple_of(ALIGNMENT) && self.tail + bytes <= self.capacity());
-        debug_assert!(self.head >= self.end || self.head >= self.tail + bytes);
-        let position = Position::new(self.tail, self.lap);
-        self.tail += bytes;
-        position
+    pub fn drop_oldest(&mut self, item_bytes: usize) {
+        let end = self.head.offset() + item_bytes;
+        self.move_head(if end < self.end {
+            Place::new(self.head.lap(), end)
+        } else {
+            Place::new(self.tail.lap(), 0)
+        });
     }
 
     #[inline]
-    pub fn header(&self, offset: usize) -> Header {
-        let mut bytes = [0; HEADER_BYTES];
-        bytes.copy_from_slice(&self.memory[offset..offset + HEADER_BYTES]);
-        Header::decode(&bytes)
+    fn move_head(&mut self, head: Place) {
+        self.head = head;
+        self.shared.head.store(head.0, Relaxed);
+        // Whoever sees what is written over an item sees that the head has passed it.
+        fence(Release);
+    }
+
+    /// Take the next `bytes`; nothing may be in their way any more. Readers do not look there yet.
+    #[inline]
+    pub fn claim(&mut self, bytes: usize) -> Place {
+        debug_assert!(self.tail.offset() + bytes <= self.capacity);
+        let place = self.tail;
+        // An item that ends where the log does leaves the tail there: the next one wraps.
+        self.tail = Place(self.tail.0 + bytes as u64);
+        self.shared.tail.store(self.tail.0, Release);
+        place
+    }
+
+    /// The bytes of a header, and some behind it.
+    #[inline]
+    fn window(&self, offset: usize) -> &[u8; WINDOW_BYTES] {
+        self.slice(offset, WINDOW_BYTES)
+            .first_chunk()
+            .unwrap_or(const { &[0; WINDOW_BYTES] })
     }
 
     #[inline]
-    pub fn set_header(&mut self, offset: usize, header: &Header) {
-        self.memory[offset..offset + HEADER_BYTES].copy_from_slice(&header.encode());
+    fn slice(&self, offset: usize, bytes: usize) -> &[u8] {
+        // SAFETY: only this log writes, by methods that borrow it mutably, so not while the slice lives.
+        unsafe { self.shared.memory.slice(offset, bytes) }
     }
 
     #[inline]
-    pub fn key(&self, offset: usize, header: &Header) -> &[u8] {
-        let start = offset + HEADER_BYTES;
-        &self.memory[start..start + header.key_bytes as usize]
+    fn write(&mut self, offset: usize, bytes: &[u8]) {
+        if self.is_shared {
+            // SAFETY: this log is the only writer, and slices of it borrow it, so none is alive here.
+            unsafe { self.shared.memory.store(offset, bytes) }
+        } else {
+            // SAFETY: as above, and nobody else reads.
+            unsafe { self.shared.memory.slice_mut(offset, bytes.len()) }.copy_from_slice(bytes);
+        }
     }
 
     #[inline]
-    pub fn set_key(&mut self, offset: usize, key: &[u8]) {
-        let start = offset + HEADER_BYTES;
-        self.memory[start..start + key.len()].copy_from_slice(key);
+    pub fn header(&self, place: Place) -> (Header, usize) {
+        Header::decode(self.window(place.offset()))
+    }
+
+    /// Write a header over one of the same length.
+    #[inline]
+    pub fn set_header(&mut self, place: Place, header: &Header) {
+        let mut bytes = [0; WINDOW_BYTES];
+        let length = header.encode(&mut bytes);
+        self.write(place.offset(), &bytes[..length]);
     }
 
     #[inline]
-    pub fn value(&self, offset: usize, header: &Header) -> &[u8] {
-        let start = value_offset(offset, header);
-        &self.memory[start..start + header.value_bytes as usize]
+    pub fn key(&self, place: Place, header: &Header, header_bytes: usize) -> &[u8] {
+        self.slice(place.offset() + header_bytes, usize::from(header.key_bytes))
     }
 
     #[inline]
-    pub fn value_mut(&mut self, offset: usize, header: &Header) -> &mut [u8] {
-        let start = value_offset(offset, header);
-        &mut self.memory[start..start + header.value_bytes as usize]
+    pub fn value(&self, place: Place, header: &Header, header_bytes: usize) -> &[u8] {
+        let start = place.offset() + header_bytes + usize::from(header.key_bytes);
+        self.slice(start, header.value_bytes as usize)
+    }
+
+    /// Write a whole item.
+    #[inline]
+    pub fn write_item(&mut self, place: Place, header: &Header, key: &[u8], value: &[u8]) {
+        let mut front = [0; HEADER_BYTES + WINDOW_BYTES + crate::KEY_BYTES_MAX];
+        let header_bytes = match front.first_chunk_mut() {
+            Some(window) => header.encode(window),
+            None => 0,
+        };
+        let front_bytes = header_bytes + key.len();
+        front[header_bytes..front_bytes].copy_from_slice(key);
+        self.write(place.offset(), &front[..front_bytes]);
+        self.write(place.offset() + front_bytes, value);
+    }
+
+    /// Write an item whose value is `front`, then the value of another item, which may be overwritten by it, then
+    /// `back`.
+    pub fn write_joined(
+        &mut self,
+        place: Place,
+        header: &Header,
+        key: &[u8],
+        parts: (&[u8], (Place, &Header), &[u8]),
+    ) {
+        let (front, (old_place, old), back) = parts;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.extend_from_slice(front);
+        scratch.extend_from_slice(self.value(old_place, old, old.bytes()));
+        scratch.extend_from_slice(back);
+        self.write_item(place, header, key, &scratch);
+        self.scratch = scratch;
+        self.release_scratch();
+    }
+
+    /// Change bytes of a value, but not how many there are.
+    pub fn edit_value(&mut self, place: Place, header: &Header, change: impl FnOnce(&mut [u8])) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.extend_from_slice(self.value(place, header, header.bytes()));
+        change(&mut scratch);
+        let start = place.offset() + header.bytes() + usize::from(header.key_bytes);
+        self.write(start, &scratch);
+        self.scratch = scratch;
+        self.release_scratch();
+    }
+
+    fn release_scratch(&mut self) {
+        if self.scratch.capacity() > SCRATCH_KEPT_BYTES {
+            self.scratch = Vec::new();
+        }
     }
 
     #[inline]
-    pub fn item(&self, offset: usize, header: &Header) -> Item<'_> {
+    pub fn item(&self, place: Place, header: &Header, now: u32) -> Item<'_> {
         Item {
-            value: self.value(offset, header),
-            flags: header.flags,
-            cas: header.cas,
-            expires_at: header.expires_at,
-            accessed_at: header.accessed_at,
-            marks: header.marks,
+            value: self.value(place, header, header.bytes()),
+            flags: header.flags(),
+            cas: cas(place, header),
+            expires_at: header.expires_at(),
+            accessed_at: header.accessed_at(now),
+            marks: header.marks(),
         }
-    }
-
-    /// Move bytes within the log; the two places may overlap.
-    #[inline]
-    pub fn copy_within(&mut self, from: usize, to: usize, bytes: usize) {
-        self.memory.copy_within(from..from + bytes, to);
     }
 }
+
+/// A large value's room is not kept for small ones.
+const SCRATCH_KEPT_BYTES: usize = 64 << 10;
 
 #[inline]
-pub(crate) fn value_offset(offset: usize, header: &Header) -> usize {
-    offset + HEADER_BYTES + header.key_bytes as usize
+pub(crate) fn cas(place: Place, header: &Header) -> u64 {
+    header
+        .explicit_cas()
+        .unwrap_or_else(|| place.cas(header.edition))
 }
 
-/// `count` zeros in memory that the system fills in when it is first touched.
-pub(crate) fn zeroed<T: Zero>(count: usize) -> Result<Vec<T>, Error> {
-    let bytes = count.saturating_mul(size_of::<T>());
-    let out_of_memory = Error::OutOfMemory { bytes };
-    // `try_reserve` asks and gives back at once, so that a refusal is an error and not an abort; `vec!` of zeros is
-    // the standard library's way to `calloc`, which does not touch fresh pages.
-    Vec::<T>::new()
-        .try_reserve_exact(count)
-        .map_err(|_| out_of_memory)?;
-    Ok(vec![T::ZERO; count])
+/// Whether `tail` will pass `place`, which is alive, within the next quarter of a log of `capacity` bytes.
+#[inline]
+pub(crate) fn is_near_its_end(place: Place, tail: Place, capacity: usize) -> bool {
+    let ahead = if place.lap() == tail.lap() {
+        capacity - tail.offset() + place.offset()
+    } else {
+        place.offset().saturating_sub(tail.offset())
+    };
+    ahead < capacity / 4
 }
 
-pub(crate) trait Zero: Clone {
-    const ZERO: Self;
+impl crate::index::Items for Log {
+    #[inline]
+    fn is_alive(&self, position: u32) -> bool {
+        self.is_alive(self.place(position))
+    }
+
+    #[inline]
+    fn recency(&self, position: u32) -> u64 {
+        self.place(position).0
+    }
+
+    #[inline]
+    fn key_at(&self, position: u32) -> Key<'_> {
+        let place = self.place(position);
+        let (header, header_bytes) = self.header(place);
+        self.hasher.key(self.key(place, &header, header_bytes))
+    }
+
+    #[inline]
+    fn prefetch(&self, position: u32) {
+        self.shared.memory.prefetch(self.place(position).offset());
+    }
 }
 
-impl Zero for u8 {
-    const ZERO: Self = 0;
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
 
-impl Zero for u64 {
-    const ZERO: Self = 0;
+    proptest! {
+        /// Items lie where nothing else that is alive does, whole, and are told from those that were dropped until
+        /// two bits of the lap no longer can.
+        #[test]
+        fn a_log_against_a_queue(capacity in 100..2000_usize, sizes in prop::collection::vec(3..50_usize, 1..400)) {
+            let mut log = Log::new(capacity, Hasher::new(1), false).expect("a small log");
+            let mut queue = VecDeque::new();
+            let mut dropped: Vec<Place> = Vec::new();
+            for bytes in sizes {
+                while let Some(oldest) = log.oldest_in_the_way(bytes) {
+                    let (place, bytes) = queue.pop_front().expect("there is an oldest");
+                    prop_assert_eq!(oldest, place);
+                    log.drop_oldest(bytes);
+                    dropped.push(place);
+                }
+                let place = log.claim(bytes);
+                prop_assert!(place.offset() + bytes <= capacity);
+                for &(other, other_bytes) in &queue {
+                    prop_assert!(other.offset() + other_bytes <= place.offset() || place.offset() + bytes <= other.offset());
+                    prop_assert!(other < place);
+                }
+                queue.push_back((place, bytes));
+                for &(place, _) in &queue {
+                    prop_assert_eq!(log.place(place.position()), place);
+                    prop_assert!(crate::index::Items::is_alive(&log, place.position()));
+                }
+                for place in dropped.iter().filter(|place| place.lap() + 2 >= log.tail.lap()) {
+                    prop_assert!(!crate::index::Items::is_alive(&log, place.position()));
+                }
+            }
+        }
+    }
 }

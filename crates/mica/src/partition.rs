@@ -1,65 +1,95 @@
-use crate::index::{Index, SLOTS, Slot};
-use crate::item::{ALIGNMENT, HEADER_BYTES, Header};
-use crate::log::{Log, Position};
+use crate::index::{self, Index};
+use crate::item::{HEADER_BYTES, Header};
+use crate::log::{LOG_BYTES_MAX, Log, Place, cas};
+use crate::reader::Reader;
+use crate::table;
 use crate::{
     Contents, Entry, Error, Hasher, Item, KEY_BYTES_MAX, Key, Marks, Occupied, Statistics, Vacant,
 };
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// How large a partition is. Memory is taken from the system as it is first written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// Capacity of the circular log, in bytes; rounded down to a multiple of 8, not to a power of two.
+    /// Capacity of the circular log, in bytes; of any size up to [`Config::LOG_BYTES_MAX`].
     pub log_bytes: usize,
-    /// Buckets that the index starts with, of 64 bytes and 8 slots each.
+    /// Buckets that the index starts with, of 64 bytes and 12 slots each.
     pub buckets_min: usize,
-    /// Buckets that it may grow to (1 to 2^32), one for every item.
+    /// Buckets that it may grow to (1 to 2^31), one for every nine items.
     pub buckets_max: usize,
     /// The largest item that is kept: [`HEADER_BYTES`], key and value; at most half of the log.
     pub item_bytes_max: usize,
+    /// Which item makes room.
+    pub eviction: Eviction,
+    /// Whether there may be [`Reader`]s beside the owner.
+    pub has_readers: bool,
+}
+
+/// Which item makes room for a new one when the log is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eviction {
+    /// The one that was written first.
+    FirstWritten,
+    /// The one that was written first, except that one that is read shortly before its turn is written again.
+    #[default]
+    LeastRecentlyUsed,
 }
 
 impl Config {
-    /// A log of `log_bytes`, an index that may grow to a bucket for every 128 bytes, and items of up
-    /// to 1 MiB where the log can take them.
+    /// The longest log, in bytes.
+    pub const LOG_BYTES_MAX: usize = LOG_BYTES_MAX;
+
+    /// A log of `log_bytes`, an index that may grow to as many items as fit, and items of up to 1 MiB where the log
+    /// can take them.
     #[must_use]
     pub fn for_log_bytes(log_bytes: usize) -> Self {
         Self {
             log_bytes,
-            buckets_min: 1024,
-            buckets_max: (log_bytes / 128).max(1024),
+            buckets_min: 16,
+            // Nine items of the smallest size, nearly.
+            buckets_max: (log_bytes / 128).max(16),
             item_bytes_max: (log_bytes / 2).min(1 << 20),
+            eviction: Eviction::default(),
+            has_readers: false,
         }
     }
 }
 
-/// A circular log and the index over it. One owner at a time: whoever shares it, locks it.
+/// What the owner of a partition and its readers share.
+pub(crate) struct Shared {
+    pub index: index::Shared,
+    pub log: Arc<crate::log::Shared>,
+    pub log_bytes: usize,
+    pub eviction: Eviction,
+    /// Items before this [`Place`] were flushed.
+    pub flushed_below: AtomicU64,
+    /// The second of a flush that is yet to happen; `u32::MAX` when there is none.
+    pub flush_due: AtomicU32,
+}
+
+/// A circular log and the index over it. One owner at a time: whoever shares it, locks it. Others may
+/// [read](Partition::reader) meanwhile.
 pub struct Partition {
-    hasher: Hasher,
+    shared: Arc<Shared>,
     pub(crate) log: Log,
-    pub(crate) index: Index,
+    index: Index,
     pub(crate) statistics: Statistics,
     item_bytes_max: usize,
-    last_cas: u64,
-    /// Items with a lower number than this were flushed.
-    flushed_below: u64,
-    /// The second of a flush that is yet to happen; `u32::MAX` when there is none.
+    flushed_below: Place,
     flush_due: u32,
+    /// The lap of the log that the index is being swept in.
+    swept_lap: u64,
 }
 
 /// Where a live item is.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    pub bucket: usize,
-    pub slot: usize,
-    pub position: Position,
+    /// The key's own bucket, by which versions go.
+    pub home: usize,
+    pub slot: table::Place,
+    pub place: Place,
     pub header: Header,
-}
-
-impl Found {
-    #[inline]
-    pub fn offset(&self) -> usize {
-        self.position.offset()
-    }
 }
 
 impl Partition {
@@ -68,23 +98,42 @@ impl Partition {
     /// # Errors
     /// [`Error::LogTooSmall`], [`Error::LogTooLarge`] or [`Error::OutOfMemory`].
     pub fn new(config: Config, hasher: Hasher) -> Result<Self, Error> {
-        let log = Log::new(config.log_bytes)?;
+        let log = Log::new(config.log_bytes, hasher, config.has_readers)?;
         if config.item_bytes_max < HEADER_BYTES || config.item_bytes_max > log.capacity() / 2 {
             return Err(Error::LogTooSmall {
                 log_bytes: config.log_bytes,
                 item_bytes_max: config.item_bytes_max,
             });
         }
+        let flushed_below = log.tail();
+        let shared = Shared {
+            index: index::Shared::new(config.buckets_min, config.buckets_max, config.has_readers)?,
+            log: Arc::clone(log.shared()),
+            log_bytes: log.capacity(),
+            eviction: config.eviction,
+            flushed_below: AtomicU64::new(flushed_below.bits()),
+            flush_due: AtomicU32::new(u32::MAX),
+        };
         Ok(Self {
-            hasher,
+            shared: Arc::new(shared),
             log,
-            index: Index::new(config.buckets_min, config.buckets_max)?,
+            index: Index::new(),
             statistics: Statistics::default(),
-            item_bytes_max: config.item_bytes_max.min(u32::MAX as usize - ALIGNMENT),
-            last_cas: 0,
-            flushed_below: 0,
+            item_bytes_max: config.item_bytes_max,
+            flushed_below,
             flush_due: u32::MAX,
+            swept_lap: flushed_below.lap(),
         })
+    }
+
+    /// A way to read while the owner writes; `None` unless the partition was made for that.
+    #[must_use]
+    pub fn reader(&self) -> Option<Reader> {
+        self.shared
+            .index
+            .versions
+            .are_read()
+            .then(|| Reader::new(Arc::clone(&self.shared)))
     }
 
     /// What it holds and what happened to it.
@@ -102,7 +151,7 @@ impl Partition {
     /// Size of the index at present, in bytes.
     #[must_use]
     pub fn index_bytes(&self) -> usize {
-        self.index.buckets() * SLOTS * size_of::<u64>()
+        self.index.bytes(&self.shared.index)
     }
 
     /// The largest item that is kept, in bytes: [`HEADER_BYTES`], key and value.
@@ -111,14 +160,84 @@ impl Partition {
         self.item_bytes_max
     }
 
+    /// Have the index's bucket for `key` fetched into the cache: the first of two steps that a burst of lookups takes
+    /// for each key before it looks any of them up, so that memory answers many at once.
+    #[inline]
+    pub fn prefetch_bucket(&self, key: Key<'_>) {
+        let index = &self.shared.index;
+        index.table.prefetch(index.bucket_of(key));
+    }
+
+    /// Have the item under `key`, if there seems to be one, fetched into the cache: the second step.
+    #[inline]
+    pub fn prefetch_item(&self, key: Key<'_>) {
+        let index = &self.shared.index;
+        let (slots, _) = index.table.matches(index.bucket_of(key), key.tag());
+        if slots != 0 {
+            let slot = table::Place {
+                bucket: index.bucket_of(key),
+                slot: slots.trailing_zeros() as usize,
+            };
+            let place = self.log.place(index.table.position(slot));
+            self.shared.log.memory.prefetch(place.offset());
+        }
+    }
+
+    /// Look up many keys at second `now`, as [`get`](Self::get) does each, and hand what is found to `each` with the
+    /// key's number, in order.
+    #[inline]
+    pub fn get_burst(
+        &mut self,
+        keys: &[Key<'_>],
+        now: u32,
+        mut each: impl FnMut(usize, Option<Item<'_>>),
+    ) {
+        self.prefetched(keys, |partition, number, key| {
+            each(number, partition.get(key, now))
+        });
+    }
+
+    /// Do something with many keys, in order, with buckets and items fetched ahead.
+    #[inline]
+    pub fn prefetched(
+        &mut self,
+        keys: &[Key<'_>],
+        mut work: impl FnMut(&mut Self, usize, Key<'_>),
+    ) {
+        // Far enough ahead for memory to answer, near enough for the first-level cache to keep it.
+        const BUCKETS_AHEAD: usize = 16;
+        const ITEMS_AHEAD: usize = 8;
+        for &key in keys.iter().take(BUCKETS_AHEAD) {
+            self.prefetch_bucket(key);
+        }
+        for &key in keys.iter().take(ITEMS_AHEAD) {
+            self.prefetch_item(key);
+        }
+        for (number, &key) in keys.iter().enumerate() {
+            if let Some(&key) = keys.get(number + BUCKETS_AHEAD) {
+                self.prefetch_bucket(key);
+            }
+            if let Some(&key) = keys.get(number + ITEMS_AHEAD) {
+                self.prefetch_item(key);
+            }
+            work(self, number, key);
+        }
+    }
+
     /// The item under `key` at second `now`, as it was before this hit was noted (when it was last read, and whether
     /// it ever was). A hit shortly before its turn to be overwritten moves it to the log's tail.
     #[inline]
     pub fn get(&mut self, key: Key<'_>, now: u32) -> Option<Item<'_>> {
         let mut found = self.find(key, now)?;
         let before = found.header;
+        let cas = cas(found.place, &before);
         self.note_hit(&mut found, key, now);
-        Some(self.log.item(found.offset(), &before))
+        Some(Item {
+            cas,
+            accessed_at: before.accessed_at(now),
+            marks: before.marks(),
+            ..self.log.item(found.place, &found.header, now)
+        })
     }
 
     /// The place of `key` at second `now`, to look before writing.
@@ -132,9 +251,11 @@ impl Partition {
 
     /// Forget every item, at once and in constant time; a flush that was still to come is called off.
     pub fn flush(&mut self) {
-        // The number goes to no item, so that one stored next differs from one that was flushed.
-        self.flushed_below = self.next_cas();
-        self.flush_due = u32::MAX;
+        self.flushed_below = self.log.tail();
+        self.shared
+            .flushed_below
+            .store(self.flushed_below.bits(), Relaxed);
+        self.set_flush_due(u32::MAX);
         self.statistics.items = 0;
         self.statistics.bytes = 0;
     }
@@ -143,7 +264,12 @@ impl Partition {
     /// second `now`.
     pub fn flush_at(&mut self, due: u32, now: u32) {
         self.flush_if_due(now);
+        self.set_flush_due(due);
+    }
+
+    fn set_flush_due(&mut self, due: u32) {
         self.flush_due = due;
+        self.shared.flush_due.store(due, Relaxed);
     }
 
     #[inline]
@@ -156,103 +282,122 @@ impl Partition {
     #[inline]
     pub(crate) fn find(&mut self, key: Key<'_>, now: u32) -> Option<Found> {
         self.flush_if_due(now);
-        let log = &self.log;
-        let mut header = None;
-        let (bucket, slot, position) = self.index.find(key, |position| {
-            if !log.is_alive(position) {
+        let index = &self.shared.index;
+        let home = index.bucket_of(key);
+        let mut known = None;
+        let slot = index.table.find(home, key.tag(), |position| {
+            let place = self.log.place(position);
+            if !self.log.is_alive(place) {
                 return false;
             }
-            let candidate = log.header(position.offset());
-            let same = log.key(position.offset(), &candidate) == key.bytes;
-            header = Some(candidate);
+            let (header, header_bytes) = self.log.header(place);
+            let same = self.log.key(place, &header, header_bytes) == key.bytes();
+            known = Some((place, header));
             same
         })?;
+        let (place, header) = known?;
         let found = Found {
-            bucket,
+            home,
             slot,
-            position,
-            header: header?,
+            place,
+            header,
         };
-        if !self.is_counted(&found.header) {
-            self.index.set_slot(bucket, slot, Slot::EMPTY);
+        if place < self.flushed_below {
+            self.clear(&found);
             return None;
         }
-        if found.header.is_expired(now) {
+        if header.is_expired(now) {
             self.statistics.expired += 1;
-            self.index.set_slot(bucket, slot, Slot::EMPTY);
-            self.bury(found.offset(), found.header);
+            self.clear(&found);
+            self.bury(place, &header);
             return None;
         }
         Some(found)
     }
 
+    /// Take the item out of the index.
+    #[inline]
+    pub(crate) fn clear(&self, found: &Found) {
+        let _writing = self.shared.index.versions.write(found.home);
+        self.shared.index.table.clear(found.slot);
+    }
+
     #[inline]
     pub(crate) fn note_hit(&mut self, found: &mut Found, key: Key<'_>, now: u32) {
         self.keep(found, key, now);
-        let header = &mut found.header;
-        if header.accessed_at != now || !header.marks.has(Marks::FETCHED) {
-            header.accessed_at = now;
-            header.marks = header.marks.with(Marks::FETCHED);
-            self.log.set_header(found.offset(), &found.header);
+        let header = found.header;
+        if header.accessed_at(now) != now || !header.marks().has(Marks::FETCHED) {
+            let noted = header
+                .accessed(now)
+                .marked(header.marks().with(Marks::FETCHED));
+            self.rewrite_header(found, noted);
         }
+    }
+
+    /// Write a header of the same length over an item's.
+    #[inline]
+    pub(crate) fn rewrite_header(&mut self, found: &mut Found, header: Header) {
+        found.header = header;
+        let _writing = self.shared.index.versions.write(found.home);
+        self.log.set_header(found.place, &header);
     }
 
     /// Move an item that is soon to be overwritten out of the tail's way.
     #[inline]
     pub(crate) fn keep(&mut self, found: &mut Found, key: Key<'_>, now: u32) {
-        if self.log.is_near_its_end(found.position) {
-            self.reinsert(found, key, now);
+        if self.shared.eviction == Eviction::LeastRecentlyUsed
+            && self.log.is_near_its_end(found.place)
+        {
+            let header = found.header;
+            let header = header.with_cas(Some(cas(found.place, &header)));
+            self.relocate(found, key, now, header, (&[], &[]));
+            self.statistics.reinserted += 1;
         }
     }
 
-    /// Write the item again at the tail, as it is.
+    /// Write the item again at the tail, with another header, and more before and behind its value.
     #[cold]
-    fn reinsert(&mut self, found: &mut Found, key: Key<'_>, now: u32) {
-        let old = found.header;
-        let header = Header {
-            space_bytes: space_bytes(key.bytes.len(), old.value_bytes as usize),
-            ..old
-        };
-        self.bury(found.offset(), old);
-        let position = self.claim(header.space_bytes, now);
-        let from = crate::log::value_offset(found.offset(), &old);
-        let to = crate::log::value_offset(position.offset(), &header);
-        self.log.copy_within(from, to, old.value_bytes as usize);
-        self.log.set_header(position.offset(), &header);
-        self.log.set_key(position.offset(), key.bytes);
-        self.publish(key, found.bucket, found.slot, position, &header);
-        self.statistics.reinserted += 1;
-        found.position = position;
+    pub(crate) fn relocate(
+        &mut self,
+        found: &mut Found,
+        key: Key<'_>,
+        now: u32,
+        header: Header,
+        ends: (&[u8], &[u8]),
+    ) {
+        let (old_place, old) = (found.place, found.header);
+        self.bury(old_place, &old);
+        // Claiming may drop the old item. Its bytes stay until they are written over, and they are read before.
+        let place = self.claim(header.item_bytes(), now);
+        self.log.write_joined(
+            place,
+            &header,
+            key.bytes(),
+            (ends.0, (old_place, &old), ends.1),
+        );
+        found.place = place;
         found.header = header;
+        self.publish(found, key);
     }
 
     /// Whether `items` and `bytes` count this item of the log: nothing removed, replaced or flushed it.
     #[inline]
-    fn is_counted(&self, header: &Header) -> bool {
-        !header.marks.has(Marks::DEAD) && header.cas >= self.flushed_below
+    fn is_counted(&self, place: Place, header: &Header) -> bool {
+        !header.is_dead() && place >= self.flushed_below
     }
 
-    /// Mark a counted item of the log as dead, so that nobody counts it again when the tail passes it.
+    /// Mark a counted item of the log as dead, so that nobody counts it again when the tail passes it. Readers take
+    /// no notice: to them the index says what is there.
     #[inline]
-    pub(crate) fn bury(&mut self, offset: usize, header: Header) {
+    pub(crate) fn bury(&mut self, place: Place, header: &Header) {
         self.statistics.items -= 1;
-        self.statistics.bytes -= header.item_bytes();
-        let dead = Header {
-            marks: header.marks.with(Marks::DEAD),
-            ..header
-        };
-        self.log.set_header(offset, &dead);
+        self.statistics.bytes -= header.item_bytes() as u64;
+        self.log.set_header(place, &header.dead());
     }
 
+    /// The error of an item that would be too large.
     #[inline]
-    pub(crate) fn next_cas(&mut self) -> u64 {
-        self.last_cas += 1;
-        self.last_cas
-    }
-
-    /// The error of an item that would be too large, or the space it takes in the log.
-    #[inline]
-    pub(crate) fn check_size(&self, key_bytes: usize, value_bytes: usize) -> Result<u32, Error> {
+    pub(crate) fn check_size(&self, key_bytes: usize, value_bytes: usize) -> Result<(), Error> {
         if key_bytes > KEY_BYTES_MAX {
             return Err(Error::KeyTooLong { bytes: key_bytes });
         }
@@ -263,22 +408,22 @@ impl Partition {
                 limit: self.item_bytes_max,
             });
         }
-        Ok(space_bytes(key_bytes, value_bytes))
+        Ok(())
     }
 
     /// Take room at the tail; the oldest items go.
     #[inline]
-    pub(crate) fn claim(&mut self, space_bytes: u32, now: u32) -> Position {
-        while let Some(offset) = self.log.oldest_in_the_way(space_bytes as usize) {
-            let header = self.log.header(offset);
-            if self.is_counted(&header) {
+    fn claim(&mut self, bytes: usize, now: u32) -> Place {
+        while let Some(oldest) = self.log.oldest_in_the_way(bytes) {
+            let (header, _) = self.log.header(oldest);
+            if self.is_counted(oldest, &header) {
                 self.statistics.items -= 1;
-                self.statistics.bytes -= header.item_bytes();
+                self.statistics.bytes -= header.item_bytes() as u64;
                 self.count_drop(&header, now, |statistics| &mut statistics.evictions);
             }
-            self.log.drop_oldest(header.space_bytes);
+            self.log.drop_oldest(header.item_bytes());
         }
-        self.log.claim(space_bytes as usize)
+        self.log.claim(bytes)
     }
 
     /// Count a live item that goes: as expired if its time had come anyway, else under `cause`.
@@ -297,84 +442,117 @@ impl Partition {
 
     /// Let the index point to a new item that is whole in the log, and count it.
     #[inline]
-    pub(crate) fn publish(
-        &mut self,
-        key: Key<'_>,
-        bucket: usize,
-        slot: usize,
-        position: Position,
-        header: &Header,
-    ) {
-        self.index
-            .set_slot(bucket, slot, Slot::new(key.tag(), position));
+    fn publish(&mut self, found: &Found, key: Key<'_>) {
+        {
+            let _writing = self.shared.index.versions.write(found.home);
+            self.shared
+                .index
+                .table
+                .set(found.slot, key.tag(), found.place.position());
+        }
         self.statistics.items += 1;
-        self.statistics.bytes += header.item_bytes();
-        self.index.sweep(&self.log, header.space_bytes as usize);
+        self.statistics.bytes += found.header.item_bytes() as u64;
+        self.sweep(found.header.item_bytes());
     }
 
-    /// Write a new item at the tail and let slot `slot` of `bucket` point to it.
+    /// Have the index forget what the log dropped, in step with `bytes` that it took. Slots may move.
     #[inline]
-    pub(crate) fn write(
+    fn sweep(&mut self, bytes: usize) {
+        let index = &self.shared.index;
+        if self.log.tail().lap() != self.swept_lap {
+            self.swept_lap = self.log.tail().lap();
+            self.index.finish_sweep(index, &self.log);
+        }
+        self.index
+            .sweep(index, &self.log, bytes, self.log.capacity());
+    }
+
+    /// Store a new item under a key that has none.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: Key<'_>, now: u32, contents: &Contents<'_>) -> u64 {
+        let header = Header::new(key.bytes().len(), contents, now);
+        let place = self.claim(header.item_bytes(), now);
+        self.log
+            .write_item(place, &header, key.bytes(), contents.value);
+        let (home, slot) = self.vacate(key, now);
+        let found = Found {
+            home,
+            slot,
+            place,
+            header,
+        };
+        self.publish(&found, key);
+        self.statistics.items_stored += 1;
+        cas(place, &header)
+    }
+
+    /// Store a new item in place of one that is there, and return its CAS number. It stays where that was if it is of
+    /// the same length and the log's tail is not about to pass it; else it goes to the tail.
+    #[inline]
+    pub(crate) fn replace(
         &mut self,
+        mut found: Found,
         key: Key<'_>,
         now: u32,
-        space_bytes: u32,
         contents: &Contents<'_>,
-        slot: Option<(usize, usize)>,
     ) -> u64 {
-        let position = self.claim(space_bytes, now);
-        let header = Header {
-            cas: self.next_cas(),
-            value_bytes: contents.value.len() as u32,
-            space_bytes,
-            flags: contents.flags,
-            expires_at: contents.expires_at,
-            accessed_at: now,
-            key_bytes: key.bytes.len() as u8,
-            marks: contents.marks,
-        };
-        let offset = position.offset();
-        self.log.set_header(offset, &header);
-        self.log.set_key(offset, key.bytes);
-        self.log
-            .value_mut(offset, &header)
-            .copy_from_slice(contents.value);
-        let (bucket, slot) = slot.unwrap_or_else(|| self.vacate(key, now));
-        self.publish(key, bucket, slot, position, &header);
+        self.statistics.overwritten += 1;
         self.statistics.items_stored += 1;
-        header.cas
+        let header = Header::new(key.bytes().len(), contents, now);
+        if header.item_bytes() == found.header.item_bytes()
+            && !self.log.is_near_its_end(found.place)
+            && let Some(header) = header.next_edition(&found.header)
+        {
+            let _writing = self.shared.index.versions.write(found.home);
+            self.log
+                .write_item(found.place, &header, key.bytes(), contents.value);
+            return cas(found.place, &header);
+        }
+        self.bury(found.place, &found.header);
+        found.place = self.claim(header.item_bytes(), now);
+        found.header = header;
+        self.log
+            .write_item(found.place, &header, key.bytes(), contents.value);
+        self.publish(&found, key);
+        cas(found.place, &header)
+    }
+
+    /// Change bytes of a value where it lies.
+    pub(crate) fn edit(&mut self, found: &Found, change: impl FnOnce(&mut [u8])) {
+        let _writing = self.shared.index.versions.write(found.home);
+        self.log.edit_value(found.place, &found.header, change);
     }
 
     /// Let the index have the size that one more item needs.
     #[inline]
     fn grow(&mut self) {
-        let (log, hasher) = (&self.log, &self.hasher);
-        self.index.grow_for(self.statistics.items, log, |offset| {
-            hasher.key(log.key(offset, &log.header(offset)))
-        });
+        self.index
+            .grow_for(&self.shared.index, self.statistics.items, &self.log);
     }
 
-    /// A slot for a new key: the oldest entry goes where the bucket is full.
+    /// A slot for a new key: the oldest entry goes where all are full.
     #[inline]
-    fn vacate(&mut self, key: Key<'_>, now: u32) -> (usize, usize) {
+    fn vacate(&mut self, key: Key<'_>, now: u32) -> (usize, table::Place) {
         self.grow();
-        let bucket = self.index.bucket_of(key);
-        let slot = self.index.slot_to_fill(bucket, &self.log);
-        let previous = self.index.slot(bucket, slot);
-        if previous != Slot::EMPTY && self.log.is_alive(previous.position()) {
-            let offset = previous.position().offset();
-            let header = self.log.header(offset);
-            if self.is_counted(&header) {
-                self.bury(offset, header);
+        let index = &self.shared.index;
+        let home = index.bucket_of(key);
+        let slot = self.index.slot_to_fill(index, &self.log, home);
+        if index.table.tag(slot) != 0 {
+            let place = self.log.place(index.table.position(slot));
+            self.drop_entry(place, now);
+        }
+        (home, slot)
+    }
+
+    /// The index gives up the slot of an item; count that if the item was there.
+    #[cold]
+    fn drop_entry(&mut self, place: Place, now: u32) {
+        if self.log.is_alive(place) {
+            let (header, _) = self.log.header(place);
+            if self.is_counted(place, &header) {
+                self.bury(place, &header);
                 self.count_drop(&header, now, |statistics| &mut statistics.bucket_evictions);
             }
         }
-        (bucket, slot)
     }
-}
-
-/// What an item takes in the log, in bytes.
-#[inline]
-fn space_bytes(key_bytes: usize, value_bytes: usize) -> u32 {
-    (HEADER_BYTES + key_bytes + value_bytes).next_multiple_of(ALIGNMENT) as u32
 }

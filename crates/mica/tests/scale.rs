@@ -40,6 +40,7 @@ fn thousands_of_laps_later_the_newest_items_are_there_and_no_others() {
         buckets_min: 64,
         buckets_max: 64,
         item_bytes_max: 4000,
+        ..Config::for_log_bytes(10_000)
     };
     let mut partition = Partition::new(config, hasher.clone()).expect("10 kB");
     for number in 0..500_000_u32 {

@@ -116,6 +116,37 @@ pub enum Command<'a> {
     Hopeless(&'static str),
 }
 
+impl<'a> Command<'a> {
+    /// The key it is about, if it is about one.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> Option<&'a [u8]> {
+        match *self {
+            Self::Get { key, .. }
+            | Self::GetAndTouch { key, .. }
+            | Self::Store { key, .. }
+            | Self::TooLarge { key, .. }
+            | Self::Delete { key }
+            | Self::Arithmetic { key, .. }
+            | Self::Touch { key, .. }
+            | Self::MetaDebug { key } => Some(key),
+            Self::MetaGet(ref meta)
+            | Self::MetaSet(ref meta, _)
+            | Self::MetaDelete(ref meta)
+            | Self::MetaArithmetic(ref meta) => Some(meta.key),
+            Self::GetNothing
+            | Self::Flush { .. }
+            | Self::Version
+            | Self::Verbosity { .. }
+            | Self::Stats { .. }
+            | Self::Quit
+            | Self::MetaNoop
+            | Self::Reject(_)
+            | Self::Hopeless(_) => None,
+        }
+    }
+}
+
 /// The ways to store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreMode {
@@ -174,6 +205,10 @@ pub struct Meta<'a> {
     pub renew_before: Option<i32>,
     /// The CAS number to compare (`C`).
     pub cas: Option<u64>,
+    /// The CAS number that the item is to have if it is changed (`E`).
+    pub new_cas: Option<u64>,
+    /// Remove the value and the flags, but not the item (`x`).
+    pub remove_value: bool,
     /// The client's flags to store (`F`).
     pub client_flags: u32,
     /// How to store or count (`M`).

@@ -163,6 +163,8 @@ impl<'a> Flags<'a> {
             vivify: None,
             renew_before: None,
             cas: None,
+            new_cas: None,
+            remove_value: false,
             client_flags: 0,
             mode: None,
             delta: 1,
@@ -211,6 +213,11 @@ impl<'a> Flags<'a> {
                     meta.cas = parse_u64(token);
                     check(meta.cas.is_some(), BAD_TOKEN);
                 }
+                b'E' => {
+                    meta.new_cas = parse_u64(token);
+                    check(meta.new_cas.is_some(), BAD_TOKEN);
+                }
+                b'x' => meta.remove_value = true,
                 b'F' => {
                     let parsed = parse_u32(token);
                     meta.client_flags = parsed.unwrap_or_default();

@@ -13,7 +13,7 @@ pub mod reply;
 
 pub use command::{Command, Direction, Meta, MetaFlag, MetaMode, Request, StoreMode};
 pub use number::parse_u64;
-pub use parser::{Limits, Parser, Step};
+pub use parser::{Checkpoint, KeyRoom, Limits, Parser, Step};
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 250;

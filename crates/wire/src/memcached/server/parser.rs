@@ -18,8 +18,17 @@ pub struct Limits {
 pub struct Parser {
     limits: Limits,
     state: State,
-    /// Binary keys, decoded.
-    key: [u8; KEY_BYTES_MAX],
+    room: KeyRoom,
+}
+
+/// Where a binary key is decoded to.
+#[derive(Debug, Clone)]
+pub struct KeyRoom([u8; KEY_BYTES_MAX]);
+
+impl Default for KeyRoom {
+    fn default() -> Self {
+        Self([0; KEY_BYTES_MAX])
+    }
 }
 
 /// What [`Parser::next`] found.
@@ -94,7 +103,7 @@ impl Parser {
         Self {
             limits,
             state: NEW_LINE,
-            key: [0; KEY_BYTES_MAX],
+            room: KeyRoom::default(),
         }
     }
 
@@ -102,77 +111,120 @@ impl Parser {
     /// there being a command.
     #[inline]
     pub fn next<'a>(&'a mut self, input: &'a [u8]) -> (usize, Step<'a>) {
-        match self.state {
-            State::Line { scanned } => self.line(input, scanned),
-            State::Keys(keys) => next_key(&mut self.state, input, keys),
-            State::Skip(bytes) => {
-                let skipped = bytes.min(input.len() as u64);
-                if skipped < bytes {
-                    self.state = State::Skip(bytes - skipped);
-                    return (input.len(), Step::Incomplete(1));
-                }
-                self.state = NEW_LINE;
-                let (consumed, step) = self.line(&input[skipped as usize..], 0);
-                (skipped as usize + consumed, step)
-            }
-        }
+        next(&mut self.state, self.limits, input, &mut self.room)
     }
 
-    /// `input` starts with a line.
+    /// As [`next`](Self::next), with room for the command's key that outlasts the call, so that several commands can
+    /// be looked at together.
     #[inline]
-    fn line<'a>(&'a mut self, input: &'a [u8], scanned: usize) -> (usize, Step<'a>) {
-        let newline = memchr(b'\n', input.get(scanned..).unwrap_or_default());
-        let length = newline.map_or(input.len(), |at| scanned + at);
-        if is_endless(input, length) {
-            return (0, HOPELESS);
+    pub fn next_in<'a>(&mut self, input: &'a [u8], room: &'a mut KeyRoom) -> (usize, Step<'a>) {
+        next(&mut self.state, self.limits, input, room)
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Where the parser is, for [`restore`](Self::restore).
+    #[inline]
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint(self.state)
+    }
+
+    /// Go back to where the parser was: what it found since is to be found again.
+    #[inline]
+    pub fn restore(&mut self, checkpoint: Checkpoint) {
+        self.state = checkpoint.0;
+    }
+}
+
+/// A moment of a [`Parser`], after a command.
+#[derive(Debug, Clone, Copy)]
+pub struct Checkpoint(State);
+
+#[inline]
+fn next<'a>(
+    state: &mut State,
+    limits: Limits,
+    input: &'a [u8],
+    room: &'a mut KeyRoom,
+) -> (usize, Step<'a>) {
+    match *state {
+        State::Line { scanned } => line(state, limits, input, scanned, room),
+        State::Keys(keys) => next_key(state, input, keys),
+        State::Skip(bytes) => {
+            let skipped = bytes.min(input.len() as u64);
+            if skipped < bytes {
+                *state = State::Skip(bytes - skipped);
+                return (input.len(), Step::Incomplete(1));
+            }
+            *state = NEW_LINE;
+            let (consumed, step) = line(state, limits, &input[skipped as usize..], 0, room);
+            (skipped as usize + consumed, step)
         }
-        if newline.is_none() {
-            self.state = State::Line { scanned: length };
-            return (0, Step::Incomplete(length + 1));
-        }
-        self.state = NEW_LINE;
-        let line_end = length + 1;
-        let line = content(&input[..length]);
-        match parse_line(line, &mut self.key) {
-            Line::Whole(request) => (line_end, Step::Request(request)),
-            Line::Keys {
+    }
+}
+
+/// `input` starts with a line.
+#[inline]
+fn line<'a>(
+    state: &mut State,
+    limits: Limits,
+    input: &'a [u8],
+    scanned: usize,
+    room: &'a mut KeyRoom,
+) -> (usize, Step<'a>) {
+    let newline = memchr(b'\n', input.get(scanned..).unwrap_or_default());
+    let length = newline.map_or(input.len(), |at| scanned + at);
+    if is_endless(input, length) {
+        return (0, HOPELESS);
+    }
+    if newline.is_none() {
+        *state = State::Line { scanned: length };
+        return (0, Step::Incomplete(length + 1));
+    }
+    *state = NEW_LINE;
+    let line_end = length + 1;
+    let line = content(&input[..length]);
+    match parse_line(line, &mut room.0) {
+        Line::Whole(request) => (line_end, Step::Request(request)),
+        Line::Keys {
+            with_cas,
+            exptime,
+            keys,
+        } => {
+            // Said before any item is, as memcached does.
+            if keys.len() > KEY_BYTES_MAX && tokens(keys).any(|key| key.len() > KEY_BYTES_MAX) {
+                return (line_end, reject(BAD_LINE, false));
+            }
+            let start = line.len() - keys.len();
+            let keys = Keys {
                 with_cas,
                 exptime,
-                keys,
-            } => {
-                // Said before any item is, as memcached does.
-                if keys.len() > KEY_BYTES_MAX && tokens(keys).any(|key| key.len() > KEY_BYTES_MAX) {
-                    return (line_end, reject(BAD_LINE, false));
-                }
-                let start = line.len() - keys.len();
-                let keys = Keys {
-                    with_cas,
-                    exptime,
-                    left: keys.len(),
-                    end: line_end - line.len(),
-                };
-                let (consumed, step) = next_key(&mut self.state, &input[start..], keys);
-                (start + consumed, step)
-            }
-            Line::Value {
-                store,
-                quiet,
-                bytes,
-            } => {
-                let limit = self.limits.item_bytes_max;
-                value(
-                    &mut self.state,
-                    limit,
-                    (input, line_end),
-                    store,
-                    quiet,
-                    bytes,
-                )
-            }
-            Line::Refused { error, bytes } => {
-                self.state = State::Skip(bytes as u64 + 2);
-                (line_end, reject(error, false))
-            }
+                left: keys.len(),
+                end: line_end - line.len(),
+            };
+            let (consumed, step) = next_key(state, &input[start..], keys);
+            (start + consumed, step)
+        }
+        Line::Value {
+            store,
+            quiet,
+            bytes,
+        } => value(
+            state,
+            limits.item_bytes_max,
+            (input, line_end),
+            store,
+            quiet,
+            bytes,
+        ),
+        Line::Refused { error, bytes } => {
+            *state = State::Skip(bytes as u64 + 2);
+            (line_end, reject(error, false))
         }
     }
 }

@@ -13,19 +13,25 @@ pub fn line(out: &mut Vec<u8>, text: &[u8]) {
 /// One item of a retrieval: `VALUE key flags bytes [cas]`, the value, and the ends of both lines.
 #[inline]
 pub fn value(out: &mut Vec<u8>, key: &[u8], flags: u32, value: &[u8], cas: Option<u64>) {
-    out.reserve(key.len() + value.len() + 64);
+    value_line(out, key, flags, value.len(), cas);
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The first line of an item, with room for the rest.
+#[inline]
+pub fn value_line(out: &mut Vec<u8>, key: &[u8], flags: u32, value_bytes: usize, cas: Option<u64>) {
+    out.reserve(key.len() + value_bytes + 64);
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
     out.push(b' ');
     decimal(out, flags.into());
     out.push(b' ');
-    decimal(out, value.len() as u64);
+    decimal(out, value_bytes as u64);
     if let Some(cas) = cas {
         out.push(b' ');
         decimal(out, cas);
     }
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");
 }
 

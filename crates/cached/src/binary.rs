@@ -1,0 +1,264 @@
+//! The binary protocol: requests carried out on the storage, answers written to a buffer.
+
+use crate::counters::Count;
+use crate::execute::{After, Context};
+use crate::storage::Storage;
+use crate::store::{self, Change, Outcome};
+use mica::{Contents, Entry, Key, Marks};
+use wire::memcached::binary::{Command, Refusal, Request, Status, error, statistic, success};
+use wire::memcached::server::{Direction, StoreMode, reply};
+
+/// Carry out `request`, whose key is `key` if it has one, and append the answer to `out`.
+pub(crate) fn execute<S: Storage>(
+    request: &Request<'_>,
+    key: Key<'_>,
+    context: &mut Context<'_, S>,
+    out: &mut Vec<u8>,
+) -> After {
+    match request.command {
+        Command::Get {
+            with_key,
+            with_value,
+            exptime,
+            ..
+        } => get(request, key, context, (with_key, with_value, exptime), out),
+        Command::Store {
+            mode,
+            flags,
+            exptime,
+            value,
+            ..
+        } => {
+            let contents = Contents {
+                value,
+                flags,
+                expires_at: context.clock.deadline(exptime, context.now),
+                ..Contents::default()
+            };
+            put(request, key, context, mode, contents, out);
+        }
+        Command::TooLarge { remove, .. } => {
+            context.refuse_large(key, remove);
+            error(out, request, Status::TooLarge, b"");
+        }
+        Command::Delete { .. } => delete(request, key, context, out),
+        Command::Arithmetic {
+            direction,
+            delta,
+            initial,
+            ..
+        } => arithmetic(request, key, context, (direction, delta, initial), out),
+        Command::Flush { delay } => {
+            context.flush_items(delay);
+            done(request, 0, out);
+        }
+        Command::Noop => done(request, 0, out),
+        Command::Version => {
+            let version = protocol_version!().as_bytes();
+            success(out, request, 0, (&[], &[]), version.len());
+            out.extend_from_slice(version);
+        }
+        Command::Stats { section } => stats(request, section, context, out),
+        Command::Quit => {
+            done(request, 0, out);
+            return After::Close;
+        }
+        Command::Refuse(Refusal { status, close }) => {
+            if let Some(status) = status {
+                error(out, request, status, b"");
+            }
+            if close {
+                return After::Close;
+            }
+        }
+    }
+    After::Continue
+}
+
+/// It worked, and there is no more to say.
+fn done(request: &Request<'_>, cas: u64, out: &mut Vec<u8>) {
+    if !request.quiet {
+        success(out, request, cas, (&[], &[]), 0);
+    }
+}
+
+fn get<S: Storage>(
+    request: &Request<'_>,
+    key: Key<'_>,
+    context: &mut Context<'_, S>,
+    (with_key, with_value, exptime): (bool, bool, Option<i32>),
+    out: &mut Vec<u8>,
+) {
+    let now = context.now;
+    let expires_at = exptime.map(|exptime| context.clock.deadline(exptime, now));
+    let hit = context.storage.with(key, |partition, key| {
+        let Entry::Occupied(mut entry) = partition.entry(key, now) else {
+            return false;
+        };
+        entry.note_hit();
+        if let Some(expires_at) = expires_at {
+            entry.set_expires_at(expires_at);
+        }
+        let item = entry.item();
+        let value = if with_value { item.value } else { b"" };
+        let key = if with_key { key.bytes() } else { b"" };
+        let flags = item.flags.to_be_bytes();
+        success(out, request, item.cas, (&flags, key), value.len());
+        out.extend_from_slice(value);
+        true
+    });
+    let count = match (hit, exptime.is_some()) {
+        (true, false) => Count::GetHits,
+        (false, false) => Count::GetMisses,
+        (true, true) => Count::TouchHits,
+        (false, true) => Count::TouchMisses,
+    };
+    context.counters.add(count, 1);
+    if !hit && !request.quiet {
+        let key = if with_key { key.bytes() } else { b"" };
+        error(out, request, Status::NotFound, key);
+    }
+}
+
+fn put<S: Storage>(
+    request: &Request<'_>,
+    key: Key<'_>,
+    context: &mut Context<'_, S>,
+    mode: StoreMode,
+    contents: Contents<'_>,
+    out: &mut Vec<u8>,
+) {
+    let joins = matches!(mode, StoreMode::Append | StoreMode::Prepend);
+    let compared = if request.cas != 0 && !joins {
+        StoreMode::Cas
+    } else {
+        mode
+    };
+    match context.store(compared, key, contents, request.cas) {
+        Outcome::Stored(cas) => done(request, cas, out),
+        Outcome::Exists => error(out, request, Status::Exists, b""),
+        Outcome::NotFound => error(out, request, Status::NotFound, b""),
+        Outcome::NotStored | Outcome::TooLarge => {
+            let status = match compared {
+                StoreMode::Add => Status::Exists,
+                StoreMode::Replace => Status::NotFound,
+                _ => Status::NotStored,
+            };
+            error(out, request, status, b"");
+        }
+    }
+}
+
+fn delete<S: Storage>(
+    request: &Request<'_>,
+    key: Key<'_>,
+    context: &mut Context<'_, S>,
+    out: &mut Vec<u8>,
+) {
+    let now = context.now;
+    let failed = context.storage.with(key, |partition, key| {
+        let Entry::Occupied(entry) = partition.entry(key, now) else {
+            return Some(Status::NotFound);
+        };
+        if request.cas != 0 && request.cas != entry.item().cas {
+            return Some(Status::Exists);
+        }
+        entry.remove();
+        None
+    });
+    match failed {
+        None => {
+            context.counters.add(Count::DeleteHits, 1);
+            done(request, 0, out);
+        }
+        Some(status) => {
+            if status == Status::NotFound {
+                context.counters.add(Count::DeleteMisses, 1);
+            }
+            error(out, request, status, b"");
+        }
+    }
+}
+
+fn arithmetic<S: Storage>(
+    request: &Request<'_>,
+    key: Key<'_>,
+    context: &mut Context<'_, S>,
+    (direction, delta, initial): (Direction, u64, Option<(u64, i32)>),
+    out: &mut Vec<u8>,
+) {
+    let (clock, now) = (context.clock, context.now);
+    let mut created = None;
+    let change = context
+        .storage
+        .with(key, |partition, key| match partition.entry(key, now) {
+            Entry::Occupied(entry) => store::count(entry, direction, delta, request.cas),
+            Entry::Vacant(entry) => {
+                if let Some((value, exptime)) = initial {
+                    let mut digits = [0; reply::DECIMAL_BYTES_MAX];
+                    let from = reply::write_decimal(&mut digits, value);
+                    let contents = Contents {
+                        value: &digits[from..],
+                        expires_at: clock.deadline(exptime, now),
+                        marks: Marks::default(),
+                        ..Contents::default()
+                    };
+                    created = entry.insert(contents).ok().map(|cas| (value, cas));
+                }
+                Change::NotFound
+            }
+        });
+    if created.is_none() {
+        context.count_arithmetic(direction, change);
+    }
+    match (change, created) {
+        (Change::Done { value, cas }, _) | (_, Some((value, cas))) => {
+            if !request.quiet {
+                success(out, request, cas, (&[], &[]), 8);
+                out.extend_from_slice(&value.to_be_bytes());
+            }
+        }
+        (Change::NotFound, None) => error(out, request, Status::NotFound, b""),
+        (Change::NotANumber, None) => error(out, request, Status::NotANumber, b""),
+        (Change::Exists, None) => error(out, request, Status::Exists, b""),
+    }
+}
+
+fn stats<S: Storage>(
+    request: &Request<'_>,
+    section: &[u8],
+    context: &mut Context<'_, S>,
+    out: &mut Vec<u8>,
+) {
+    // As memcached does, which compares these by their beginnings.
+    let section: &[u8] = match section {
+        section if section.starts_with(b"reset") => b"reset",
+        section if section.starts_with(b"settings") => b"settings",
+        section => section,
+    };
+    let mut text = Vec::new();
+    context
+        .report
+        .write(section, context.storage, context.now, &mut text);
+    if text.starts_with(b"ERROR") {
+        return error(out, request, Status::NotFound, b"");
+    }
+    for line in text.split(|&byte| byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Some(rest) = line.strip_prefix(b"STAT ") else {
+            continue;
+        };
+        let length = rest
+            .iter()
+            .position(|&byte| byte == b' ')
+            .unwrap_or(rest.len());
+        let (name, value) = rest.split_at(length);
+        statistic(
+            out,
+            request,
+            name,
+            value.strip_prefix(b" ").unwrap_or(value),
+        );
+    }
+    statistic(out, request, b"", b"");
+}

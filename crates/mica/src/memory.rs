@@ -1,0 +1,285 @@
+//! Memory of a partition: pages from the system, seen as atomic words or as bytes that readers may race for.
+//!
+//! All `unsafe` code of this crate is here.
+
+use crate::Error;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+/// Huge pages of x86-64 and of aarch64 with pages of 4 KiB.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Zeroed memory at a fixed place. The system gives pages as they are first touched.
+pub(crate) struct Memory {
+    mapping: NonNull<c_void>,
+    mapping_bytes: usize,
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: it is plain memory; the methods say who may touch what when.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// `bytes` zeros, at a multiple of 64.
+    pub fn zeroed(bytes: usize) -> Result<Self, Error> {
+        let error = Error::OutOfMemory { bytes };
+        // Huge pages must lie at multiples of their size.
+        let mapping_bytes = bytes
+            .checked_add(if bytes < HUGE_PAGE_BYTES {
+                64
+            } else {
+                HUGE_PAGE_BYTES
+            })
+            .ok_or_else(|| error.clone())?;
+        let (access, flags) = (
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        );
+        // SAFETY: a new mapping, wherever the system has room, touches nobody's memory.
+        let mapping = unsafe { mmap_anonymous(std::ptr::null_mut(), mapping_bytes, access, flags) };
+        let mapping = mapping.ok().and_then(NonNull::new).ok_or(error)?;
+        let mut memory = Self {
+            mapping,
+            mapping_bytes,
+            start: mapping.cast(),
+            bytes,
+        };
+        if bytes >= HUGE_PAGE_BYTES {
+            let skip = memory.start.align_offset(HUGE_PAGE_BYTES);
+            // SAFETY: the mapping is longer than `bytes` by as much as alignment may skip.
+            memory.start = unsafe { memory.start.add(skip) };
+        }
+        Ok(memory)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Have huge pages from now on, where the system has them: for what is going to be filled.
+    pub fn use_huge_pages(&self) {
+        if self.bytes >= HUGE_PAGE_BYTES {
+            // SAFETY: this advice changes the size of pages, never what is in them. Where it is refused, plain ones do.
+            _ = unsafe {
+                madvise(
+                    self.start.as_ptr().cast(),
+                    self.bytes,
+                    Advice::LinuxHugepage,
+                )
+            };
+        }
+    }
+
+    /// All of it as words. Nobody may use the methods for bytes on the same memory.
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: mapped for as long as `self` lives, zeroed, aligned to 64, and only ever accessed atomically.
+        unsafe {
+            std::slice::from_raw_parts(
+                self.start.as_ptr().cast(),
+                self.bytes / size_of::<AtomicU64>(),
+            )
+        }
+    }
+
+    fn check(&self, at: usize, bytes: usize) {
+        assert!(
+            at <= self.bytes && bytes <= self.bytes - at,
+            "{bytes} bytes at {at} of {}",
+            self.bytes
+        );
+    }
+
+    /// Bytes of it.
+    ///
+    /// # Safety
+    /// Nobody may write to them while the slice lives.
+    #[inline]
+    pub unsafe fn slice(&self, at: usize, bytes: usize) -> &[u8] {
+        self.check(at, bytes);
+        // SAFETY: in bounds, and the caller knows that there are no writes.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), bytes) }
+    }
+
+    /// Bytes of it, to write to.
+    ///
+    /// # Safety
+    /// Nobody else may touch them while the slice lives.
+    #[inline]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the caller promises what the borrow does not"
+    )]
+    pub unsafe fn slice_mut(&self, at: usize, bytes: usize) -> &mut [u8] {
+        self.check(at, bytes);
+        // SAFETY: in bounds, and the caller knows that nobody else is there.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), bytes) }
+    }
+
+    /// Copy `from` to `at` while readers may [`load`](Self::load).
+    ///
+    /// # Safety
+    /// One thread at a time may write, and nobody may hold a slice of these bytes.
+    #[inline]
+    pub unsafe fn store(&self, at: usize, from: &[u8]) {
+        self.check(at, from.len());
+        // SAFETY: in bounds; racing loads are of the same kind.
+        unsafe { racing_copy(from.as_ptr(), self.start.as_ptr().add(at), from.len()) }
+    }
+
+    /// Append `bytes` bytes from `at` to `to`; what is being written meanwhile comes out torn, and it is the caller's
+    /// to notice.
+    #[inline]
+    pub fn load(&self, at: usize, bytes: usize, to: &mut Vec<u8>) {
+        self.check(at, bytes);
+        to.reserve(bytes);
+        // SAFETY: in bounds of the memory and of the room just reserved, which is initialised by the copy. Racing
+        // stores are of the same kind.
+        unsafe {
+            racing_copy(
+                self.start.as_ptr().add(at),
+                to.as_mut_ptr().add(to.len()),
+                bytes,
+            );
+            to.set_len(to.len() + bytes);
+        }
+    }
+
+    /// Fill `to` from `at`; torn as in [`load`](Self::load).
+    #[inline]
+    pub fn load_into(&self, at: usize, to: &mut [u8]) {
+        self.check(at, to.len());
+        // SAFETY: in bounds of both; racing stores are of the same kind.
+        unsafe { racing_copy(self.start.as_ptr().add(at), to.as_mut_ptr(), to.len()) }
+    }
+
+    /// Whether the bytes at `at` are `these`; meaningless when they are being written, as the caller must notice.
+    #[inline]
+    pub fn equals(&self, at: usize, these: &[u8]) -> bool {
+        let mut found = [0; crate::KEY_BYTES_MAX];
+        let found = &mut found[..these.len()];
+        self.load_into(at, found);
+        found == these
+    }
+
+    /// Have the cache line of `at` fetched, if that is in bounds.
+    #[inline]
+    pub fn prefetch(&self, at: usize) {
+        if at < self.bytes {
+            // SAFETY: in bounds.
+            prefetch(unsafe { self.start.as_ptr().add(at) });
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and everything that borrows from it is gone.
+        _ = unsafe { munmap(self.mapping.as_ptr(), self.mapping_bytes) };
+    }
+}
+
+/// Copy bytes that another thread may be copying too, as if by one relaxed atomic access a byte.
+///
+/// # Safety
+/// Both places are valid for `bytes` bytes and do not overlap; concurrent accesses are by this function only.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+unsafe fn racing_copy(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: in assembly, which the language's memory model sees as the atomic accesses it could be; the flag that
+    // gives the direction is clear by the calling convention.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") bytes => _,
+            inout("rsi") from => _,
+            inout("rdi") to => _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// As above, without assembly.
+///
+/// # Safety
+/// As above.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+unsafe fn racing_copy(from: *const u8, to: *mut u8, bytes: usize) {
+    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+    for at in 0..bytes {
+        // SAFETY: valid and accessed atomically by everybody.
+        unsafe {
+            let byte = AtomicU8::from_ptr(from.add(at).cast_mut()).load(Relaxed);
+            AtomicU8::from_ptr(to.add(at)).store(byte, Relaxed);
+        }
+    }
+}
+
+/// Have the cache line of `place` fetched. Any address will do: a prefetch never faults.
+#[inline]
+pub(crate) fn prefetch<T>(place: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a hint.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place, options(nostack, readonly, preserves_flags));
+    };
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = place;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_zeroed_and_keeps_what_is_copied_in() {
+        for bytes in [64, 4096, HUGE_PAGE_BYTES, 3 * HUGE_PAGE_BYTES + 64] {
+            let memory = Memory::zeroed(bytes).expect("a little memory");
+            memory.use_huge_pages();
+            assert!(
+                memory
+                    .words()
+                    .iter()
+                    .all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0)
+            );
+            assert_eq!(memory.words().as_ptr().align_offset(64), 0);
+            // SAFETY: nobody else has this memory.
+            unsafe { memory.store(bytes - 5, b"12345") };
+            let mut found = b">".to_vec();
+            memory.load(bytes - 5, 5, &mut found);
+            assert_eq!(found, b">12345");
+            assert!(memory.equals(bytes - 4, b"2345") && !memory.equals(bytes - 4, b"2346"));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "6 bytes at 60 of 64")]
+    fn out_of_bounds_is_refused() {
+        Memory::zeroed(64)
+            .expect("a little memory")
+            .load_into(60, &mut [0; 6]);
+    }
+
+    #[test]
+    fn what_nobody_has_is_an_error() {
+        assert!(matches!(
+            Memory::zeroed(usize::MAX),
+            Err(Error::OutOfMemory { .. })
+        ));
+        assert!(matches!(
+            Memory::zeroed(1 << 60),
+            Err(Error::OutOfMemory { .. })
+        ));
+    }
+}

@@ -1,0 +1,185 @@
+//! Lookups beside the one who writes (concurrent read, in MICA's words: CREW and CRCW).
+
+use crate::item::{Header, WINDOW_BYTES};
+use crate::log::{Place, cas, is_near_its_end};
+use crate::partition::{Eviction, Shared};
+use crate::{Key, Marks};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, fence};
+
+/// How often a lookup is tried again when somebody wrote meanwhile, before the owner is asked instead.
+const ATTEMPTS: usize = 16;
+
+/// Hits of the same item within this many seconds are noted once.
+const NOTED_SECONDS: u32 = 60;
+
+/// Looks items up while their owner writes. Values are copied out, and what was overwritten meanwhile is read again.
+#[derive(Clone)]
+pub struct Reader {
+    shared: Arc<Shared>,
+}
+
+/// What a lookup beside the owner found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// No item.
+    Miss,
+    /// The item was appended to the buffer.
+    Hit {
+        /// Whether the owner should be told, by [`Partition::get`](crate::Partition::get): to note the hit, or to move
+        /// the item out of the tail's way.
+        should_note: bool,
+    },
+    /// The owner must be asked: it wrote all the time, or there is something for it to do.
+    Ask,
+}
+
+/// What is known of an item before its value is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Front {
+    /// Length of the value in bytes.
+    pub value_bytes: usize,
+    /// The client's flags.
+    pub flags: u32,
+    /// The item's CAS number.
+    pub cas: u64,
+}
+
+enum Attempt {
+    Found(Found),
+    Disturbed,
+}
+
+impl Reader {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Have the index's bucket for `key` fetched.
+    #[inline]
+    pub fn prefetch_bucket(&self, key: Key<'_>) {
+        let index = &self.shared.index;
+        index.table.prefetch(index.bucket_of(key));
+    }
+
+    /// Have the item under `key`, if there seems to be one, fetched.
+    #[inline]
+    pub fn prefetch_item(&self, key: Key<'_>) {
+        let Shared { index, log, .. } = &*self.shared;
+        let bucket = index.bucket_of(key);
+        let (slots, _) = index.table.matches(bucket, key.tag());
+        if slots != 0 {
+            let slot = crate::table::Place {
+                bucket,
+                slot: slots.trailing_zeros() as usize,
+            };
+            log.memory
+                .prefetch(Place::before(log.tail(), index.table.position(slot)).offset());
+        }
+    }
+
+    /// Append the item under `key` at second `now` to `out`: what `write_front` makes of it, then the value.
+    #[inline]
+    pub fn get(
+        &self,
+        key: Key<'_>,
+        now: u32,
+        out: &mut Vec<u8>,
+        write_front: impl Fn(&mut Vec<u8>, Front),
+    ) -> Found {
+        if self.shared.flush_due.load(Relaxed) <= now {
+            return Found::Ask;
+        }
+        let start = out.len();
+        for _ in 0..ATTEMPTS {
+            match self.attempt(key, now, out, &write_front) {
+                Attempt::Found(found) => return found,
+                Attempt::Disturbed => {
+                    out.truncate(start);
+                    std::hint::spin_loop();
+                }
+            }
+        }
+        Found::Ask
+    }
+
+    #[inline]
+    fn attempt(
+        &self,
+        key: Key<'_>,
+        now: u32,
+        out: &mut Vec<u8>,
+        write_front: &impl Fn(&mut Vec<u8>, Front),
+    ) -> Attempt {
+        let Shared { index, log, .. } = &*self.shared;
+        let home = index.bucket_of(key);
+        let Some(seen) = index.versions.begin(home) else {
+            return Attempt::Disturbed;
+        };
+        // A split may have moved the key to another bucket, and changed this one before it was looked at.
+        let unchanged = || index.versions.is_unchanged(home, seen) && index.bucket_of(key) == home;
+        let (head, tail) = (log.head(), log.tail());
+        let mut known = None;
+        let found = index.table.find(home, key.tag(), |position| {
+            let place = Place::before(tail, position);
+            if place < head || place.offset() + WINDOW_BYTES > log.memory.bytes() {
+                return false;
+            }
+            let mut window = [0; WINDOW_BYTES];
+            log.memory.load_into(place.offset(), &mut window);
+            let (header, header_bytes) = Header::decode(&window);
+            let same = usize::from(header.key_bytes) == key.bytes().len()
+                && place.offset() + header_bytes + key.bytes().len() <= self.shared.log_bytes
+                && log
+                    .memory
+                    .equals(place.offset() + header_bytes, key.bytes());
+            known = Some((place, header, header_bytes));
+            same
+        });
+        let (Some(_), Some((place, header, header_bytes))) = (found, known) else {
+            return if unchanged() {
+                Attempt::Found(Found::Miss)
+            } else {
+                Attempt::Disturbed
+            };
+        };
+        // Nothing that was read so far is sure, and it says how much to copy.
+        if !unchanged() || !self.is_still_there(place) {
+            return Attempt::Disturbed;
+        }
+        if place.bits() < self.shared.flushed_below.load(Relaxed) || header.is_expired(now) {
+            return Attempt::Found(Found::Miss);
+        }
+        let value_bytes = header.value_bytes as usize;
+        let (flags, cas) = (header.flags(), cas(place, &header));
+        write_front(
+            out,
+            Front {
+                value_bytes,
+                flags,
+                cas,
+            },
+        );
+        log.memory.load(
+            place.offset() + header_bytes + key.bytes().len(),
+            value_bytes,
+            out,
+        );
+        if !unchanged() || !self.is_still_there(place) {
+            return Attempt::Disturbed;
+        }
+        Attempt::Found(Found::Hit {
+            should_note: !header.marks().has(Marks::FETCHED)
+                || now.wrapping_sub(header.accessed_at(now)) >= NOTED_SECONDS
+                || (self.shared.eviction == Eviction::LeastRecentlyUsed
+                    && is_near_its_end(place, tail, self.shared.log_bytes)),
+        })
+    }
+
+    /// Whether the log's head has not passed `place`, so that nothing was written over what was read there.
+    #[inline]
+    fn is_still_there(&self, place: Place) -> bool {
+        fence(Acquire);
+        self.shared.log.head() <= place
+    }
+}

@@ -1,0 +1,7 @@
+//! Atomics, or the model checker's, whose every interleaving it tries (`--cfg loom`).
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};

@@ -1,0 +1,253 @@
+//! Buckets of the index as they lie in memory. Every access is atomic, so that others may look while one writes.
+
+use crate::Error;
+use crate::memory::{Memory, prefetch};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Slots of a bucket.
+pub(crate) const SLOTS: usize = 12;
+
+/// A bucket is one cache line.
+const WORDS: usize = 8;
+pub(crate) const BUCKET_BYTES: usize = WORDS * size_of::<u64>();
+
+/// Buckets that full ones may be continued in, for each bucket that there may be at most.
+const SPARES_SHARE: usize = 4;
+
+/// The slots of a bucket as bits of a mask.
+const ALL_SLOTS: u32 = (1 << SLOTS) - 1;
+
+/// Where a slot is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub bucket: usize,
+    pub slot: usize,
+}
+
+/// Buckets of twelve slots: a tag of 8 bits (0 where the slot is empty) and a position of 32 in the log.
+///
+/// ```text
+/// byte 0            12      16                                64
+/// | 12 tags          | next  | 12 positions                    |
+/// ```
+///
+/// `next` is the spare bucket, counted from 1, in which a full one is continued. The spares lie behind the buckets.
+pub(crate) struct Table {
+    memory: Memory,
+    buckets_max: usize,
+    spares: usize,
+}
+
+impl Table {
+    /// Room for `buckets_max` buckets and their spares. Only what is used is ever touched.
+    pub fn new(buckets_max: usize) -> Result<Self, Error> {
+        let spares = buckets_max / SPARES_SHARE;
+        Ok(Self {
+            memory: Memory::zeroed((buckets_max + spares).saturating_mul(BUCKET_BYTES))?,
+            buckets_max,
+            spares,
+        })
+    }
+
+    pub fn buckets_max(&self) -> usize {
+        self.buckets_max
+    }
+
+    /// Have huge pages from now on.
+    pub fn use_huge_pages(&self) {
+        self.memory.use_huge_pages();
+    }
+
+    pub fn spares(&self) -> usize {
+        self.spares
+    }
+
+    #[inline]
+    fn words(&self, bucket: usize) -> &[AtomicU64] {
+        &self.memory.words()[bucket * WORDS..][..WORDS]
+    }
+
+    #[inline]
+    pub fn prefetch(&self, bucket: usize) {
+        prefetch(self.words(bucket).as_ptr());
+    }
+
+    /// The slots of `bucket` with `tag`, as bits, and the bucket that continues it.
+    #[inline]
+    pub fn matches(&self, bucket: usize, tag: u8) -> (u32, Option<usize>) {
+        let words = self.words(bucket);
+        let (low, high) = (words[0].load(Relaxed), words[1].load(Relaxed));
+        let next = (high >> 32) as usize;
+        let next = (next != 0).then(|| self.buckets_max + next - 1);
+        (same_bytes(low, high, tag) & ALL_SLOTS, next)
+    }
+
+    #[inline]
+    pub fn empty_slots(&self, bucket: usize) -> (u32, Option<usize>) {
+        self.matches(bucket, 0)
+    }
+
+    #[inline]
+    pub fn position(&self, place: Place) -> u32 {
+        let word = self.words(place.bucket)[2 + place.slot / 2].load(Relaxed);
+        (word >> (32 * (place.slot % 2))) as u32
+    }
+
+    #[inline]
+    pub fn tag(&self, place: Place) -> u8 {
+        let word = self.words(place.bucket)[place.slot / 8].load(Relaxed);
+        (word >> (8 * (place.slot % 8))) as u8
+    }
+
+    /// Fill a slot. One thread at a time may write to a bucket.
+    #[inline]
+    pub fn set(&self, place: Place, tag: u8, position: u32) {
+        let words = self.words(place.bucket);
+        put(
+            &words[2 + place.slot / 2],
+            32 * (place.slot % 2),
+            u64::from(u32::MAX),
+            u64::from(position),
+        );
+        put(
+            &words[place.slot / 8],
+            8 * (place.slot % 8),
+            0xff,
+            u64::from(tag),
+        );
+    }
+
+    #[inline]
+    pub fn clear(&self, place: Place) {
+        put(
+            &self.words(place.bucket)[place.slot / 8],
+            8 * (place.slot % 8),
+            0xff,
+            0,
+        );
+    }
+
+    /// Continue `bucket` in another, which is a spare one, or nowhere.
+    pub fn set_next(&self, bucket: usize, next: Option<usize>) {
+        let next = next.map_or(0, |next| next - self.buckets_max + 1);
+        put(&self.words(bucket)[1], 32, u64::from(u32::MAX), next as u64);
+    }
+
+    /// The place, among slots with `tag` in `bucket` and those that continue it, for whose position `is_it` holds.
+    #[inline]
+    pub fn find(
+        &self,
+        bucket: usize,
+        tag: u8,
+        mut is_it: impl FnMut(u32) -> bool,
+    ) -> Option<Place> {
+        let mut at = Some(bucket);
+        // Somebody who reads while a chain changes must not go round in it.
+        for _ in 0..CHAIN_MAX {
+            let bucket = at?;
+            let (mut slots, next) = self.matches(bucket, tag);
+            while slots != 0 {
+                let place = Place {
+                    bucket,
+                    slot: slots.trailing_zeros() as usize,
+                };
+                if is_it(self.position(place)) {
+                    return Some(place);
+                }
+                slots &= slots - 1;
+            }
+            at = next.filter(|&next| next < self.buckets_max + self.spares);
+        }
+        None
+    }
+
+    /// Every filled slot of `bucket` and of those that continue it.
+    pub fn filled(&self, bucket: usize) -> impl Iterator<Item = Place> {
+        let mut at = Some(bucket);
+        std::iter::from_fn(move || {
+            let bucket = at?;
+            let (empty, next) = self.empty_slots(bucket);
+            at = next;
+            Some(
+                (0..SLOTS)
+                    .filter(move |slot| empty & (1 << slot) == 0)
+                    .map(move |slot| Place { bucket, slot }),
+            )
+        })
+        .flatten()
+    }
+}
+
+/// Buckets that one may be continued over, itself included; the last is then full for good.
+pub(crate) const CHAIN_MAX: usize = 4;
+
+#[inline]
+fn put(word: &AtomicU64, shift: usize, mask: u64, value: u64) {
+    let others = word.load(Relaxed) & !(mask << shift);
+    word.store(others | value << shift, Relaxed);
+}
+
+/// Which of the 16 bytes are `byte`, as bits.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn same_bytes(low: u64, high: u64, byte: u8) -> u32 {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
+    // SAFETY: SSE2 is part of every x86-64.
+    unsafe {
+        let bytes = _mm_set_epi64x(high.cast_signed(), low.cast_signed());
+        let wanted = _mm_set1_epi8(byte.cast_signed());
+        _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, wanted)).cast_unsigned()
+    }
+}
+
+/// Which of the 16 bytes are `byte`, as bits.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn same_bytes(low: u64, high: u64, byte: u8) -> u32 {
+    let bytes = [low.to_le_bytes(), high.to_le_bytes()];
+    bytes
+        .as_flattened()
+        .iter()
+        .rev()
+        .fold(0, |mask, &found| mask << 1 | u32::from(found == byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Slots do not touch each other, nor the link.
+        #[test]
+        fn a_bucket_is_twelve_slots(
+            writes in prop::collection::vec((0..SLOTS, 0..=3_u8, any::<u32>()), 0..80),
+            next in prop::option::of(8..10_usize),
+        ) {
+            let table = Table::new(8).expect("a small table");
+            let mut model = [(0, 0); SLOTS];
+            table.set_next(3, next);
+            for (slot, tag, position) in writes {
+                let place = Place { bucket: 3, slot };
+                if tag == 0 {
+                    table.clear(place);
+                    model[slot].0 = 0;
+                } else {
+                    table.set(place, tag, position);
+                    model[slot] = (tag, position);
+                }
+            }
+            for tag in 0..4 {
+                let expected = (0..SLOTS).filter(|&slot| model[slot].0 == tag).fold(0, |mask, slot| mask | 1 << slot);
+                prop_assert_eq!(table.matches(3, tag), (expected, next));
+            }
+            for (slot, &(tag, position)) in model.iter().enumerate() {
+                let place = Place { bucket: 3, slot };
+                prop_assert_eq!(table.tag(place), tag);
+                prop_assert!(tag == 0 || table.position(place) == position);
+            }
+            prop_assert_eq!(table.empty_slots(2), (ALL_SLOTS, None));
+            prop_assert_eq!(table.empty_slots(4), (ALL_SLOTS, None));
+        }
+    }
+}

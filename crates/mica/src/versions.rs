@@ -1,0 +1,235 @@
+//! Versions of buckets, by which readers notice that somebody wrote while they looked (a sequence lock).
+
+use crate::sync::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, fence};
+
+/// Stripes of a partition that others read; buckets share them.
+#[cfg(not(loom))]
+const STRIPES: usize = 1024;
+#[cfg(loom)]
+const STRIPES: usize = 2;
+
+/// Odd while a bucket, or an item in it, is being written.
+pub(crate) struct Versions {
+    /// A power of two of them, or none where nobody else reads.
+    stripes: Box<[AtomicU64]>,
+}
+
+/// What a reader saw before it looked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen(u64);
+
+impl Versions {
+    /// For a partition that only its owner reads: nothing is noted.
+    pub fn unread() -> Self {
+        Self {
+            stripes: Box::default(),
+        }
+    }
+
+    /// For a partition with readers beside its one writer.
+    pub fn new() -> Self {
+        Self {
+            stripes: (0..STRIPES).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    pub fn are_read(&self) -> bool {
+        !self.stripes.is_empty()
+    }
+
+    #[inline]
+    fn stripe(&self, bucket: usize) -> Option<&AtomicU64> {
+        self.stripes
+            .get(bucket & self.stripes.len().wrapping_sub(1))
+    }
+
+    /// From now on until the guard is dropped, `bucket` and its items are being written. One writer at a time, and no
+    /// second guard for the same stripe.
+    #[inline]
+    pub fn write(&self, bucket: usize) -> Writing<'_> {
+        Writing(self.stripe(bucket).inspect(|stripe| {
+            let version = stripe.load(Relaxed);
+            debug_assert!(version.is_multiple_of(2), "a guard within a guard");
+            stripe.store(version + 1, Relaxed);
+            // Whoever sees one of the writes that follow sees the odd version.
+            fence(Release);
+        }))
+    }
+
+    /// As [`write`](Self::write), for two buckets.
+    pub fn write_two(&self, one: usize, other: usize) -> (Writing<'_>, Writing<'_>) {
+        let same = (one ^ other) & self.stripes.len().wrapping_sub(1) == 0;
+        (
+            self.write(one),
+            if same {
+                Writing(None)
+            } else {
+                self.write(other)
+            },
+        )
+    }
+
+    /// Before looking at `bucket`; `None` while it is being written.
+    #[inline]
+    pub fn begin(&self, bucket: usize) -> Option<Seen> {
+        let version = self.stripe(bucket)?.load(Acquire);
+        version.is_multiple_of(2).then_some(Seen(version))
+    }
+
+    /// Whether nobody wrote to `bucket` since `seen`: only then is what was read there true.
+    #[inline]
+    pub fn is_unchanged(&self, bucket: usize, seen: Seen) -> bool {
+        // What was read before cannot be from after the version that is read now.
+        fence(Acquire);
+        self.stripe(bucket)
+            .is_some_and(|stripe| stripe.load(Relaxed) == seen.0)
+    }
+}
+
+/// Held while a bucket is written.
+#[must_use]
+pub(crate) struct Writing<'v>(Option<&'v AtomicU64>);
+
+impl Drop for Writing<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(stripe) = self.0 {
+            stripe.store(stripe.load(Relaxed) + 1, Release);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_is_seen_by_those_who_looked_before_or_during_it() {
+        let versions = Versions::new();
+        let seen = versions.begin(5).expect("nobody writes");
+        let other = versions.begin(6).expect("nobody writes");
+        let writing = versions.write(5);
+        assert!(versions.begin(5).is_none());
+        assert!(!versions.is_unchanged(5, seen));
+        drop(writing);
+        assert!(!versions.is_unchanged(5, seen));
+        assert!(versions.is_unchanged(6, other));
+        let seen = versions.begin(5).expect("it was written");
+        assert!(versions.is_unchanged(5, seen));
+    }
+
+    #[test]
+    fn two_buckets_of_one_stripe_are_written_once() {
+        let versions = Versions::new();
+        drop(versions.write_two(3, 3 + STRIPES));
+        drop(versions.write_two(3, 4));
+        assert!(versions.begin(3).is_some() && versions.begin(4).is_some());
+    }
+
+    #[test]
+    fn where_nobody_reads_nothing_is_noted() {
+        let versions = Versions::unread();
+        drop(versions.write_two(3, 4));
+        assert!(versions.begin(3).is_none());
+    }
+}
+
+/// Every order in which a writer and readers can run, and every value that weak memory lets them see.
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    struct World {
+        versions: Versions,
+        words: [AtomicU64; 2],
+        /// As the log's head: what is below may be overwritten.
+        head: AtomicU64,
+    }
+
+    fn world() -> Arc<World> {
+        Arc::new(World {
+            versions: Versions::new(),
+            words: [AtomicU64::new(0), AtomicU64::new(0)],
+            head: AtomicU64::new(0),
+        })
+    }
+
+    /// An item is changed in place, twice, while it is read.
+    #[test]
+    fn no_reader_accepts_a_torn_item() {
+        loom::model(|| {
+            let world = world();
+            let writer = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || {
+                    for value in 1..3 {
+                        let _writing = world.versions.write(0);
+                        world.words[0].store(value, Relaxed);
+                        world.words[1].store(value, Relaxed);
+                    }
+                })
+            };
+            if let Some(seen) = world.versions.begin(0) {
+                let read = [world.words[0].load(Relaxed), world.words[1].load(Relaxed)];
+                if world.versions.is_unchanged(0, seen) {
+                    assert_eq!(read[0], read[1]);
+                }
+            }
+            writer.join().unwrap();
+        });
+    }
+
+    /// The log's tail overwrites an item whose bucket it does not touch: the head, moved first, tells.
+    #[test]
+    fn no_reader_accepts_an_item_that_the_tail_overwrote() {
+        loom::model(|| {
+            let world = world();
+            let writer = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || {
+                    world.head.store(1, Relaxed);
+                    fence(Release);
+                    world.words[0].store(1, Relaxed);
+                    world.words[1].store(1, Relaxed);
+                })
+            };
+            let read = [world.words[0].load(Relaxed), world.words[1].load(Relaxed)];
+            fence(Acquire);
+            if world.head.load(Relaxed) == 0 {
+                assert_eq!(read, [0, 0]);
+            }
+            writer.join().unwrap();
+        });
+    }
+
+    /// A key moves from one bucket to another: nobody who finds both unchanged misses it in both.
+    #[test]
+    fn a_split_hides_no_key() {
+        loom::model(|| {
+            let world = world();
+            world.words[0].store(1, Relaxed);
+            let buckets = Arc::new(AtomicU64::new(1));
+            let writer = {
+                let (world, buckets) = (Arc::clone(&world), Arc::clone(&buckets));
+                thread::spawn(move || {
+                    let _writing = world.versions.write_two(0, 1);
+                    buckets.store(2, Release);
+                    world.words[0].store(0, Relaxed);
+                    world.words[1].store(1, Relaxed);
+                })
+            };
+            let home = (buckets.load(Acquire) - 1) as usize;
+            if let Some(seen) = world.versions.begin(home) {
+                let found = world.words[home].load(Relaxed) == 1;
+                if world.versions.is_unchanged(home, seen)
+                    && (buckets.load(Relaxed) - 1) as usize == home
+                {
+                    assert!(found);
+                }
+            }
+            writer.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,183 @@
+//! Readers beside a writer, on real threads: a hit is whole, of the key that was asked for, and never older than what
+//! the same reader saw before.
+
+use mica::{Config, Contents, Entry, Found, Hasher, Key, Partition, Reader};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+const KEYS: u32 = 200;
+const WRITES: u32 = 60_000;
+
+/// The key and a number, over and over: torn or foreign bytes cannot go unseen.
+fn value_of(key: u32, number: u32, words: usize) -> Vec<u8> {
+    let word = u64::from(key) << 32 | u64::from(number);
+    word.to_le_bytes().repeat(words.max(1))
+}
+
+fn words_of(number: u32) -> usize {
+    (number as usize).wrapping_mul(7919) % 90 + 1
+}
+
+fn key(_: &Hasher, number: u32) -> [u8; 4] {
+    number.to_le_bytes()
+}
+
+/// Reads keys until told to stop. Returns hits, misses and how often the writer had to be asked.
+fn read(reader: &Reader, hasher: &Hasher, is_over: &AtomicBool, seed: u32) -> [u64; 3] {
+    let mut newest = vec![0; KEYS as usize];
+    let mut counts = [0; 3];
+    let mut out = Vec::new();
+    let mut random = seed;
+    while !is_over.load(Relaxed) {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let number = (random >> 8) % KEYS;
+        let name = key(hasher, number);
+        out.clear();
+        let found = reader.get(hasher.key(&name), 1, &mut out, |out, front| {
+            out.extend_from_slice(&(front.value_bytes as u64).to_le_bytes());
+            out.extend_from_slice(&front.flags.to_le_bytes());
+        });
+        match found {
+            Found::Hit { .. } => {
+                let (front, value) = out.split_at(12);
+                let length = u64::from_le_bytes(front[..8].try_into().expect("eight bytes"));
+                let flags = u32::from_le_bytes(front[8..].try_into().expect("four bytes"));
+                assert_eq!(value.len() as u64, length);
+                assert_eq!(flags, number);
+                let word = u64::from_le_bytes(value[..8].try_into().expect("eight bytes"));
+                assert_eq!(word >> 32, u64::from(number), "another key's value");
+                let version = word as u32;
+                assert_eq!(
+                    value,
+                    value_of(number, version, value.len() / 8),
+                    "a torn value"
+                );
+                assert!(
+                    version >= newest[number as usize],
+                    "an older value than before"
+                );
+                newest[number as usize] = version;
+                counts[0] += 1;
+            }
+            Found::Miss => {
+                assert!(out.is_empty());
+                counts[1] += 1;
+            }
+            Found::Ask => {
+                assert!(out.is_empty());
+                counts[2] += 1;
+            }
+        }
+    }
+    counts
+}
+
+fn with_readers(
+    mut partition: Partition,
+    hasher: &Hasher,
+    write: impl FnOnce(&mut Partition),
+) -> Vec<[u64; 3]> {
+    let reader = partition.reader().expect("made for readers");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (1..4)
+            .map(|seed| {
+                let (reader, is_over) = (reader.clone(), &is_over);
+                scope.spawn(move || read(&reader, hasher, is_over, seed))
+            })
+            .collect();
+        // However writing ends, readers must not wait for ever.
+        let ended =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| write(&mut partition)));
+        is_over.store(true, Relaxed);
+        let counts = readers
+            .into_iter()
+            .map(|reader| reader.join().expect("a reader failed"))
+            .collect();
+        ended.expect("the writer failed");
+        counts
+    })
+}
+
+fn entry<'p>(partition: &'p mut Partition, key: Key<'p>) -> Entry<'p, 'p> {
+    partition.entry(key, 1)
+}
+
+/// The log wraps all the time; items move, change in place, grow, go, and come back.
+#[test]
+fn no_reader_sees_a_torn_an_old_or_another_key_s_value() {
+    let hasher = Hasher::new(9);
+    let config = Config {
+        buckets_min: 1,
+        has_readers: true,
+        ..Config::for_log_bytes(40_000)
+    };
+    let partition = Partition::new(config, hasher.clone()).expect("a small partition");
+    let counts = with_readers(partition, &hasher, |partition| {
+        for number in 1..WRITES {
+            let id = number.wrapping_mul(2_654_435_761) % KEYS;
+            let name = key(&hasher, id);
+            let words = if number % 3 == 0 { 8 } else { words_of(number) };
+            let value = value_of(id, number, words);
+            let contents = Contents {
+                flags: id,
+                ..Contents::of(&value)
+            };
+            match (entry(partition, hasher.key(&name)), number % 16) {
+                (Entry::Occupied(entry), 0) => entry.remove(),
+                (Entry::Occupied(mut entry), 1) => {
+                    let length = entry.item().value.len();
+                    let value = value_of(id, number, length / 8);
+                    entry.edit(|bytes| bytes.copy_from_slice(&value));
+                }
+                (Entry::Occupied(mut entry), 2) => entry.set_expires_at(1 + number % 2 * 1000),
+                (place, _) => {
+                    place.set(contents).expect("a small item");
+                }
+            }
+            if number % 20_000 == 0 {
+                partition.flush();
+            }
+        }
+    });
+    let hits: u64 = counts.iter().map(|count| count[0]).sum();
+    assert!(hits > 0, "{counts:?}");
+}
+
+/// While the index grows from one bucket to many, nothing that was stored is missed.
+#[test]
+fn no_reader_misses_what_is_there_while_the_index_grows() {
+    let hasher = Hasher::new(10);
+    let config = Config {
+        buckets_min: 1,
+        has_readers: true,
+        ..Config::for_log_bytes(16 << 20)
+    };
+    let mut partition = Partition::new(config, hasher.clone()).expect("a partition");
+    let store = |partition: &mut Partition, id: u32, number: u32| {
+        let (name, value) = (key(&hasher, id), value_of(id, number, 4));
+        let contents = Contents {
+            flags: id,
+            ..Contents::of(&value)
+        };
+        entry(partition, hasher.key(&name))
+            .set(contents)
+            .expect("a small item");
+    };
+    for id in 0..KEYS {
+        store(&mut partition, id, 0);
+    }
+    let counts = with_readers(partition, &hasher, |partition| {
+        for number in 1..WRITES {
+            store(partition, KEYS + number, number);
+            if number % 50 == 0 {
+                store(partition, number / 50 % KEYS, number);
+            }
+        }
+        assert_eq!(
+            partition.statistics().bucket_evictions + partition.statistics().evictions,
+            0
+        );
+    });
+    let misses: u64 = counts.iter().map(|count| count[1]).sum();
+    assert_eq!(misses, 0, "{counts:?}");
+}
