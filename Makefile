@@ -13,7 +13,7 @@ run: build
 	$(BIN)/rackscope run cache ycsb-b --duration 4s --budget 24s
 
 test: build fetch
-	cargo test --workspace --exclude native --quiet
+	$(BIN)/python tools/with_memcached.py cargo test --workspace --exclude native --quiet
 	$(BIN)/python -m pytest -q
 
 build: $(VENV)/.ready
