@@ -14,6 +14,7 @@ run: build
 
 test: build fetch
 	$(BIN)/python tools/with_memcached.py cargo test --workspace --exclude native --quiet
+	RUSTFLAGS="--cfg loom" cargo test -p mica --lib --release --quiet --target-dir target/loom models
 	$(BIN)/python -m pytest -q
 
 build: $(VENV)/.ready
