@@ -436,7 +436,7 @@ fn command() -> impl Strategy<Value = Bytes> {
     let meta_set = (key(), meta_flags(), block())
         .prop_filter("a flag that is newer", |(_, flags, _)| {
             let joins = flags.contains(" MA") || flags.contains(" MP");
-            !flags.contains(" s") && !(joins && flags.contains(" N"))
+            !(flags.contains(" s") || joins && flags.contains(" N"))
         })
         .prop_map(|(key, flags, (length, value))| {
             with_block(&format!("ms {key} {length}{flags}"), &value)
