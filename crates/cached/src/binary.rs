@@ -2,9 +2,11 @@
 
 use crate::counters::Count;
 use crate::execute::{After, Context};
+use crate::report::Section;
 use crate::storage::Storage;
 use crate::store::{self, Change, Outcome};
 use mica::{Contents, Entry, Key, Marks};
+use std::fmt::Display;
 use wire::memcached::binary::{Command, Refusal, Request, Status, error, statistic, success};
 use wire::memcached::server::{Direction, StoreMode, reply};
 
@@ -236,29 +238,14 @@ fn stats<S: Storage>(
         section if section.starts_with(b"settings") => b"settings",
         section => section,
     };
-    let mut text = Vec::new();
-    context
+    let mut each = |name: &str, value: &dyn Display| {
+        statistic(out, request, name.as_bytes(), value.to_string().as_bytes());
+    };
+    match context
         .report
-        .write(section, context.storage, context.now, &mut text);
-    if text.starts_with(b"ERROR") {
-        return error(out, request, Status::NotFound, b"");
+        .tell(section, context.storage, context.now, &mut each)
+    {
+        Section::Unknown => error(out, request, Status::NotFound, b""),
+        Section::Told | Section::Reset => statistic(out, request, b"", b""),
     }
-    for line in text.split(|&byte| byte == b'\n') {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let Some(rest) = line.strip_prefix(b"STAT ") else {
-            continue;
-        };
-        let length = rest
-            .iter()
-            .position(|&byte| byte == b' ')
-            .unwrap_or(rest.len());
-        let (name, value) = rest.split_at(length);
-        statistic(
-            out,
-            request,
-            name,
-            value.strip_prefix(b" ").unwrap_or(value),
-        );
-    }
-    statistic(out, request, b"", b"");
 }

@@ -252,7 +252,7 @@ impl Connection {
             let mut parsed = at;
             let mut burst = ArrayVec::<Pending<'_>, BURST>::new();
             for room in tools.rooms.iter_mut() {
-                let (consumed, step) = self.parser.next_in(&bytes[parsed..], room);
+                let (consumed, step) = self.parser.next(&bytes[parsed..], room);
                 parsed += consumed;
                 match step {
                     Step::Incomplete(wanted) => {

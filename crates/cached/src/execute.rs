@@ -3,10 +3,11 @@
 use crate::clock::Clock;
 use crate::counters::{Count, Counters};
 use crate::meta;
-use crate::report::Report;
+use crate::report::{Report, Section};
 use crate::storage::Storage;
 use crate::store::{self, Change, Outcome};
 use mica::{Contents, Entry, Key, Marks};
+use std::fmt::Display;
 use wire::memcached::server::{Command, Direction, Request, StoreMode, reply};
 
 /// What carrying out a command takes, beside the command.
@@ -100,7 +101,7 @@ impl<S: Storage> Context<'_, S> {
             }
             // Said for the sake of clients that ask; nothing is logged per command at any level.
             Command::Verbosity { .. } => reply::line(out, b"OK"),
-            Command::Stats { section } => self.report.write(section, self.storage, self.now, out),
+            Command::Stats { section } => self.stats(section, out),
             Command::Quit => return After::Close,
             Command::MetaNoop => reply::line(out, b"MN"),
             Command::MetaGet(ref meta) => meta::get(self, meta, key, out),
@@ -293,6 +294,19 @@ impl<S: Storage> Context<'_, S> {
         };
         self.counters.add(count, 1);
         reply::line(out, if found { b"TOUCHED" } else { b"NOT_FOUND" });
+    }
+
+    fn stats(&mut self, section: &[u8], out: &mut Vec<u8>) {
+        let mut each = |name: &str, value: &dyn Display| reply::statistic(out, name, value);
+        let told = self.report.tell(section, self.storage, self.now, &mut each);
+        reply::line(
+            out,
+            match told {
+                Section::Told => b"END",
+                Section::Reset => b"RESET",
+                Section::Unknown => b"ERROR",
+            },
+        );
     }
 
     fn flush(&mut self, delay: i32, out: &mut Vec<u8>) {

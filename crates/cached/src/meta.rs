@@ -122,7 +122,7 @@ pub(crate) fn set<S: Storage>(
             .clock
             .deadline(meta.exptime.unwrap_or_default(), now),
         marks: key_marks(meta),
-        cas: meta.new_cas.unwrap_or_default(),
+        cas: meta.new_cas,
     };
     let mode = match meta.mode {
         Some(MetaMode::Store(mode)) => mode,
@@ -149,16 +149,8 @@ pub(crate) fn set<S: Storage>(
         };
         let compared = meta.cas.unwrap_or_default();
         let outcome = store::store(entry, mode, contents, compared, meta.invalidate);
-        if joins
-            && let (Outcome::Stored(cas), Entry::Occupied(mut entry)) =
-                (outcome, partition.entry(key, now))
-        {
+        if joins && let Entry::Occupied(entry) = partition.entry(key, now) {
             value_bytes = entry.item().value.len();
-            if let Some(new) = meta.new_cas.filter(|&new| new != 0) {
-                entry.set_cas(new);
-                return Outcome::Stored(new);
-            }
-            return Outcome::Stored(cas);
         }
         outcome
     });
@@ -207,7 +199,11 @@ pub(crate) fn delete<S: Storage>(
             let contents = Contents {
                 flags: meta.client_flags,
                 expires_at: clock.deadline(meta.exptime.unwrap_or_default(), now),
-                cas: meta.new_cas.filter(|&new| new != 0).unwrap_or(item.cas),
+                cas: if meta.new_cas == 0 {
+                    item.cas
+                } else {
+                    meta.new_cas
+                },
                 ..Contents::of(b"")
             };
             // An empty value fits where any did.
@@ -226,10 +222,7 @@ pub(crate) fn delete<S: Storage>(
         // The next client that reads it is told to renew it.
         let marks = entry.item().marks;
         entry.set_marks(marks.with(Marks::STALE).without(Marks::RENEWING));
-        match meta.new_cas.filter(|&new| new != 0) {
-            Some(new) => entry.set_cas(new),
-            None => _ = entry.renew_cas(),
-        }
+        entry.renew_cas(meta.new_cas);
         (b"HD", None)
     });
     if let Some(count) = count {
@@ -273,8 +266,8 @@ pub(crate) fn arithmetic<S: Storage>(
             _ => return (change, false),
         };
         if let Entry::Occupied(mut entry) = partition.entry(key, now) {
-            if let Some(new) = meta.new_cas.filter(|&new| new != 0) {
-                entry.set_cas(new);
+            if meta.new_cas != 0 {
+                entry.renew_cas(meta.new_cas);
             }
             changed(
                 entry,
@@ -313,7 +306,7 @@ fn vivify(
 ) -> bool {
     let contents = Contents {
         marks: key_marks(meta),
-        cas: meta.new_cas.unwrap_or_default(),
+        cas: meta.new_cas,
         ..Contents::of(value)
     };
     match partition.entry(key, now) {

@@ -5,9 +5,9 @@ use crate::clock::Clock;
 use crate::counters::{Count, Counters, Totals};
 use crate::storage::Storage;
 use mica::Statistics;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use wire::memcached::server::reply;
 
 /// The server as a whole, as its clients may see it.
 pub struct Report {
@@ -25,6 +25,26 @@ struct Baseline {
     totals: Totals,
     refused_connections: u64,
     items: Statistics,
+}
+
+/// What became of a question for statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    /// All of them were told.
+    Told,
+    /// Counting begins again.
+    Reset,
+    /// There is no such section.
+    Unknown,
+}
+
+/// Whoever is told.
+struct Told<'t>(&'t mut dyn FnMut(&str, &dyn Display));
+
+impl Told<'_> {
+    fn tell(&mut self, name: &str, value: impl Display) {
+        (self.0)(name, &value);
+    }
 }
 
 /// The partitions together.
@@ -73,12 +93,19 @@ impl Report {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Answer `stats` with `section` behind it.
-    pub fn write(&self, section: &[u8], storage: &mut impl Storage, now: u32, out: &mut Vec<u8>) {
+    /// Tell `each` the name and the value of every statistic of `section`; empty for the general ones.
+    pub fn tell(
+        &self,
+        section: &[u8],
+        storage: &mut impl Storage,
+        now: u32,
+        each: &mut dyn FnMut(&str, &dyn Display),
+    ) -> Section {
+        let mut out = Told(each);
         match section {
-            b"" => self.general(&held(storage), now, out),
-            b"settings" => self.settings(out),
-            b"items" => items(&held(storage).items, out),
+            b"" => self.general(&held(storage), now, &mut out),
+            b"settings" => self.settings(&mut out),
+            b"items" => items(&held(storage).items, &mut out),
             b"reset" => {
                 let baseline = Baseline {
                     totals: Totals::of(&self.workers),
@@ -86,14 +113,14 @@ impl Report {
                     items: held(storage).items,
                 };
                 *self.baseline.lock().unwrap_or_else(PoisonError::into_inner) = baseline;
-                return reply::line(out, b"RESET");
+                return Section::Reset;
             }
-            _ => return reply::line(out, b"ERROR"),
+            _ => return Section::Unknown,
         }
-        reply::line(out, b"END");
+        Section::Told
     }
 
-    fn general(&self, held: &Held, now: u32, out: &mut Vec<u8>) {
+    fn general(&self, held: &Held, now: u32, out: &mut Told<'_>) {
         let baseline = *self.baseline.lock().unwrap_or_else(PoisonError::into_inner);
         let ever = Totals::of(&self.workers);
         let totals = ever.since(&baseline.totals);
@@ -105,34 +132,29 @@ impl Report {
         let bucket_evictions = items.bucket_evictions - baseline.items.bucket_evictions;
         let log_evictions = items.evictions - baseline.items.evictions;
 
-        reply::statistic(out, "pid", std::process::id());
-        reply::statistic(out, "uptime", self.clock.uptime_seconds(now));
-        reply::statistic(out, "time", self.clock.unix_seconds(now));
-        reply::statistic(out, "version", protocol_version!());
-        reply::statistic(out, "pointer_size", usize::BITS);
+        out.tell("pid", std::process::id());
+        out.tell("uptime", self.clock.uptime_seconds(now));
+        out.tell("time", self.clock.unix_seconds(now));
+        out.tell("version", protocol_version!());
+        out.tell("pointer_size", usize::BITS);
         if let Some((user, system)) = processor_seconds() {
-            reply::statistic(out, "rusage_user", format_args!("{user:.6}"));
-            reply::statistic(out, "rusage_system", format_args!("{system:.6}"));
+            out.tell("rusage_user", format_args!("{user:.6}"));
+            out.tell("rusage_system", format_args!("{system:.6}"));
         }
-        reply::statistic(out, "max_connections", self.options.connections);
+        out.tell("max_connections", self.options.connections);
         // The two are read one after the other, while workers go on.
-        reply::statistic(
-            out,
+        out.tell(
             "curr_connections",
             ever.get(Count::Opened)
                 .saturating_sub(ever.get(Count::Closed)),
         );
-        reply::statistic(out, "total_connections", count(Count::Opened));
-        reply::statistic(out, "rejected_connections", refused);
-        reply::statistic(
-            out,
-            "cmd_get",
-            count(Count::GetHits) + count(Count::GetMisses),
-        );
-        reply::statistic(out, "cmd_set", count(Count::Sets));
-        reply::statistic(out, "cmd_flush", count(Count::Flushes));
-        reply::statistic(out, "cmd_touch", touches);
-        reply::statistic(out, "cmd_meta", count(Count::MetaDebugs));
+        out.tell("total_connections", count(Count::Opened));
+        out.tell("rejected_connections", refused);
+        out.tell("cmd_get", count(Count::GetHits) + count(Count::GetMisses));
+        out.tell("cmd_set", count(Count::Sets));
+        out.tell("cmd_flush", count(Count::Flushes));
+        out.tell("cmd_touch", touches);
+        out.tell("cmd_meta", count(Count::MetaDebugs));
         for (name, which) in [
             ("get_hits", Count::GetHits),
             ("get_misses", Count::GetMisses),
@@ -152,42 +174,35 @@ impl Report {
             ("bytes_written", Count::BytesWritten),
             ("conn_stalls", Count::Stalls),
         ] {
-            reply::statistic(out, name, count(which));
+            out.tell(name, count(which));
         }
-        reply::statistic(out, "limit_maxbytes", self.options.memory_mebibytes << 20);
-        reply::statistic(out, "accepting_conns", 1);
-        reply::statistic(out, "threads", self.options.threads);
-        reply::statistic(out, "hash_bytes", held.index_bytes);
-        reply::statistic(out, "log_bytes", held.log_bytes);
-        reply::statistic(out, "bytes", items.bytes);
-        reply::statistic(out, "curr_items", items.items);
-        reply::statistic(
-            out,
+        out.tell("limit_maxbytes", self.options.memory_mebibytes << 20);
+        out.tell("accepting_conns", 1);
+        out.tell("threads", self.options.threads);
+        out.tell("hash_bytes", held.index_bytes);
+        out.tell("log_bytes", held.log_bytes);
+        out.tell("bytes", items.bytes);
+        out.tell("curr_items", items.items);
+        out.tell(
             "total_items",
             items.items_stored - baseline.items.items_stored,
         );
-        reply::statistic(out, "expired", items.expired - baseline.items.expired);
-        reply::statistic(
-            out,
+        out.tell("expired", items.expired - baseline.items.expired);
+        out.tell(
             "overwritten",
             items.overwritten - baseline.items.overwritten,
         );
-        reply::statistic(
-            out,
-            "reinserted",
-            items.reinserted - baseline.items.reinserted,
-        );
-        reply::statistic(out, "evictions", log_evictions + bucket_evictions);
-        reply::statistic(out, "log_evictions", log_evictions);
-        reply::statistic(out, "bucket_evictions", bucket_evictions);
+        out.tell("reinserted", items.reinserted - baseline.items.reinserted);
+        out.tell("evictions", log_evictions + bucket_evictions);
+        out.tell("log_evictions", log_evictions);
+        out.tell("bucket_evictions", bucket_evictions);
     }
 
-    fn settings(&self, out: &mut Vec<u8>) {
+    fn settings(&self, out: &mut Told<'_>) {
         let options = &self.options;
-        reply::statistic(out, "maxbytes", options.memory_mebibytes << 20);
-        reply::statistic(out, "maxconns", options.connections);
-        reply::statistic(
-            out,
+        out.tell("maxbytes", options.memory_mebibytes << 20);
+        out.tell("maxconns", options.connections);
+        out.tell(
             "tcpport",
             if options.unix_socket.is_some() {
                 0
@@ -195,32 +210,28 @@ impl Report {
                 options.port
             },
         );
-        reply::statistic(out, "udpport", 0);
-        reply::statistic(out, "inter", options.listen.join(","));
-        reply::statistic(out, "verbosity", options.verbosity);
-        reply::statistic(out, "evictions", "on");
+        out.tell("udpport", 0);
+        out.tell("inter", options.listen.join(","));
+        out.tell("verbosity", options.verbosity);
+        out.tell("evictions", "on");
         if let Some(path) = &options.unix_socket {
-            reply::statistic(out, "domain_socket", path.display());
+            out.tell("domain_socket", path.display());
         }
-        reply::statistic(out, "num_threads", options.threads);
-        reply::statistic(out, "cas_enabled", "yes");
-        reply::statistic(out, "flush_enabled", "yes");
-        reply::statistic(out, "binding_protocol", "ascii");
-        reply::statistic(out, "item_size_max", self.item_bytes_max);
-        reply::statistic(out, "hash_algorithm", "foldhash");
+        out.tell("num_threads", options.threads);
+        out.tell("cas_enabled", "yes");
+        out.tell("flush_enabled", "yes");
+        out.tell("binding_protocol", "ascii");
+        out.tell("item_size_max", self.item_bytes_max);
+        out.tell("hash_algorithm", "foldhash");
     }
 }
 
 /// All items are of one class.
-fn items(items: &Statistics, out: &mut Vec<u8>) {
+fn items(items: &Statistics, out: &mut Told<'_>) {
     if items.items > 0 {
-        reply::statistic(out, "items:1:number", items.items);
-        reply::statistic(
-            out,
-            "items:1:evicted",
-            items.evictions + items.bucket_evictions,
-        );
-        reply::statistic(out, "items:1:reclaimed", items.expired);
+        out.tell("items:1:number", items.items);
+        out.tell("items:1:evicted", items.evictions + items.bucket_evictions);
+        out.tell("items:1:reclaimed", items.expired);
     }
 }
 

@@ -1,4 +1,4 @@
-use mica::{Found, Hasher, Key, Partition, Reader};
+use mica::{Hasher, Key, Lookup, Partition, Reader};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wire::memcached::server::reply;
 
@@ -134,22 +134,22 @@ impl Storage for Shared {
     #[inline]
     fn read(&mut self, key: Key<'_>, now: u32, with_cas: bool, out: &mut Vec<u8>) -> bool {
         let (partition, reader) = self.partition(key);
-        let found = reader.as_ref().map_or(Found::Ask, |reader| {
+        let found = reader.as_ref().map_or(Lookup::Ask, |reader| {
             reader.get(key, now, out, |out, front| {
                 let cas = with_cas.then_some(front.cas);
                 reply::value_line(out, key.bytes(), front.flags, front.value_bytes, cas);
             })
         });
         match found {
-            Found::Miss => false,
-            Found::Hit { should_note } => {
+            Lookup::Miss => false,
+            Lookup::Hit { should_note } => {
                 reply::line(out, b"");
                 if should_note {
                     lock(partition).get(key, now);
                 }
                 true
             }
-            Found::Ask => answer(&mut lock(partition), key, now, with_cas, out),
+            Lookup::Ask => answer(&mut lock(partition), key, now, with_cas, out),
         }
     }
 

@@ -70,8 +70,8 @@ fn change(
         }
         StoreMode::Cas => Outcome::Exists,
         StoreMode::Append | StoreMode::Prepend if cas != 0 && cas != item.cas => Outcome::Exists,
-        StoreMode::Append => joined(entry.join(&[], contents.value)),
-        StoreMode::Prepend => joined(entry.join(contents.value, &[])),
+        StoreMode::Append => joined(entry.join(&[], contents.value, contents.cas)),
+        StoreMode::Prepend => joined(entry.join(contents.value, &[], contents.cas)),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Keys and values of 8 bytes, more of them than any cache holds, preloaded; every value that is read is checked.
 //! Cells of the table are taken in turn, round after round, and each shows its median and its range.
 
-use mica::{Config, Contents, Entry, Found, Hasher, Key, Partition, Reader};
+use mica::{Config, Contents, Entry, Hasher, Key, Lookup, Partition, Reader};
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -326,10 +326,10 @@ fn work(store: &Store, cell: Cell, core: usize, ids: &[u64], is_over: &AtomicBoo
                 } else if let Some(reader) = &store.readers[at] {
                     out.clear();
                     let found = reader.get(key, 1, &mut out, |_, _| ());
-                    if matches!(found, Found::Hit { .. }) {
+                    if matches!(found, Lookup::Hit { .. }) {
                         assert_eq!(out, value_of(id));
                     } else {
-                        assert!(found == Found::Ask, "it was stored");
+                        assert!(found == Lookup::Ask, "it was stored");
                     }
                     black_box(&out);
                 }

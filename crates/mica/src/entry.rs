@@ -1,3 +1,4 @@
+use crate::item::Header;
 use crate::log::cas;
 use crate::partition::{Found, Partition};
 use crate::{Contents, Error, Item, Key, Marks};
@@ -105,48 +106,36 @@ impl<'p, 'k> Occupied<'p, 'k> {
     #[inline]
     pub fn set_expires_at(&mut self, expires_at: u32) {
         let old = self.found.header;
-        let header = old.expiring_at(expires_at);
-        if header.bytes() == old.bytes() {
-            self.partition.rewrite_header(&mut self.found, header);
-        } else {
-            let header = header.with_cas(Some(cas(self.found.place, &old)));
-            self.relocate(header);
+        let mut header = old.expiring_at(expires_at);
+        if header.bytes() != old.bytes() {
+            header = header.with_cas(Some(cas(self.found.place, &old)));
         }
+        self.set_header(header);
     }
 
     /// Change what is noted about it.
     #[inline]
     pub fn set_marks(&mut self, marks: Marks) {
-        let header = self.found.header.marked(marks);
-        self.partition.rewrite_header(&mut self.found, header);
+        self.set_header(self.found.header.marked(marks));
     }
 
-    /// Give it a new CAS number, and return that.
-    pub fn renew_cas(&mut self) -> u64 {
+    /// Give it another CAS number, `wanted` or, where that is 0, a new one, and return that.
+    pub fn renew_cas(&mut self, wanted: u64) -> u64 {
         let old = self.found.header;
-        match old.next_edition(&old) {
-            Some(header) => self.partition.rewrite_header(&mut self.found, header),
-            None => self.relocate(old.with_cas(None)),
+        match (wanted, old.next_edition(&old)) {
+            (0, Some(next)) => self.set_header(next),
+            // Only another place gives it a number that it never had.
+            (0, None) => self.relocate(old.with_cas(None)),
+            _ => self.set_header(old.with_cas(Some(wanted))),
         }
         cas(self.found.place, &self.found.header)
-    }
-
-    /// Give it this CAS number, which is not 0.
-    pub fn set_cas(&mut self, cas: u64) {
-        let old = self.found.header;
-        let header = old.with_cas(Some(cas));
-        if header.bytes() == old.bytes() {
-            self.partition.rewrite_header(&mut self.found, header);
-        } else {
-            self.relocate(header);
-        }
     }
 
     /// Change bytes of the value, but not how many there are, and return the new CAS number.
     #[inline]
     pub fn edit(&mut self, change: impl FnOnce(&mut [u8])) -> u64 {
         self.partition.edit(&self.found, change);
-        self.renew_cas()
+        self.renew_cas(0)
     }
 
     /// Replace the item and return the new CAS number. It stays where it is in the log if it is as long as it was and
@@ -163,12 +152,12 @@ impl<'p, 'k> Occupied<'p, 'k> {
             .replace(self.found, self.key, self.now, &contents))
     }
 
-    /// Put `front` before and `back` behind the value, and return the new CAS number. Flags and expiry stay; marks
+    /// Put `front` before and `back` behind the value, and return the new CAS number: `wanted` where that is not 0. Flags and expiry stay; marks
     /// go, except [`Marks::BINARY_KEY`].
     ///
     /// # Errors
     /// [`Error::ItemTooLarge`]; the item stays as it was.
-    pub fn join(mut self, front: &[u8], back: &[u8]) -> Result<u64, Error> {
+    pub fn join(mut self, front: &[u8], back: &[u8], wanted: u64) -> Result<u64, Error> {
         let old = self.found.header;
         let value_bytes = (old.value_bytes as usize)
             .saturating_add(front.len())
@@ -181,7 +170,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
             Marks::default()
         };
         let header = old
-            .with_cas(None)
+            .with_cas((wanted != 0).then_some(wanted))
             .sized(value_bytes)
             .marked(kept)
             .accessed(self.now);
@@ -199,7 +188,18 @@ impl<'p, 'k> Occupied<'p, 'k> {
         self.partition.statistics.deleted += 1;
     }
 
-    fn relocate(&mut self, header: crate::item::Header) {
+    /// Write another header: where the item is, or with all of it at the tail if it is of another length.
+    #[inline]
+    fn set_header(&mut self, header: Header) {
+        let found = &mut self.found;
+        if header.bytes() == found.header.bytes() {
+            self.partition.rewrite_header(found, header);
+        } else {
+            self.relocate(header);
+        }
+    }
+
+    fn relocate(&mut self, header: Header) {
         self.partition
             .relocate(&mut self.found, self.key, self.now, header, (&[], &[]));
     }

@@ -1,13 +1,12 @@
 use crate::Error;
 use crate::key::Key;
-use crate::table::{BUCKET_BYTES, CHAIN_MAX, Place, SLOTS, Table};
+use crate::table::{BUCKET_BYTES, CHAIN_MAX, SLOTS, Slot, Table};
 use crate::versions::Versions;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::Release};
 
-/// Items for each bucket, as a fraction, at which another bucket is made: 9 of 12 slots. Then an item's share of the
-/// index is about 8 bytes, and one lookup in twelve looks at a second cache line.
-const ITEMS: u64 = 9;
-const BUCKETS: u64 = 1;
+/// Items for each bucket at which another bucket is made: 9 of 12 slots. Then an item's share of the index is about
+/// 8 bytes, and few lookups look at a second cache line.
+const ITEMS_PER_BUCKET: u64 = 9;
 
 /// From so many buckets on (4 MiB of them) huge pages cost little memory and save much time.
 const HUGE_BUCKETS: usize = (4 << 20) / BUCKET_BYTES;
@@ -108,14 +107,14 @@ impl Index {
     /// The slot for a new key of `bucket`: an empty one, one whose item is gone, one of a spare bucket, or at last the
     /// one whose item is oldest.
     #[inline]
-    pub fn slot_to_fill(&mut self, shared: &Shared, items: &impl Items, bucket: usize) -> Place {
+    pub fn slot_to_fill(&mut self, shared: &Shared, items: &impl Items, bucket: usize) -> Slot {
         let mut last = bucket;
         for _ in 0..CHAIN_MAX {
             let (empty, next) = shared.table.empty_slots(last);
             if empty != 0 {
-                return Place {
+                return Slot {
                     bucket: last,
-                    slot: empty.trailing_zeros() as usize,
+                    number: empty.trailing_zeros() as usize,
                 };
             }
             match next {
@@ -127,17 +126,11 @@ impl Index {
     }
 
     #[cold]
-    fn crowded(
-        &mut self,
-        shared: &Shared,
-        items: &impl Items,
-        bucket: usize,
-        last: usize,
-    ) -> Place {
+    fn crowded(&mut self, shared: &Shared, items: &impl Items, bucket: usize, last: usize) -> Slot {
         let table = &shared.table;
         if let Some(gone) = table
             .filled(bucket)
-            .find(|&place| !items.is_alive(table.position(place)))
+            .find(|&slot| !items.is_alive(table.position(slot)))
         {
             return gone;
         }
@@ -146,15 +139,15 @@ impl Index {
             && let Some(spare) = self.take_spare(table)
         {
             table.set_next(last, Some(spare));
-            return Place {
+            return Slot {
                 bucket: spare,
-                slot: 0,
+                number: 0,
             };
         }
         let oldest = table
             .filled(bucket)
-            .min_by_key(|&place| items.recency(table.position(place)));
-        oldest.unwrap_or(Place { bucket, slot: 0 })
+            .min_by_key(|&slot| items.recency(table.position(slot)));
+        oldest.unwrap_or(Slot { bucket, number: 0 })
     }
 
     fn take_spare(&mut self, table: &Table) -> Option<usize> {
@@ -190,7 +183,7 @@ impl Index {
     #[inline]
     pub fn grow_for(&mut self, shared: &Shared, items: u64, log: &impl Items) {
         let buckets = shared.buckets.load(Relaxed);
-        if items * BUCKETS > buckets as u64 * ITEMS && buckets < shared.table.buckets_max() {
+        if items > buckets as u64 * ITEMS_PER_BUCKET && buckets < shared.table.buckets_max() {
             self.split(shared, log);
         }
     }
@@ -204,8 +197,8 @@ impl Index {
         let (from, to) = (buckets - base, buckets);
         let table = &shared.table;
         // All of these lie anywhere: have them fetched together.
-        for place in table.filled(from) {
-            items.prefetch(table.position(place));
+        for slot in table.filled(from) {
+            items.prefetch(table.position(slot));
         }
         let _writing = shared.versions.write_two(from, to);
         shared.buckets.store(buckets + 1, Release);
@@ -217,19 +210,19 @@ impl Index {
         let table = &shared.table;
         let mut entries = [(0_u8, 0_u32); CHAIN_MAX * SLOTS];
         let mut count = 0;
-        for place in table.filled(bucket) {
-            let position = table.position(place);
+        for slot in table.filled(bucket) {
+            let position = table.position(slot);
             if items.is_alive(position) && count < entries.len() {
-                entries[count] = (table.tag(place), position);
+                entries[count] = (table.tag(slot), position);
                 count += 1;
             }
-            table.clear(place);
+            table.clear(slot);
         }
         self.free_spares(table, bucket);
         for &(tag, position) in &entries[..count] {
             let home = shared.bucket_of(items.key_at(position));
-            let place = self.slot_to_fill(shared, items, home);
-            table.set(place, tag, position);
+            let slot = self.slot_to_fill(shared, items, home);
+            table.set(slot, tag, position);
         }
     }
 
@@ -266,12 +259,12 @@ impl Index {
     fn sweep_bucket(&mut self, shared: &Shared, items: &impl Items, bucket: usize) {
         let table = &shared.table;
         let (mut gone, mut kept) = (0, 0);
-        for place in table.filled(bucket) {
-            if items.is_alive(table.position(place)) {
+        for slot in table.filled(bucket) {
+            if items.is_alive(table.position(slot)) {
                 kept += 1;
             } else {
                 gone += 1;
-                table.clear(place);
+                table.clear(slot);
             }
         }
         if gone > 0 && kept <= SLOTS && table.empty_slots(bucket).1.is_some() {
@@ -356,11 +349,11 @@ mod tests {
                     index.grow_for(&shared, model.len() as u64, &items);
                     let key = items.key_at(next);
                     let bucket = shared.bucket_of(key);
-                    let place = index.slot_to_fill(&shared, &items, bucket);
-                    if shared.table.tag(place) != 0 {
-                        model.remove(&shared.table.position(place));
+                    let slot = index.slot_to_fill(&shared, &items, bucket);
+                    if shared.table.tag(slot) != 0 {
+                        model.remove(&shared.table.position(slot));
                     }
-                    shared.table.set(place, key.tag(), next);
+                    shared.table.set(slot, key.tag(), next);
                     model.insert(next, ());
                     next += 1;
                 }

@@ -49,5 +49,5 @@ pub use error::Error;
 pub use item::{Contents, HEADER_BYTES, Item, Marks};
 pub use key::{Hasher, KEY_BYTES_MAX, Key};
 pub use partition::{Config, Eviction, Partition};
-pub use reader::{Found, Front, Reader};
+pub use reader::{Front, Lookup, Reader};
 pub use statistics::Statistics;

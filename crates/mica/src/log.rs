@@ -1,4 +1,4 @@
-use crate::item::{HEADER_BYTES, Header, WINDOW_BYTES};
+use crate::item::{Header, WINDOW_BYTES};
 use crate::key::Key;
 use crate::memory::Memory;
 use crate::sync::{AtomicU64, Ordering::Relaxed, Ordering::Release, fence};
@@ -75,6 +75,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// How many bytes of items fit. Behind them is room for the last header's window.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.memory.bytes() - WINDOW_BYTES
+    }
+
+    #[inline]
+    pub fn prefetch(&self, place: Place) {
+        self.memory.prefetch(place.offset());
+    }
+
     #[inline]
     pub fn head(&self) -> Place {
         Place(self.head.load(Relaxed))
@@ -98,9 +109,6 @@ impl Shared {
 pub(crate) struct Log {
     shared: Arc<Shared>,
     hasher: Hasher,
-    capacity: usize,
-    tail: Place,
-    head: Place,
     end: usize,
     /// Others may read.
     is_shared: bool,
@@ -128,9 +136,6 @@ impl Log {
                 tail: AtomicU64::new(start.0),
             }),
             hasher,
-            capacity,
-            tail: start,
-            head: start,
             end: 0,
             is_shared,
             scratch: Vec::new(),
@@ -141,65 +146,71 @@ impl Log {
         &self.shared
     }
 
+    #[inline]
     pub fn capacity(&self) -> usize {
-        self.capacity
+        self.shared.capacity()
     }
 
+    #[inline]
     pub fn tail(&self) -> Place {
-        self.tail
+        self.shared.tail()
+    }
+
+    #[inline]
+    fn head(&self) -> Place {
+        self.shared.head()
     }
 
     #[inline]
     pub fn place(&self, position: u32) -> Place {
-        Place::before(self.tail, position)
+        Place::before(self.tail(), position)
     }
 
     /// Whether what was written at `place`, which is before the tail, is still there.
     #[inline]
     pub fn is_alive(&self, place: Place) -> bool {
-        place >= self.head
+        place >= self.head()
     }
 
     /// Whether the tail will pass an item that is alive within the next quarter of the log.
     #[inline]
     pub fn is_near_its_end(&self, place: Place) -> bool {
-        is_near_its_end(place, self.tail, self.capacity)
+        is_near_its_end(place, self.tail(), self.capacity())
     }
 
     /// The oldest item, where it must go before `bytes` can be claimed. The caller looks at it and calls
     /// [`drop_oldest`](Self::drop_oldest).
     #[inline]
     pub fn oldest_in_the_way(&mut self, bytes: usize) -> Option<Place> {
-        if self.tail.offset() + bytes > self.capacity {
-            if self.head.lap() < self.tail.lap() {
-                return Some(self.head);
+        if self.tail().offset() + bytes > self.capacity() {
+            if self.head().lap() < self.tail().lap() {
+                return Some(self.head());
             }
-            self.end = self.tail.offset();
-            self.tail = Place::new(self.tail.lap() + 1, 0);
+            self.end = self.tail().offset();
+            self.move_tail(Place::new(self.tail().lap() + 1, 0));
         }
-        if self.head.lap() == self.tail.lap() {
+        if self.head().lap() == self.tail().lap() {
             return None;
         }
-        if self.head.offset() >= self.end {
-            self.move_head(Place::new(self.tail.lap(), 0));
+        if self.head().offset() >= self.end {
+            self.move_head(Place::new(self.tail().lap(), 0));
             return None;
         }
-        (self.head.offset() < self.tail.offset() + bytes).then_some(self.head)
+        (self.head().offset() < self.tail().offset() + bytes).then_some(self.head())
     }
 
     #[inline]
     pub fn drop_oldest(&mut self, item_bytes: usize) {
-        let end = self.head.offset() + item_bytes;
+        let end = self.head().offset() + item_bytes;
         self.move_head(if end < self.end {
-            Place::new(self.head.lap(), end)
+            Place::new(self.head().lap(), end)
         } else {
-            Place::new(self.tail.lap(), 0)
+            Place::new(self.tail().lap(), 0)
         });
     }
 
     #[inline]
     fn move_head(&mut self, head: Place) {
-        self.head = head;
         self.shared.head.store(head.0, Relaxed);
         // Whoever sees what is written over an item sees that the head has passed it.
         fence(Release);
@@ -208,12 +219,16 @@ impl Log {
     /// Take the next `bytes`; nothing may be in their way any more. Readers do not look there yet.
     #[inline]
     pub fn claim(&mut self, bytes: usize) -> Place {
-        debug_assert!(self.tail.offset() + bytes <= self.capacity);
-        let place = self.tail;
+        debug_assert!(self.tail().offset() + bytes <= self.capacity());
+        let place = self.tail();
         // An item that ends where the log does leaves the tail there: the next one wraps.
-        self.tail = Place(self.tail.0 + bytes as u64);
-        self.shared.tail.store(self.tail.0, Release);
+        self.move_tail(Place(place.0 + bytes as u64));
         place
+    }
+
+    #[inline]
+    fn move_tail(&mut self, tail: Place) {
+        self.shared.tail.store(tail.0, Release);
     }
 
     /// The bytes of a header, and some behind it.
@@ -268,15 +283,13 @@ impl Log {
     /// Write a whole item.
     #[inline]
     pub fn write_item(&mut self, place: Place, header: &Header, key: &[u8], value: &[u8]) {
-        let mut front = [0; HEADER_BYTES + WINDOW_BYTES + crate::KEY_BYTES_MAX];
-        let header_bytes = match front.first_chunk_mut() {
-            Some(window) => header.encode(window),
-            None => 0,
-        };
-        let front_bytes = header_bytes + key.len();
-        front[header_bytes..front_bytes].copy_from_slice(key);
-        self.write(place.offset(), &front[..front_bytes]);
-        self.write(place.offset() + front_bytes, value);
+        let mut window = [0; WINDOW_BYTES];
+        let header_bytes = header.encode(&mut window);
+        let mut at = place.offset();
+        for part in [&window[..header_bytes], key, value] {
+            self.write(at, part);
+            at += part.len();
+        }
     }
 
     /// Write an item whose value is `front`, then the value of another item, which may be overwritten by it, then
@@ -371,7 +384,7 @@ impl crate::index::Items for Log {
 
     #[inline]
     fn prefetch(&self, position: u32) {
-        self.shared.memory.prefetch(self.place(position).offset());
+        self.shared.prefetch(self.place(position));
     }
 }
 
@@ -407,7 +420,7 @@ mod tests {
                     prop_assert_eq!(log.place(place.position()), place);
                     prop_assert!(crate::index::Items::is_alive(&log, place.position()));
                 }
-                for place in dropped.iter().filter(|place| place.lap() + 2 >= log.tail.lap()) {
+                for place in dropped.iter().filter(|place| place.lap() + 2 >= log.tail().lap()) {
                     prop_assert!(!crate::index::Items::is_alive(&log, place.position()));
                 }
             }

@@ -160,10 +160,14 @@ impl Memory {
     /// Whether the bytes at `at` are `these`; meaningless when they are being written, as the caller must notice.
     #[inline]
     pub fn equals(&self, at: usize, these: &[u8]) -> bool {
-        let mut found = [0; crate::KEY_BYTES_MAX];
-        let found = &mut found[..these.len()];
-        self.load_into(at, found);
-        found == these
+        let mut window = [0; 32];
+        let mut at = at;
+        these.chunks(window.len()).all(|part| {
+            let found = &mut window[..part.len()];
+            self.load_into(at, found);
+            at += part.len();
+            found == part
+        })
     }
 
     /// Have the cache line of `at` fetched, if that is in bounds.

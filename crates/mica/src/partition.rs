@@ -2,7 +2,7 @@ use crate::index::{self, Index};
 use crate::item::{HEADER_BYTES, Header};
 use crate::log::{LOG_BYTES_MAX, Log, Place, cas};
 use crate::reader::Reader;
-use crate::table;
+use crate::table::Slot;
 use crate::{
     Contents, Entry, Error, Hasher, Item, KEY_BYTES_MAX, Key, Marks, Occupied, Statistics, Vacant,
 };
@@ -60,12 +60,34 @@ impl Config {
 pub(crate) struct Shared {
     pub index: index::Shared,
     pub log: Arc<crate::log::Shared>,
-    pub log_bytes: usize,
     pub eviction: Eviction,
     /// Items before this [`Place`] were flushed.
     pub flushed_below: AtomicU64,
     /// The second of a flush that is yet to happen; `u32::MAX` when there is none.
     pub flush_due: AtomicU32,
+}
+
+impl Shared {
+    #[inline]
+    pub fn is_flushed(&self, place: Place) -> bool {
+        place.bits() < self.flushed_below.load(Relaxed)
+    }
+
+    #[inline]
+    pub fn prefetch_bucket(&self, key: Key<'_>) {
+        self.index.table.prefetch(self.index.bucket_of(key));
+    }
+
+    #[inline]
+    pub fn prefetch_item(&self, key: Key<'_>) {
+        let bucket = self.index.bucket_of(key);
+        let (slots, _) = self.index.table.matches(bucket, key.tag());
+        if slots != 0 {
+            let number = slots.trailing_zeros() as usize;
+            let position = self.index.table.position(Slot { bucket, number });
+            self.log.prefetch(Place::before(self.log.tail(), position));
+        }
+    }
 }
 
 /// A circular log and the index over it. One owner at a time: whoever shares it, locks it. Others may
@@ -76,8 +98,6 @@ pub struct Partition {
     index: Index,
     pub(crate) statistics: Statistics,
     item_bytes_max: usize,
-    flushed_below: Place,
-    flush_due: u32,
     /// The lap of the log that the index is being swept in.
     swept_lap: u64,
 }
@@ -87,7 +107,7 @@ pub struct Partition {
 pub(crate) struct Found {
     /// The key's own bucket, by which versions go.
     pub home: usize,
-    pub slot: table::Place,
+    pub slot: Slot,
     pub place: Place,
     pub header: Header,
 }
@@ -109,7 +129,6 @@ impl Partition {
         let shared = Shared {
             index: index::Shared::new(config.buckets_min, config.buckets_max, config.has_readers)?,
             log: Arc::clone(log.shared()),
-            log_bytes: log.capacity(),
             eviction: config.eviction,
             flushed_below: AtomicU64::new(flushed_below.bits()),
             flush_due: AtomicU32::new(u32::MAX),
@@ -120,8 +139,6 @@ impl Partition {
             index: Index::new(),
             statistics: Statistics::default(),
             item_bytes_max: config.item_bytes_max,
-            flushed_below,
-            flush_due: u32::MAX,
             swept_lap: flushed_below.lap(),
         })
     }
@@ -164,23 +181,13 @@ impl Partition {
     /// for each key before it looks any of them up, so that memory answers many at once.
     #[inline]
     pub fn prefetch_bucket(&self, key: Key<'_>) {
-        let index = &self.shared.index;
-        index.table.prefetch(index.bucket_of(key));
+        self.shared.prefetch_bucket(key);
     }
 
     /// Have the item under `key`, if there seems to be one, fetched into the cache: the second step.
     #[inline]
     pub fn prefetch_item(&self, key: Key<'_>) {
-        let index = &self.shared.index;
-        let (slots, _) = index.table.matches(index.bucket_of(key), key.tag());
-        if slots != 0 {
-            let slot = table::Place {
-                bucket: index.bucket_of(key),
-                slot: slots.trailing_zeros() as usize,
-            };
-            let place = self.log.place(index.table.position(slot));
-            self.shared.log.memory.prefetch(place.offset());
-        }
+        self.shared.prefetch_item(key);
     }
 
     /// Look up many keys at second `now`, as [`get`](Self::get) does each, and hand what is found to `each` with the
@@ -251,11 +258,10 @@ impl Partition {
 
     /// Forget every item, at once and in constant time; a flush that was still to come is called off.
     pub fn flush(&mut self) {
-        self.flushed_below = self.log.tail();
         self.shared
             .flushed_below
-            .store(self.flushed_below.bits(), Relaxed);
-        self.set_flush_due(u32::MAX);
+            .store(self.log.tail().bits(), Relaxed);
+        self.shared.flush_due.store(u32::MAX, Relaxed);
         self.statistics.items = 0;
         self.statistics.bytes = 0;
     }
@@ -264,17 +270,12 @@ impl Partition {
     /// second `now`.
     pub fn flush_at(&mut self, due: u32, now: u32) {
         self.flush_if_due(now);
-        self.set_flush_due(due);
-    }
-
-    fn set_flush_due(&mut self, due: u32) {
-        self.flush_due = due;
         self.shared.flush_due.store(due, Relaxed);
     }
 
     #[inline]
     fn flush_if_due(&mut self, now: u32) {
-        if self.flush_due <= now {
+        if self.shared.flush_due.load(Relaxed) <= now {
             self.flush();
         }
     }
@@ -302,7 +303,7 @@ impl Partition {
             place,
             header,
         };
-        if place < self.flushed_below {
+        if self.shared.is_flushed(place) {
             self.clear(&found);
             return None;
         }
@@ -383,7 +384,7 @@ impl Partition {
     /// Whether `items` and `bytes` count this item of the log: nothing removed, replaced or flushed it.
     #[inline]
     fn is_counted(&self, place: Place, header: &Header) -> bool {
-        !header.is_dead() && place >= self.flushed_below
+        !header.is_dead() && !self.shared.is_flushed(place)
     }
 
     /// Mark a counted item of the log as dead, so that nobody counts it again when the tail passes it. Readers take
@@ -532,7 +533,7 @@ impl Partition {
 
     /// A slot for a new key: the oldest entry goes where all are full.
     #[inline]
-    fn vacate(&mut self, key: Key<'_>, now: u32) -> (usize, table::Place) {
+    fn vacate(&mut self, key: Key<'_>, now: u32) -> (usize, Slot) {
         self.grow();
         let index = &self.shared.index;
         let home = index.bucket_of(key);

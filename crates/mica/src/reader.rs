@@ -21,7 +21,7 @@ pub struct Reader {
 
 /// What a lookup beside the owner found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// No item.
     Miss,
     /// The item was appended to the buffer.
@@ -45,37 +45,21 @@ pub struct Front {
     pub cas: u64,
 }
 
-enum Attempt {
-    Found(Found),
-    Disturbed,
-}
-
 impl Reader {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
     }
 
-    /// Have the index's bucket for `key` fetched.
+    /// As [`Partition::prefetch_bucket`](crate::Partition::prefetch_bucket).
     #[inline]
     pub fn prefetch_bucket(&self, key: Key<'_>) {
-        let index = &self.shared.index;
-        index.table.prefetch(index.bucket_of(key));
+        self.shared.prefetch_bucket(key);
     }
 
-    /// Have the item under `key`, if there seems to be one, fetched.
+    /// As [`Partition::prefetch_item`](crate::Partition::prefetch_item).
     #[inline]
     pub fn prefetch_item(&self, key: Key<'_>) {
-        let Shared { index, log, .. } = &*self.shared;
-        let bucket = index.bucket_of(key);
-        let (slots, _) = index.table.matches(bucket, key.tag());
-        if slots != 0 {
-            let slot = crate::table::Place {
-                bucket,
-                slot: slots.trailing_zeros() as usize,
-            };
-            log.memory
-                .prefetch(Place::before(log.tail(), index.table.position(slot)).offset());
-        }
+        self.shared.prefetch_item(key);
     }
 
     /// Append the item under `key` at second `now` to `out`: what `write_front` makes of it, then the value.
@@ -86,23 +70,22 @@ impl Reader {
         now: u32,
         out: &mut Vec<u8>,
         write_front: impl Fn(&mut Vec<u8>, Front),
-    ) -> Found {
+    ) -> Lookup {
         if self.shared.flush_due.load(Relaxed) <= now {
-            return Found::Ask;
+            return Lookup::Ask;
         }
         let start = out.len();
         for _ in 0..ATTEMPTS {
-            match self.attempt(key, now, out, &write_front) {
-                Attempt::Found(found) => return found,
-                Attempt::Disturbed => {
-                    out.truncate(start);
-                    std::hint::spin_loop();
-                }
+            if let Some(found) = self.attempt(key, now, out, &write_front) {
+                return found;
             }
+            out.truncate(start);
+            std::hint::spin_loop();
         }
-        Found::Ask
+        Lookup::Ask
     }
 
+    /// `None` where somebody wrote meanwhile.
     #[inline]
     fn attempt(
         &self,
@@ -110,12 +93,10 @@ impl Reader {
         now: u32,
         out: &mut Vec<u8>,
         write_front: &impl Fn(&mut Vec<u8>, Front),
-    ) -> Attempt {
+    ) -> Option<Lookup> {
         let Shared { index, log, .. } = &*self.shared;
         let home = index.bucket_of(key);
-        let Some(seen) = index.versions.begin(home) else {
-            return Attempt::Disturbed;
-        };
+        let seen = index.versions.begin(home)?;
         // A split may have moved the key to another bucket, and changed this one before it was looked at.
         let unchanged = || index.versions.is_unchanged(home, seen) && index.bucket_of(key) == home;
         let (head, tail) = (log.head(), log.tail());
@@ -129,7 +110,7 @@ impl Reader {
             log.memory.load_into(place.offset(), &mut window);
             let (header, header_bytes) = Header::decode(&window);
             let same = usize::from(header.key_bytes) == key.bytes().len()
-                && place.offset() + header_bytes + key.bytes().len() <= self.shared.log_bytes
+                && place.offset() + header_bytes + key.bytes().len() <= log.capacity()
                 && log
                     .memory
                     .equals(place.offset() + header_bytes, key.bytes());
@@ -137,18 +118,14 @@ impl Reader {
             same
         });
         let (Some(_), Some((place, header, header_bytes))) = (found, known) else {
-            return if unchanged() {
-                Attempt::Found(Found::Miss)
-            } else {
-                Attempt::Disturbed
-            };
+            return unchanged().then_some(Lookup::Miss);
         };
         // Nothing that was read so far is sure, and it says how much to copy.
         if !unchanged() || !self.is_still_there(place) {
-            return Attempt::Disturbed;
+            return None;
         }
-        if place.bits() < self.shared.flushed_below.load(Relaxed) || header.is_expired(now) {
-            return Attempt::Found(Found::Miss);
+        if self.shared.is_flushed(place) || header.is_expired(now) {
+            return Some(Lookup::Miss);
         }
         let value_bytes = header.value_bytes as usize;
         let (flags, cas) = (header.flags(), cas(place, &header));
@@ -166,13 +143,13 @@ impl Reader {
             out,
         );
         if !unchanged() || !self.is_still_there(place) {
-            return Attempt::Disturbed;
+            return None;
         }
-        Attempt::Found(Found::Hit {
+        Some(Lookup::Hit {
             should_note: !header.marks().has(Marks::FETCHED)
                 || now.wrapping_sub(header.accessed_at(now)) >= NOTED_SECONDS
                 || (self.shared.eviction == Eviction::LeastRecentlyUsed
-                    && is_near_its_end(place, tail, self.shared.log_bytes)),
+                    && is_near_its_end(place, tail, log.capacity())),
         })
     }
 

@@ -17,11 +17,11 @@ const SPARES_SHARE: usize = 4;
 /// The slots of a bucket as bits of a mask.
 const ALL_SLOTS: u32 = (1 << SLOTS) - 1;
 
-/// Where a slot is.
+/// Where an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Slot {
     pub bucket: usize,
-    pub slot: usize,
+    pub number: usize,
 }
 
 /// Buckets of twelve slots: a tag of 8 bits (0 where the slot is empty) and a position of 32 in the log.
@@ -88,40 +88,40 @@ impl Table {
     }
 
     #[inline]
-    pub fn position(&self, place: Place) -> u32 {
-        let word = self.words(place.bucket)[2 + place.slot / 2].load(Relaxed);
-        (word >> (32 * (place.slot % 2))) as u32
+    pub fn position(&self, slot: Slot) -> u32 {
+        let word = self.words(slot.bucket)[2 + slot.number / 2].load(Relaxed);
+        (word >> (32 * (slot.number % 2))) as u32
     }
 
     #[inline]
-    pub fn tag(&self, place: Place) -> u8 {
-        let word = self.words(place.bucket)[place.slot / 8].load(Relaxed);
-        (word >> (8 * (place.slot % 8))) as u8
+    pub fn tag(&self, slot: Slot) -> u8 {
+        let word = self.words(slot.bucket)[slot.number / 8].load(Relaxed);
+        (word >> (8 * (slot.number % 8))) as u8
     }
 
     /// Fill a slot. One thread at a time may write to a bucket.
     #[inline]
-    pub fn set(&self, place: Place, tag: u8, position: u32) {
-        let words = self.words(place.bucket);
+    pub fn set(&self, slot: Slot, tag: u8, position: u32) {
+        let words = self.words(slot.bucket);
         put(
-            &words[2 + place.slot / 2],
-            32 * (place.slot % 2),
+            &words[2 + slot.number / 2],
+            32 * (slot.number % 2),
             u64::from(u32::MAX),
             u64::from(position),
         );
         put(
-            &words[place.slot / 8],
-            8 * (place.slot % 8),
+            &words[slot.number / 8],
+            8 * (slot.number % 8),
             0xff,
             u64::from(tag),
         );
     }
 
     #[inline]
-    pub fn clear(&self, place: Place) {
+    pub fn clear(&self, slot: Slot) {
         put(
-            &self.words(place.bucket)[place.slot / 8],
-            8 * (place.slot % 8),
+            &self.words(slot.bucket)[slot.number / 8],
+            8 * (slot.number % 8),
             0xff,
             0,
         );
@@ -133,26 +133,21 @@ impl Table {
         put(&self.words(bucket)[1], 32, u64::from(u32::MAX), next as u64);
     }
 
-    /// The place, among slots with `tag` in `bucket` and those that continue it, for whose position `is_it` holds.
+    /// The slot, among those with `tag` in `bucket` and those that continue it, for whose position `is_it` holds.
     #[inline]
-    pub fn find(
-        &self,
-        bucket: usize,
-        tag: u8,
-        mut is_it: impl FnMut(u32) -> bool,
-    ) -> Option<Place> {
+    pub fn find(&self, bucket: usize, tag: u8, mut is_it: impl FnMut(u32) -> bool) -> Option<Slot> {
         let mut at = Some(bucket);
         // Somebody who reads while a chain changes must not go round in it.
         for _ in 0..CHAIN_MAX {
             let bucket = at?;
             let (mut slots, next) = self.matches(bucket, tag);
             while slots != 0 {
-                let place = Place {
+                let slot = Slot {
                     bucket,
-                    slot: slots.trailing_zeros() as usize,
+                    number: slots.trailing_zeros() as usize,
                 };
-                if is_it(self.position(place)) {
-                    return Some(place);
+                if is_it(self.position(slot)) {
+                    return Some(slot);
                 }
                 slots &= slots - 1;
             }
@@ -162,7 +157,7 @@ impl Table {
     }
 
     /// Every filled slot of `bucket` and of those that continue it.
-    pub fn filled(&self, bucket: usize) -> impl Iterator<Item = Place> {
+    pub fn filled(&self, bucket: usize) -> impl Iterator<Item = Slot> {
         let mut at = Some(bucket);
         std::iter::from_fn(move || {
             let bucket = at?;
@@ -170,8 +165,8 @@ impl Table {
             at = next;
             Some(
                 (0..SLOTS)
-                    .filter(move |slot| empty & (1 << slot) == 0)
-                    .map(move |slot| Place { bucket, slot }),
+                    .filter(move |number| empty & (1 << number) == 0)
+                    .map(move |number| Slot { bucket, number }),
             )
         })
         .flatten()
@@ -227,24 +222,24 @@ mod tests {
             let table = Table::new(8).expect("a small table");
             let mut model = [(0, 0); SLOTS];
             table.set_next(3, next);
-            for (slot, tag, position) in writes {
-                let place = Place { bucket: 3, slot };
+            for (number, tag, position) in writes {
+                let slot = Slot { bucket: 3, number };
                 if tag == 0 {
-                    table.clear(place);
-                    model[slot].0 = 0;
+                    table.clear(slot);
+                    model[number].0 = 0;
                 } else {
-                    table.set(place, tag, position);
-                    model[slot] = (tag, position);
+                    table.set(slot, tag, position);
+                    model[number] = (tag, position);
                 }
             }
             for tag in 0..4 {
                 let expected = (0..SLOTS).filter(|&slot| model[slot].0 == tag).fold(0, |mask, slot| mask | 1 << slot);
                 prop_assert_eq!(table.matches(3, tag), (expected, next));
             }
-            for (slot, &(tag, position)) in model.iter().enumerate() {
-                let place = Place { bucket: 3, slot };
-                prop_assert_eq!(table.tag(place), tag);
-                prop_assert!(tag == 0 || table.position(place) == position);
+            for (number, &(tag, position)) in model.iter().enumerate() {
+                let slot = Slot { bucket: 3, number };
+                prop_assert_eq!(table.tag(slot), tag);
+                prop_assert!(tag == 0 || table.position(slot) == position);
             }
             prop_assert_eq!(table.empty_slots(2), (ALL_SLOTS, None));
             prop_assert_eq!(table.empty_slots(4), (ALL_SLOTS, None));

@@ -218,7 +218,7 @@ impl Pair {
                 if let Entry::Occupied(entry) =
                     self.partition.entry(self.hasher.key(&name), self.now)
                 {
-                    if let Ok(cas) = entry.join(&front, &back) {
+                    if let Ok(cas) = entry.join(&front, &back, 0) {
                         let stored = self.model.get_mut(&key).expect("the partition had it");
                         stored.value = [&front[..], &stored.value, &back].concat();
                         stored.cas = cas;

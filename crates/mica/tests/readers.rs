@@ -1,7 +1,7 @@
 //! Readers beside a writer, on real threads: a hit is whole, of the key that was asked for, and never older than what
 //! the same reader saw before.
 
-use mica::{Config, Contents, Entry, Found, Hasher, Key, Partition, Reader};
+use mica::{Config, Contents, Entry, Hasher, Key, Lookup, Partition, Reader};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const KEYS: u32 = 200;
@@ -17,7 +17,7 @@ fn words_of(number: u32) -> usize {
     (number as usize).wrapping_mul(7919) % 90 + 1
 }
 
-fn key(_: &Hasher, number: u32) -> [u8; 4] {
+fn name_of(number: u32) -> [u8; 4] {
     number.to_le_bytes()
 }
 
@@ -30,14 +30,14 @@ fn read(reader: &Reader, hasher: &Hasher, is_over: &AtomicBool, seed: u32) -> [u
     while !is_over.load(Relaxed) {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let number = (random >> 8) % KEYS;
-        let name = key(hasher, number);
+        let name = name_of(number);
         out.clear();
         let found = reader.get(hasher.key(&name), 1, &mut out, |out, front| {
             out.extend_from_slice(&(front.value_bytes as u64).to_le_bytes());
             out.extend_from_slice(&front.flags.to_le_bytes());
         });
         match found {
-            Found::Hit { .. } => {
+            Lookup::Hit { .. } => {
                 let (front, value) = out.split_at(12);
                 let length = u64::from_le_bytes(front[..8].try_into().expect("eight bytes"));
                 let flags = u32::from_le_bytes(front[8..].try_into().expect("four bytes"));
@@ -58,11 +58,11 @@ fn read(reader: &Reader, hasher: &Hasher, is_over: &AtomicBool, seed: u32) -> [u
                 newest[number as usize] = version;
                 counts[0] += 1;
             }
-            Found::Miss => {
+            Lookup::Miss => {
                 assert!(out.is_empty());
                 counts[1] += 1;
             }
-            Found::Ask => {
+            Lookup::Ask => {
                 assert!(out.is_empty());
                 counts[2] += 1;
             }
@@ -115,7 +115,7 @@ fn no_reader_sees_a_torn_an_old_or_another_key_s_value() {
     let counts = with_readers(partition, &hasher, |partition| {
         for number in 1..WRITES {
             let id = number.wrapping_mul(2_654_435_761) % KEYS;
-            let name = key(&hasher, id);
+            let name = name_of(id);
             let words = if number % 3 == 0 { 8 } else { words_of(number) };
             let value = value_of(id, number, words);
             let contents = Contents {
@@ -154,7 +154,7 @@ fn no_reader_misses_what_is_there_while_the_index_grows() {
     };
     let mut partition = Partition::new(config, hasher.clone()).expect("a partition");
     let store = |partition: &mut Partition, id: u32, number: u32| {
-        let (name, value) = (key(&hasher, id), value_of(id, number, 4));
+        let (name, value) = (name_of(id), value_of(id, number, 4));
         let contents = Contents {
             flags: id,
             ..Contents::of(&value)

@@ -1,6 +1,6 @@
 //! Behaviour that shows only over many items or many laps of the log.
 
-use mica::{Config, Contents, Hasher, Partition};
+use mica::{Config, Contents, Entry, Hasher, Partition};
 
 #[test]
 fn with_room_for_all_items_next_to_none_are_lost() {
@@ -87,4 +87,31 @@ fn an_item_that_is_read_outlives_those_that_are_not() {
         }
     }
     assert!(partition.get(hasher.key(&0_u32.to_le_bytes()), 1).is_none());
+}
+
+#[test]
+fn no_change_of_a_key_gives_it_a_cas_number_that_it_had_before() {
+    let hasher = Hasher::new(6);
+    let mut partition =
+        Partition::new(Config::for_log_bytes(1 << 16), hasher.clone()).expect("64 KiB");
+    let key = hasher.key(b"key");
+    let mut seen = std::collections::BTreeSet::new();
+    for number in 0..5000_u32 {
+        let (value, longer) = (number.to_le_bytes(), [0; 9]);
+        let cas = match (partition.entry(key, 1), number % 1000) {
+            (Entry::Occupied(mut entry), 0..400) => entry.edit(|bytes| bytes[0] ^= 1),
+            (Entry::Occupied(mut entry), 400..410) => entry.renew_cas(0),
+            (Entry::Occupied(entry), 410..420) => entry.join(b"<", b">", 0).expect("a small item"),
+            (Entry::Occupied(mut entry), 420) => {
+                let (before, expires_at) = (entry.item().cas, entry.item().expires_at);
+                entry.set_expires_at(expires_at + 1000);
+                assert_eq!(entry.item().cas, before);
+                continue;
+            }
+            (entry, 421) => entry.set(Contents::of(&longer)).expect("a small item"),
+            (entry, _) => entry.set(Contents::of(&value)).expect("a small item"),
+        };
+        assert_eq!(partition.get(key, 1).map(|item| item.cas), Some(cas));
+        assert!(seen.insert(cas), "{cas:#x} again, at {number}");
+    }
 }

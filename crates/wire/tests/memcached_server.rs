@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wire::memcached::server::{
-    Command, Direction, LINE_BYTES_MAX, Limits, Parser, Request, Step, StoreMode,
+    Command, Direction, KeyRoom, LINE_BYTES_MAX, Limits, Parser, Request, Step, StoreMode,
 };
 
 const LIMITS: Limits = Limits {
@@ -26,7 +26,8 @@ fn commands(stream: &[u8], pieces: &[usize], patient: bool) -> Vec<String> {
         rest = &rest[length..];
         while !patient || held.len() >= wanted {
             let before = held.len();
-            let (consumed, step) = parser.next(&held);
+            let mut room = KeyRoom::default();
+            let (consumed, step) = parser.next(&held, &mut room);
             assert!(consumed <= before);
             match step {
                 Step::Request(request) => {
@@ -201,7 +202,8 @@ fn a_key_that_is_too_long_is_refused_before_any_is_read() {
 fn a_value_that_is_too_large_is_told_at_once_and_skipped_as_it_comes() {
     let mut parser = Parser::new(LIMITS);
     let line = b"set key 0 0 1000000000\r\n";
-    let (consumed, step) = parser.next(line);
+    let mut room = KeyRoom::default();
+    let (consumed, step) = parser.next(line, &mut room);
     assert_eq!(consumed, line.len());
     let Step::Request(request) = step else {
         panic!("{step:?}")
@@ -216,12 +218,16 @@ fn a_value_that_is_too_large_is_told_at_once_and_skipped_as_it_comes() {
     let mut left = 1_000_000_002_usize;
     let piece = vec![b'\n'; 1 << 20];
     while left > piece.len() {
-        assert_eq!(parser.next(&piece), (piece.len(), Step::Incomplete(1)));
+        assert_eq!(
+            parser.next(&piece, &mut KeyRoom::default()),
+            (piece.len(), Step::Incomplete(1))
+        );
         left -= piece.len();
     }
     let mut last = vec![0; left];
     last.extend_from_slice(b"version\r\n");
-    let (consumed, step) = parser.next(&last);
+    let mut room = KeyRoom::default();
+    let (consumed, step) = parser.next(&last, &mut room);
     assert_eq!(consumed, last.len());
     assert_eq!(
         step,
@@ -248,7 +254,8 @@ fn a_line_without_end_is_hopeless_unless_it_is_of_keys() {
 #[test]
 fn meta_flags_are_checked_and_answered_in_order() {
     let mut parser = Parser::new(LIMITS);
-    let (_, step) = parser.next(b"mg Zm9v b v t Oabc k q T30\r\n");
+    let mut room = KeyRoom::default();
+    let (_, step) = parser.next(b"mg Zm9v b v t Oabc k q T30\r\n", &mut room);
     let Step::Request(Request {
         command: Command::MetaGet(meta),
         ..
@@ -264,7 +271,8 @@ fn meta_flags_are_checked_and_answered_in_order() {
         format!("{:?}", meta.steps().collect::<Vec<_>>()),
         "[TimeToLive, Opaque([79, 97, 98, 99]), Key, Exptime]"
     );
-    let (_, step) = parser.next(b"ma n MD D5 N0 J7\r\n");
+    let mut room = KeyRoom::default();
+    let (_, step) = parser.next(b"ma n MD D5 N0 J7\r\n", &mut room);
     let Step::Request(Request {
         command: Command::MetaArithmetic(meta),
         ..

@@ -2,3 +2,12 @@
 pub mod binary;
 pub mod client;
 pub mod server;
+
+/// What a server's parser found in the bytes that it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<R> {
+    /// A request.
+    Request(R),
+    /// Nothing whole yet: come back once there are at least this many bytes, counted from the first not consumed.
+    Incomplete(usize),
+}

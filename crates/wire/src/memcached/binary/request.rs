@@ -128,13 +128,7 @@ pub struct Parser {
 }
 
 /// What [`Parser::next`] found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'a> {
-    /// A request.
-    Request(Request<'a>),
-    /// Nothing whole yet: come back once there are at least this many bytes, counted from the first not consumed.
-    Incomplete(usize),
-}
+pub type Step<'a> = crate::memcached::Step<Request<'a>>;
 
 impl Parser {
     /// A parser at the start of a connection.

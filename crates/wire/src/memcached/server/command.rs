@@ -205,8 +205,8 @@ pub struct Meta<'a> {
     pub renew_before: Option<i32>,
     /// The CAS number to compare (`C`).
     pub cas: Option<u64>,
-    /// The CAS number that the item is to have if it is changed (`E`).
-    pub new_cas: Option<u64>,
+    /// The CAS number that the item is to have if it is changed (`E`); 0 for one of the server's choice.
+    pub new_cas: u64,
     /// Remove the value and the flags, but not the item (`x`).
     pub remove_value: bool,
     /// The client's flags to store (`F`).

@@ -163,7 +163,7 @@ impl<'a> Flags<'a> {
             vivify: None,
             renew_before: None,
             cas: None,
-            new_cas: None,
+            new_cas: 0,
             remove_value: false,
             client_flags: 0,
             mode: None,
@@ -214,8 +214,9 @@ impl<'a> Flags<'a> {
                     check(meta.cas.is_some(), BAD_TOKEN);
                 }
                 b'E' => {
-                    meta.new_cas = parse_u64(token);
-                    check(meta.new_cas.is_some(), BAD_TOKEN);
+                    let parsed = parse_u64(token);
+                    meta.new_cas = parsed.unwrap_or_default();
+                    check(parsed.is_some(), BAD_TOKEN);
                 }
                 b'x' => meta.remove_value = true,
                 b'F' => {

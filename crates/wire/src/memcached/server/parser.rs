@@ -18,7 +18,6 @@ pub struct Limits {
 pub struct Parser {
     limits: Limits,
     state: State,
-    room: KeyRoom,
 }
 
 /// Where a binary key is decoded to.
@@ -32,13 +31,7 @@ impl Default for KeyRoom {
 }
 
 /// What [`Parser::next`] found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'a> {
-    /// A command.
-    Request(Request<'a>),
-    /// Nothing whole yet: come back once there are at least this many bytes, counted from the first not consumed.
-    Incomplete(usize),
-}
+pub type Step<'a> = crate::memcached::Step<Request<'a>>;
 
 #[derive(Debug, Clone, Copy)]
 enum State {
@@ -103,28 +96,94 @@ impl Parser {
         Self {
             limits,
             state: NEW_LINE,
-            room: KeyRoom::default(),
         }
     }
 
     /// The next command of `input`, and how many bytes of `input` were consumed. Bytes may be consumed without
-    /// there being a command.
+    /// there being a command. A binary key is decoded into `room`, which is not the parser's own so that several
+    /// commands can be looked at together.
     #[inline]
-    pub fn next<'a>(&'a mut self, input: &'a [u8]) -> (usize, Step<'a>) {
-        next(&mut self.state, self.limits, input, &mut self.room)
-    }
-
-    /// As [`next`](Self::next), with room for the command's key that outlasts the call, so that several commands can
-    /// be looked at together.
-    #[inline]
-    pub fn next_in<'a>(&mut self, input: &'a [u8], room: &'a mut KeyRoom) -> (usize, Step<'a>) {
-        next(&mut self.state, self.limits, input, room)
+    pub fn next<'a>(&mut self, input: &'a [u8], room: &'a mut KeyRoom) -> (usize, Step<'a>) {
+        match self.state {
+            State::Line { scanned } => self.line(input, scanned, room),
+            State::Keys(keys) => next_key(&mut self.state, input, keys),
+            State::Skip(bytes) => {
+                let skipped = bytes.min(input.len() as u64);
+                if skipped < bytes {
+                    self.state = State::Skip(bytes - skipped);
+                    return (input.len(), Step::Incomplete(1));
+                }
+                self.state = NEW_LINE;
+                let (consumed, step) = self.line(&input[skipped as usize..], 0, room);
+                (skipped as usize + consumed, step)
+            }
+        }
     }
 
     /// What it was made with.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// `input` starts with a line.
+    #[inline]
+    fn line<'a>(
+        &mut self,
+        input: &'a [u8],
+        scanned: usize,
+        room: &'a mut KeyRoom,
+    ) -> (usize, Step<'a>) {
+        let newline = memchr(b'\n', input.get(scanned..).unwrap_or_default());
+        let length = newline.map_or(input.len(), |at| scanned + at);
+        if is_endless(input, length) {
+            return (0, HOPELESS);
+        }
+        if newline.is_none() {
+            self.state = State::Line { scanned: length };
+            return (0, Step::Incomplete(length + 1));
+        }
+        self.state = NEW_LINE;
+        let line_end = length + 1;
+        let line = content(&input[..length]);
+        match parse_line(line, &mut room.0) {
+            Line::Whole(request) => (line_end, Step::Request(request)),
+            Line::Keys {
+                with_cas,
+                exptime,
+                keys,
+            } => {
+                // Said before any item is, as memcached does.
+                if keys.len() > KEY_BYTES_MAX && tokens(keys).any(|key| key.len() > KEY_BYTES_MAX) {
+                    return (line_end, reject(BAD_LINE, false));
+                }
+                let start = line.len() - keys.len();
+                let keys = Keys {
+                    with_cas,
+                    exptime,
+                    left: keys.len(),
+                    end: line_end - line.len(),
+                };
+                let (consumed, step) = next_key(&mut self.state, &input[start..], keys);
+                (start + consumed, step)
+            }
+            Line::Value {
+                store,
+                quiet,
+                bytes,
+            } => value(
+                &mut self.state,
+                self.limits.item_bytes_max,
+                (input, line_end),
+                store,
+                quiet,
+                bytes,
+            ),
+            Line::Refused { error, bytes } => {
+                self.state = State::Skip(bytes as u64 + 2);
+                (line_end, reject(error, false))
+            }
+        }
     }
 
     /// Where the parser is, for [`restore`](Self::restore).
@@ -144,90 +203,6 @@ impl Parser {
 /// A moment of a [`Parser`], after a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Checkpoint(State);
-
-#[inline]
-fn next<'a>(
-    state: &mut State,
-    limits: Limits,
-    input: &'a [u8],
-    room: &'a mut KeyRoom,
-) -> (usize, Step<'a>) {
-    match *state {
-        State::Line { scanned } => line(state, limits, input, scanned, room),
-        State::Keys(keys) => next_key(state, input, keys),
-        State::Skip(bytes) => {
-            let skipped = bytes.min(input.len() as u64);
-            if skipped < bytes {
-                *state = State::Skip(bytes - skipped);
-                return (input.len(), Step::Incomplete(1));
-            }
-            *state = NEW_LINE;
-            let (consumed, step) = line(state, limits, &input[skipped as usize..], 0, room);
-            (skipped as usize + consumed, step)
-        }
-    }
-}
-
-/// `input` starts with a line.
-#[inline]
-fn line<'a>(
-    state: &mut State,
-    limits: Limits,
-    input: &'a [u8],
-    scanned: usize,
-    room: &'a mut KeyRoom,
-) -> (usize, Step<'a>) {
-    let newline = memchr(b'\n', input.get(scanned..).unwrap_or_default());
-    let length = newline.map_or(input.len(), |at| scanned + at);
-    if is_endless(input, length) {
-        return (0, HOPELESS);
-    }
-    if newline.is_none() {
-        *state = State::Line { scanned: length };
-        return (0, Step::Incomplete(length + 1));
-    }
-    *state = NEW_LINE;
-    let line_end = length + 1;
-    let line = content(&input[..length]);
-    match parse_line(line, &mut room.0) {
-        Line::Whole(request) => (line_end, Step::Request(request)),
-        Line::Keys {
-            with_cas,
-            exptime,
-            keys,
-        } => {
-            // Said before any item is, as memcached does.
-            if keys.len() > KEY_BYTES_MAX && tokens(keys).any(|key| key.len() > KEY_BYTES_MAX) {
-                return (line_end, reject(BAD_LINE, false));
-            }
-            let start = line.len() - keys.len();
-            let keys = Keys {
-                with_cas,
-                exptime,
-                left: keys.len(),
-                end: line_end - line.len(),
-            };
-            let (consumed, step) = next_key(state, &input[start..], keys);
-            (start + consumed, step)
-        }
-        Line::Value {
-            store,
-            quiet,
-            bytes,
-        } => value(
-            state,
-            limits.item_bytes_max,
-            (input, line_end),
-            store,
-            quiet,
-            bytes,
-        ),
-        Line::Refused { error, bytes } => {
-            *state = State::Skip(bytes as u64 + 2);
-            (line_end, reject(error, false))
-        }
-    }
-}
 
 /// The next of `keys`, with which `input` starts.
 #[inline]
