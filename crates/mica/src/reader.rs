@@ -100,10 +100,14 @@ impl Reader {
         // A split may have moved the key to another bucket, and changed this one before it was looked at.
         let unchanged = || index.versions.is_unchanged(home, seen) && index.bucket_of(key) == home;
         let (head, tail) = (log.head(), log.tail());
-        let mut known = None;
+        let (mut known, mut is_passed) = (None, false);
         let found = index.table.find(home, key.tag(), |position| {
             let place = Place::before(tail, position);
-            if place < head || place.offset() + WINDOW_BYTES > log.memory.bytes() {
+            if place < head {
+                is_passed = true;
+                return false;
+            }
+            if place.offset() + WINDOW_BYTES > log.memory.bytes() {
                 return false;
             }
             let mut window = [0; WINDOW_BYTES];
@@ -118,7 +122,9 @@ impl Reader {
             same
         });
         let (Some(_), Some((place, header, header_bytes))) = (found, known) else {
-            return unchanged().then_some(Lookup::Miss);
+            // An item that the head has passed may be this key's, and about to be written anew.
+            let miss = if is_passed { Lookup::Ask } else { Lookup::Miss };
+            return unchanged().then_some(miss);
         };
         // Nothing that was read so far is sure, and it says how much to copy.
         if !unchanged() || !self.is_still_there(place) {

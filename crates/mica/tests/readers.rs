@@ -181,3 +181,30 @@ fn no_reader_misses_what_is_there_while_the_index_grows() {
     let misses: u64 = counts.iter().map(|count| count[1]).sum();
     assert_eq!(misses, 0, "{counts:?}");
 }
+
+/// What the head has passed may be the key's own item, which the owner is about to write again at the tail.
+#[test]
+fn a_reader_asks_where_the_head_has_passed_what_the_index_points_to() {
+    let hasher = Hasher::new(11);
+    let config = Config {
+        has_readers: true,
+        ..Config::for_log_bytes(40_000)
+    };
+    let mut partition = Partition::new(config, hasher.clone()).expect("a small partition");
+    let reader = partition.reader().expect("made for readers");
+    let mut asked = 0;
+    for id in 0..3_000 {
+        let value = value_of(id, 0, 4);
+        entry(&mut partition, hasher.key(&name_of(id)))
+            .set(Contents::of(&value))
+            .expect("a small item");
+        let oldest = id.saturating_sub(900);
+        let name = name_of(oldest);
+        let mut out = Vec::new();
+        let found = reader.get(hasher.key(&name), 1, &mut out, |_, _| ());
+        asked += u32::from(found == Lookup::Ask);
+        let is_there = partition.get(hasher.key(&name), 1).is_some();
+        assert!(found == Lookup::Ask || (found != Lookup::Miss) == is_there);
+    }
+    assert!(asked > 0);
+}
