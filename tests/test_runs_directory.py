@@ -63,7 +63,7 @@ def test_a_damaged_part_costs_only_itself(tmp_path: Path) -> None:
     writer.write_manifest(manifest())
     writer.append("samples", samples(10, 20))
     writer.append("samples", samples(30))
-    part = writer.path / "samples.parts" / "000001.parquet"
+    part = writer.path / "samples.parts" / "000001.arrow"
     part.write_bytes(part.read_bytes()[:20])
     assert RunDirectory.open(writer.path).samples()["timestamp_ns"].to_list() == [10, 20]
 
@@ -182,11 +182,11 @@ def test_parts_that_cannot_be_read_are_counted_and_kept(tmp_path: Path) -> None:
     writer.write_manifest(manifest(status="interrupted"))
     writer.append("samples", samples(10))
     writer.append("samples", samples(20))
-    (writer.path / "samples.parts" / "000000.parquet").write_bytes(b"PAR1")
+    (writer.path / "samples.parts" / "000000.arrow").write_bytes(b"PAR1")
     assert any("1 of the parts of samples" in damage for damage in RunDirectory.open(writer.path).damage)
     writer.join_parts()
     assert RunDirectory.open(writer.path).samples()["timestamp_ns"].to_list() == [20]
-    assert (writer.path / "samples.parts" / "000000.parquet").exists()
+    assert (writer.path / "samples.parts" / "000000.arrow").exists()
 
 
 def test_a_part_of_the_wrong_kind_costs_only_itself(tmp_path: Path) -> None:

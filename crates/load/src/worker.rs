@@ -97,6 +97,9 @@ impl Worker {
         {
             return phase.fail(error.to_string());
         }
+        if config.goes_first {
+            _ = affinity::put_current_thread_first();
+        }
         // Without it, timeouts are late by up to 50 us; where it is refused, spinning hides half of that.
         _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         match config.protocol {

@@ -1,6 +1,7 @@
-//! Which cores a thread may run on (`sched_setaffinity(2)`).
+//! Which cores a thread may run on (`sched_setaffinity(2)`), and before whom (`setpriority(2)`).
 use crate::Error;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::process::setpriority_process;
+use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 
 /// The cores that the calling thread may run on, ascending; empty where the kernel would not say.
 #[must_use]
@@ -32,9 +33,35 @@ pub fn pin_current_thread(core: usize) -> Result<(), Error> {
     sched_setaffinity(None, &set).map_err(|error| failed(&error.to_string()))
 }
 
+/// Have the calling thread go before all others of ordinary policy on its core: nice −20. Says whether it does; that
+/// takes `CAP_SYS_NICE` or `RLIMIT_NICE`.
+#[must_use]
+pub fn put_current_thread_first() -> bool {
+    // Linux takes a thread's number where POSIX has a process's, and changes that thread alone.
+    setpriority_process(Some(gettid()), -20).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_goes_first_alone_or_says_that_it_may_not() {
+        let nice =
+            || rustix::process::getpriority_process(Some(gettid())).expect("a thread that runs");
+        let before = nice();
+        std::thread::spawn(move || {
+            let expected = if put_current_thread_first() {
+                -20
+            } else {
+                before
+            };
+            assert_eq!(nice(), expected);
+        })
+        .join()
+        .expect("no panic");
+        assert_eq!(nice(), before);
+    }
 
     #[test]
     fn a_pinned_thread_may_run_on_its_core_only() {

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rackscope.runs.options import RunOptions
+    from rackscope.runs.placement import Placement
     from rackscope.systems.base import Endpoint
     from rackscope.workloads import PhasePlan, WorkloadPlan
 
@@ -22,7 +23,7 @@ _INTERVAL_SECONDS = 0.25
 
 
 def client_configuration(
-    options: RunOptions, plan: WorkloadPlan, endpoint: Endpoint, cores: tuple[int, ...]
+    options: RunOptions, plan: WorkloadPlan, endpoint: Endpoint, placement: Placement
 ) -> dict[str, Any]:
     """The JSON object that ``LoadClient`` takes."""
     target = (
@@ -34,7 +35,9 @@ def client_configuration(
         "target": target,
         "protocol": plan.protocol,
         "connections": options.connections,
-        "cores": list(cores[: options.connections]),
+        "cores": list(placement.client[: options.connections]),
+        # Rackscope's own threads may have to share its cores; the system must not be kept off its own.
+        "goes_first": not placement.shared,
         "pipeline": plan.pipeline,
         "multiget": plan.multiget,
         "seed": options.seed,

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from rackscope.runs.manifest import Manifest, PhasePart
     from rackscope.systems.base import RunningSystem
 
-#: How often samples reach the disk: what a kill can cost.
-_FLUSH_SECONDS = 1.0
+#: How often samples reach the disk while a phase lasts: what a kill can cost. Each time takes milliseconds of a core
+#: that the load generator may share, and makes what it sends meanwhile late.
+_FLUSH_SECONDS = 5.0
 
 
 class Session:
@@ -55,8 +56,6 @@ class Session:
         self._client: Client | None = None
         self._pending: list[dict[str, float]] = []
         self._last_flush = 0.0
-        #: How often samples are written while a phase lasts. Writing takes milliseconds of a core that the load
-        #: generator may share: where latency is the answer, phases shorter than this are not disturbed by it.
         self.flush_seconds = _FLUSH_SECONDS
         self._generator_cpu_seconds = 0.0
 
@@ -132,7 +131,7 @@ class Session:
         _describe_probes(self.manifest, sampler)
         sampler.start()
 
-        self._client = Client(client_configuration(options, prepared.plan, system.endpoint, prepared.placement.client))
+        self._client = Client(client_configuration(options, prepared.plan, system.endpoint, prepared.placement))
         stack.callback(self._client.close)
         self.writer.write_manifest(self.manifest)
 
@@ -275,19 +274,14 @@ class Session:
 
     def _flush(self) -> int | None:
         """Put what was sampled on disk; the time of the newest host sample."""
-        import polars as pl
-
         intervals, self._pending = self._pending, []
-        frames = [interval_frame(intervals)] if intervals else []
-        newest: int | None = None
-        if self._sampler is not None:
-            host = self._sampler.drain()
-            if host.height:
-                newest = int(host["timestamp_ns"][-1])
-                frames.append(host)
-        if frames:
-            self.writer.append("samples", pl.concat(frames, how="diagonal_relaxed").sort("timestamp_ns"))
-        return newest
+        if intervals:
+            self.writer.append("samples", interval_frame(intervals))
+        host = self._sampler.drain() if self._sampler is not None else None
+        if host is None or not host.height:
+            return None
+        self.writer.append("samples", host)
+        return int(host["timestamp_ns"][-1])
 
     def _stop_sampler(self) -> None:
         if self._sampler is None:

@@ -124,9 +124,9 @@ def read_parts(folder: Path, name: str) -> tuple[pl.DataFrame | None, int]:
     import polars as pl
 
     parts, damaged = [], 0
-    for part in sorted(folder.glob("*.parquet")):
+    for part in sorted(folder.glob("*.arrow")):
         try:
-            parts.append(_read_as_it_is(part))
+            parts.append(pl.read_ipc_stream(io.BytesIO(part.read_bytes())))
         except _failures():
             damaged += 1
     if not parts:
@@ -176,21 +176,17 @@ def _schema(name: str) -> dict[str, pl.DataType | type[pl.DataType]]:
 
 
 def _read(file: Path, name: str) -> pl.DataFrame:
-    frame = _conform(_read_as_it_is(file), name)
-    return frame.sort("timestamp_ns") if name == "samples" else frame
-
-
-def _read_as_it_is(file: Path) -> pl.DataFrame:
     import polars as pl
 
     # As bytes: given a path, polars takes brackets in it for a pattern, and maps a file that could be cut meanwhile.
-    return pl.read_parquet(io.BytesIO(file.read_bytes()))
+    frame = _conform(pl.read_parquet(io.BytesIO(file.read_bytes())), name)
+    return frame.sort("timestamp_ns") if name == "samples" else frame
 
 
 def _failures() -> tuple[type[BaseException], ...]:
     import polars as pl
 
-    # A Parquet reader that meets bytes it did not expect may also panic; that is damage too.
+    # A reader that meets bytes it did not expect may also panic; that is damage too.
     return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, _UnusableError)
 
 

@@ -16,6 +16,10 @@ pub struct ClientConfig {
     /// One worker thread for each, pinned to it; one worker that is not pinned when empty.
     #[serde(default)]
     pub cores: Vec<usize>,
+    /// Have workers go before everything else of ordinary policy on their cores, where that is allowed. For cores that
+    /// the server does not use: whatever else runs there would make requests late that the server answers in time.
+    #[serde(default)]
+    pub goes_first: bool,
     /// Requests outstanding on a connection: exactly so many in a closed loop, at most so many in an open one.
     #[serde(default = "one")]
     pub pipeline: usize,
