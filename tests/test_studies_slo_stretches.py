@@ -13,10 +13,17 @@ def stretch(**more: float) -> Stretch:
 
 
 def test_a_disturbance_is_named() -> None:
-    assert stretch().disturbance == ""
-    assert "hypervisor" in stretch(steal_ratio=0.1).disturbance
-    assert "other programs" in stretch(others_cores=1.0).disturbance
-    assert stretch(steal_ratio=0.0, others_cores=0.05).disturbance == ""
+    assert stretch().disturbance() == ""
+    assert "hypervisor" in stretch(steal_ratio=0.1).disturbance()
+    assert "other programs" in stretch(others_cores=1.0).disturbance()
+    assert stretch(steal_ratio=0.0, others_cores=0.05).disturbance() == ""
+
+
+def test_how_little_standing_still_disturbs_depends_on_the_quantile() -> None:
+    still = stretch(steal_ratio=0.0, stall_ratio=0.004)
+    assert still.disturbance(0.1) == ""
+    assert "stood still" in still.disturbance(0.01)
+    assert stretch(steal_ratio=0.0).disturbance(0.001) == ""
 
 
 def test_housekeeping_steps_behind_at_the_first_tick_and_comes_back() -> None:

@@ -102,6 +102,17 @@ class Speedometer:
         """Instructions executed in bursts since the start and the CPU seconds that took, core by core."""
     def stop(self) -> None: ...
 
+class StallMeter:
+    """Watches how long ``cores`` stand still, with threads of real-time priority, until ``stop``.
+
+    Raises OSError without the right to that priority.
+    """
+
+    def __init__(self, cores: list[int]) -> None: ...
+    def read(self) -> list[tuple[float, float]]:
+        """Seconds that each core stood still since the start, and those that it was watched."""
+    def stop(self) -> None: ...
+
 def measure_instruction_rate(seconds: float, cores: list[int]) -> dict[str, Any]:
     """``instructions_per_second`` of a kernel with a known number of instructions, all ``cores`` at once.
 

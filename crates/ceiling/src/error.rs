@@ -33,6 +33,9 @@ pub enum Error {
         /// What the operating system answered.
         source: io::Error,
     },
+    /// The right to real-time priority is missing.
+    #[error("a thread could not be given real-time priority: {0}")]
+    Priority(#[source] io::Error),
     /// A loopback connection failed.
     #[error("the loopback connection failed while {doing}: {source}")]
     Loopback {

@@ -10,6 +10,9 @@
 //! | [`bandwidth`] | bytes read, written or copied | McCalpin's STREAM |
 //! | [`latency`] | dependent loads over a random cycle | lmbench `lat_mem_rd`, multichase |
 //! | [`loopback`] | bytes through one TCP connection | netperf `TCP_STREAM` |
+//!
+//! Two more run beside whatever is measured, one thread a core: [`speedometer`] takes how fast cores are, [`stalls`]
+//! how much of the time they stood still.
 #![deny(missing_docs)]
 
 pub mod bandwidth;
@@ -18,8 +21,10 @@ pub mod latency;
 pub mod loopback;
 pub mod memory;
 pub mod speedometer;
+pub mod stalls;
 pub mod team;
 
+mod attendants;
 mod error;
 
 pub use error::Error;

@@ -5,17 +5,15 @@
 //! others, which no counter of a guest shows. What a workload achieves moves with it. Knowing the speed while it was
 //! measured takes that part of the noise away.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::Result;
+use crate::attendants::Attendants;
 use crate::instructions::execute_mix;
-use crate::team::pin_to;
-use crate::{Error, Result};
 
 /// Between two bursts: short beside what changes a core's speed.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -41,60 +39,23 @@ struct Counter {
 
 /// Threads that take the speed of cores until dropped.
 #[derive(Debug)]
-pub struct Speedometer {
-    stop: Arc<AtomicBool>,
-    counters: Arc<Vec<Counter>>,
-    threads: Vec<JoinHandle<()>>,
-}
+pub struct Speedometer(Attendants<Counter>);
 
 impl Speedometer {
     /// Starts one thread a core; returns when all of them are on theirs.
     ///
     /// # Errors
-    /// [`Error::Core`] when one may not be used, [`Error::Thread`] when a thread cannot be started.
+    /// [`Error::Core`](crate::Error::Core) when one may not be used, [`Error::Thread`](crate::Error::Thread) when a
+    /// thread cannot be started.
     pub fn start(cores: &[usize]) -> Result<Self> {
-        let counters: Arc<Vec<Counter>> =
-            Arc::new(cores.iter().map(|_| Counter::default()).collect());
-        // Whatever fails, dropping it ends the threads that were started.
-        let mut speedometer = Self {
-            stop: Arc::default(),
-            counters,
-            threads: Vec::with_capacity(cores.len()),
-        };
-        let (ready, begun) = mpsc::channel();
-        for (place, &core) in cores.iter().enumerate() {
-            let (stop, counters, ready) = (
-                Arc::clone(&speedometer.stop),
-                Arc::clone(&speedometer.counters),
-                ready.clone(),
-            );
-            let thread = thread::Builder::new()
-                .name(format!("speed-{core}"))
-                .spawn(move || {
-                    let pinned = pin_to(core);
-                    let is_pinned = pinned.is_ok();
-                    // Whoever waits for the word may have gone because another thread failed.
-                    let _ = ready.send(pinned);
-                    // The channel ends, for who waits, when every thread has let go of it.
-                    drop(ready);
-                    if is_pinned {
-                        take(&counters[place], &stop);
-                    }
-                })
-                .map_err(|source| Error::Thread { core, source })?;
-            speedometer.threads.push(thread);
-        }
-        drop(ready);
-        for pinned in begun {
-            pinned?;
-        }
-        Ok(speedometer)
+        Attendants::start("speed", cores, || Ok(()), take).map(Self)
     }
 
     /// What each core did since the start, in the order in which the cores were given.
     #[must_use]
     pub fn read(&self) -> Vec<Reading> {
-        self.counters
+        self.0
+            .states()
             .iter()
             .map(|counter| Reading {
                 instructions: counter.instructions.load(Relaxed),
@@ -105,17 +66,7 @@ impl Speedometer {
 
     /// Ends the threads. Idempotent.
     pub fn stop(&mut self) {
-        self.stop.store(true, Relaxed);
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has ended all the same.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Drop for Speedometer {
-    fn drop(&mut self) {
-        self.stop();
+        self.0.stop();
     }
 }
 
@@ -145,6 +96,7 @@ fn cpu_time() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
     use crate::team::usable_cores;
 
     #[test]

@@ -7,6 +7,7 @@ use ceiling::instructions;
 use ceiling::latency;
 use ceiling::loopback;
 use ceiling::speedometer::Speedometer;
+use ceiling::stalls::StallMeter;
 use ceiling::team::{Rounds, median, usable_cores};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,6 +18,7 @@ const LONGEST_SECONDS: f64 = 60.0;
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PySpeedometer>()?;
+    module.add_class::<PyStallMeter>()?;
     module.add_function(wrap_pyfunction!(measure_instruction_rate, module)?)?;
     module.add_function(wrap_pyfunction!(measure_core_clock, module)?)?;
     module.add_function(wrap_pyfunction!(measure_dram_bandwidth, module)?)?;
@@ -49,6 +51,38 @@ impl PySpeedometer {
         py.detach(|| self.lock().read())
             .into_iter()
             .map(|reading| (reading.instructions, reading.busy.as_secs_f64()))
+            .collect()
+    }
+
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.lock().stop());
+    }
+}
+
+/// See `_native.pyi`.
+#[pyclass(name = "StallMeter", module = "rackscope._native", frozen)]
+struct PyStallMeter(Mutex<StallMeter>);
+
+impl PyStallMeter {
+    fn lock(&self) -> MutexGuard<'_, StallMeter> {
+        // As above.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyStallMeter {
+    #[new]
+    fn new(py: Python<'_>, cores: Vec<usize>) -> PyResult<Self> {
+        py.detach(|| StallMeter::start(&cores))
+            .map(|meter| Self(Mutex::new(meter)))
+            .map_err(raise)
+    }
+
+    fn read(&self, py: Python<'_>) -> Vec<(f64, f64)> {
+        py.detach(|| self.lock().read())
+            .into_iter()
+            .map(|reading| (reading.stalled.as_secs_f64(), reading.watched.as_secs_f64()))
             .collect()
     }
 
@@ -227,6 +261,7 @@ fn raise(error: ceiling::Error) -> PyErr {
         ceiling::Error::Core { .. }
         | ceiling::Error::Memory { .. }
         | ceiling::Error::Thread { .. }
+        | ceiling::Error::Priority(_)
         | ceiling::Error::Loopback { .. } => PyOSError::new_err(text),
         _ => PyRuntimeError::new_err(text),
     }

@@ -35,9 +35,9 @@ _ENOUGH_NEAR = 4
 _FEWEST_CONFIRMATIONS, _MOST_CONFIRMATIONS = 5, 8
 #: Share of the budget for the blocks and everything before.
 _BLOCKS_UNTIL = 0.86
-WANTED_HALF_WIDTH = 0.01
-#: Disturbed stretches are discarded up to this many, and then up to half as many as count.
-_SPARED = 8
+WANTED_HALF_WIDTH = 0.025
+#: Others come in bursts of seconds to a minute. After a disturbed stretch nothing is done, longer each time.
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 #: Times that the lowest rate must miss the bound before no rate is said to meet it.
 _MISSES_AT_LOWEST = 3
 
@@ -49,6 +49,8 @@ class Measured:
     stretch: Stretch
     purpose: str
     block: int = 0
+    #: What others took of the host, in words; empty when nothing was seen.
+    disturbance: str = ""
 
 
 @dataclass
@@ -65,8 +67,13 @@ class Capacity:
     confirmations: int = 0
     attempts: int = 0
     blocks: int = 0
-    #: Stretches that others disturbed and that count all the same, as there were too many.
-    kept_disturbed: int = 0
+    #: What discarded stretches, and pauses after them, took.
+    waited_seconds: float = 0.0
+
+    @property
+    def kept_disturbed(self) -> int:
+        """Stretches that others disturbed and that count all the same, as there are too few without."""
+        return sum(bool(one.disturbance) for one in self.measured)
 
     @property
     def mostly_disturbed(self) -> bool:
@@ -91,7 +98,11 @@ class Capacity:
 
 
 class CapacityStudy:
-    """One study under way; ``found`` holds what is known, whatever ends it."""
+    """One study under way; ``found`` holds what is known, whatever ends it.
+
+    Stretches that others disturbed are discarded, and do not count for the budget, until as much time as the budget
+    has gone with them.
+    """
 
     def __init__(
         self,
@@ -101,6 +112,7 @@ class CapacityStudy:
         *,
         seed: int = 1,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.found = Capacity(bound)
@@ -108,6 +120,7 @@ class CapacityStudy:
         self._budget_seconds = budget_seconds
         self._seed = seed
         self._clock = clock
+        self._sleep = sleep
         self._start = clock()
         self._on_change = on_change
 
@@ -116,12 +129,14 @@ class CapacityStudy:
         self._probe()
         middle = self._search()
         self._blocks(middle)
+        clean = {one.stretch.offered_per_second for one in self.found.measured if not one.disturbance}
+        self._discard(lambda one: one.purpose == "curve" and one.stretch.offered_per_second in clean)
         if self.found.outcome == "found":
             self._confirm()
         return self.found
 
     def _left(self, until: float = 1.0) -> float:
-        return self._budget_seconds * until - (self._clock() - self._start)
+        return self._budget_seconds * until - (self._clock() - self._start - self.found.waited_seconds)
 
     def _seconds(self, rate: float) -> float:
         """Long enough for the quantile to be known, where the budget allows."""
@@ -138,19 +153,35 @@ class CapacityStudy:
         if not self.found.top > 0:
             raise StudyError("the system answered nothing in a closed loop", "Make 'rackscope run' of it work first.")
 
-    def _open(self, rate: float, purpose: str, block: int = 0) -> Stretch | None:
-        """One stretch; ``None`` when others disturbed it, so that it does not count."""
-        stretch = self._load.open(rate, self._seconds(rate), _ACTIVITIES[purpose])
-        one = Measured(stretch, purpose, block)
-        if stretch.disturbance:
-            # Where nothing is left alone for long, leaving everything out would leave nothing.
-            if len(self.found.discarded) < _SPARED + len(self.found.measured) // 2:
-                self.found.discarded.append(one)
-                return None
-            self.found.kept_disturbed += 1
+    def _open(self, rate: float, purpose: str, block: int = 0) -> Stretch:
+        """One stretch. One that others disturbed is measured again, after a pause, until patience is spent.
+
+        So is the first one after it: whoever took a core a moment ago still takes caches and memory.
+        """
+        pause_seconds = _FIRST_PAUSE_SECONDS
+        before = ""
+        while True:
+            begun = self._clock()
+            stretch = self._load.open(rate, self._seconds(rate), _ACTIVITIES[purpose])
+            disturbance = stretch.disturbance(self.found.bound.beyond)
+            one = Measured(stretch, purpose, block, disturbance or (before and _BEFORE))
+            if not one.disturbance or self.found.waited_seconds >= self._budget_seconds:
+                break
+            self.found.discarded.append(one)
+            if disturbance:
+                self._sleep(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+            before = disturbance
+            self.found.waited_seconds += self._clock() - begun
         self.found.measured.append(one)
         self._on_change()
         return stretch
+
+    def _discard(self, which: Callable[[Measured], bool]) -> None:
+        """Leave disturbed stretches out for which others stand."""
+        out = [one for one in self.found.measured if one.disturbance and which(one)]
+        self.found.discarded += out
+        self.found.measured = [one for one in self.found.measured if one not in out]
 
     def _search(self) -> float:
         """A rate near the crossing; the outcome is settled where there is no crossing."""
@@ -162,8 +193,6 @@ class CapacityStudy:
             if rate is None or (rate == search.highest_rate and self._met_at(search, rate)):
                 break
             stretch = self._open(rate, "search")
-            if stretch is None:
-                continue
             seen += 1
             search.observe(self._observation(rate, stretch))
             crossing = search.result().crossing
@@ -184,11 +213,10 @@ class CapacityStudy:
         """Ask for the lowest rate again: a single miss may have been anything."""
         missed = 0
         while missed < _MISSES_AT_LOWEST and self._left(_BLOCKS_UNTIL / 2) > 0:
-            stretch = self._open(rate, "search")
-            if stretch is not None and self.found.met(stretch):
+            if self.found.met(self._open(rate, "search")):
                 self.found.outcome = "found"
                 return rate
-            missed += stretch is not None
+            missed += 1
         self.found.outcome = "never met"
         return rate
 
@@ -217,7 +245,7 @@ class CapacityStudy:
                 break
             if (enough or self._left() < 0) and self._left(_BLOCKS_UNTIL) < longest:
                 break
-            begun = self._clock()
+            begun = self._left()
             found.blocks += 1
             plan = [(rate, "curve") for rate in waiting[:_CURVE_IN_BLOCK]]
             del waiting[:_CURVE_IN_BLOCK]
@@ -225,14 +253,16 @@ class CapacityStudy:
                 plan += [(rate, "near") for rate in block_rates(middle, found.blocks, self._seed)]
             for index in np.random.default_rng([self._seed, found.blocks, 1]).permutation(len(plan)):
                 rate, purpose = plan[index]
-                if self._open(rate, purpose, found.blocks) is None and purpose == "curve":
-                    waiting.append(rate)
-            longest = max(longest, self._clock() - begun)
+                self._open(rate, purpose, found.blocks)
+            longest = max(longest, begun - self._left())
             if found.outcome == "found":
                 middle = self._estimate(middle)
 
     def _estimate(self, middle: float) -> float:
         """Take in what blocks say of the crossing; the middle for the next one."""
+        whole = {one.block for one in self.found.measured if one.purpose == "near" and not one.disturbance}
+        if len(whole) >= FEWEST_BLOCKS:
+            self._discard(lambda one: one.purpose == "near")
         near = [
             Seen(one.stretch.offered_per_second or 0.0, self.found.excess(one.stretch), one.block)
             for one in self.found.measured
@@ -258,14 +288,14 @@ class CapacityStudy:
             if found.attempts >= _FEWEST_CONFIRMATIONS and self._left() < 2 * self._seconds(rate):
                 break
             stretch = self._open(rate, "confirm")
-            if stretch is not None:
-                found.attempts += 1
-                found.confirmations += found.met(stretch)
+            found.attempts += 1
+            found.confirmations += found.met(stretch)
         if confirmed(found.confirmations, found.attempts):
             found.sustained = rate
 
 
 _CURVE_IN_BLOCK = 3
+_BEFORE = "the stretch before was disturbed"
 _ACTIVITIES = {
     "search": "searching the rate",
     "near": "measuring around the rate",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rackscope.runs.session import Session
+    from rackscope.studies.stalls import CoreStalls
     from rackscope.studies.stretches import Stretch
     from rackscope.workloads import PhasePlan, WorkloadPlan
 
@@ -53,6 +54,7 @@ def _conduct(conduct: Conduct) -> None:
     from rackscope.studies.bounds import parse_bound
     from rackscope.studies.capacity import CapacityStudy
     from rackscope.studies.slo_record import Subject, fill
+    from rackscope.studies.stalls import core_stalls
     from rackscope.studies.stretches import SessionLoad
 
     request = conduct.request
@@ -74,6 +76,10 @@ def _conduct(conduct: Conduct) -> None:
     study: CapacityStudy | None = None
 
     def work(session: Session) -> None:
+        with core_stalls((*prepared.placement.system, *prepared.placement.client)) as stalls:
+            measure(session, stalls)
+
+    def measure(session: Session, stalls: CoreStalls) -> None:
         nonlocal study
         session.flush_seconds = _FLUSH_SECONDS
         session.preload()
@@ -84,7 +90,9 @@ def _conduct(conduct: Conduct) -> None:
             fill(conduct.record, study.found, subject)
             conduct.save()
 
-        study = CapacityStudy(SessionLoad(session, stage), bound, budget, seed=prepared.options.seed, on_change=save)
+        study = CapacityStudy(
+            SessionLoad(session, stage, stalls), bound, budget, seed=prepared.options.seed, on_change=save
+        )
         study.run()
 
     try:
@@ -134,7 +142,8 @@ Examples:
     options=(
         Option("bound", "text", "quantile (p50, p90, p99, p999) and the longest time it may be", "p99<1ms",
                metavar="'p99<1ms'"),
-        Option("budget", "duration", "how long to measure, loading and warming up aside", "100s"),
+        Option("budget", "duration", "how long to measure; loading, warming up and waiting for a quiet host aside",
+               "100s"),
         Option("stage", "text", "stage of the workload, where it has several", metavar="NAME"),
     ),
     run_defaults={"sample_interval_seconds": 0.25, "warm_up_seconds": 2.0},

@@ -413,7 +413,7 @@ def _method(found: Capacity, subject: Subject) -> list[str]:
         "its interval is Student's t over blocks, with a slope common to all.",
     ]
     if found.discarded:
-        reasons = wording.listing(sorted({one.stretch.disturbance for one in found.discarded}))
+        reasons = wording.listing(sorted({one.disturbance for one in found.discarded}))
         total = len(found.discarded) + len(found.measured)
         lines.append(f"{len(found.discarded)} of {total} stretches were discarded, whatever they gave: {reasons}.")
     else:

@@ -13,6 +13,7 @@ from rackscope.studies.quiet import behind_the_generator
 
 if TYPE_CHECKING:
     from rackscope.runs.session import Session
+    from rackscope.studies.stalls import CoreStalls
     from rackscope.workloads import PhasePlan
 
 #: A system whose cores were busy for this share of a stretch has no more to give.
@@ -36,6 +37,8 @@ class Stretch:
     system_busy_ratio: float | None
     steal_ratio: float | None = None
     others_cores: float | None = None
+    #: Share of the time that a core stood still, the worst core's.
+    stall_ratio: float | None = None
     errors: int = 0
     #: Repetition under which its rows are in the run directory.
     number: int = 0
@@ -60,13 +63,18 @@ class Stretch:
         """Whether the system had used up its cores."""
         return self.system_busy_ratio is not None and self.system_busy_ratio >= _BUSY_RATIO
 
-    @property
-    def disturbance(self) -> str:
+    def disturbance(self, beyond: float = 1.0) -> str:
         """What was taken from the host while it lasted, in words; empty when nothing was seen.
 
-        Judged by what others took alone, never by the result: leaving out bad results would flatter.
+        ``beyond`` is the share of requests beyond the quantile that is asked for: little that a core stands still
+        decides what the slowest of them see. Judged by what others took alone, never by the result: leaving out bad
+        results would flatter.
         """
-        return Taken(self.steal_ratio, self.others_cores).disturbance
+        taken = Taken(self.steal_ratio, self.others_cores).disturbance
+        if taken or self.stall_ratio is None:
+            return taken
+        most = packaged_thresholds().limit("stalls.share") * beyond
+        return "a core stood still" if self.stall_ratio > most else ""
 
 
 class Load(Protocol):
@@ -82,11 +90,12 @@ class Load(Protocol):
 
 
 class SessionLoad:
-    """Stretches of one stage in a session that is under way."""
+    """Stretches of one stage in a session that is under way; ``stalls`` watches the cores, where stalls matter."""
 
-    def __init__(self, session: Session, stage: PhasePlan) -> None:
+    def __init__(self, session: Session, stage: PhasePlan, stalls: CoreStalls | None = None) -> None:
         self._session = session
         self._stage = stage
+        self._stalls = stalls
         self._number = 0
 
     def closed(self, seconds: float, activity: str) -> Stretch:
@@ -101,10 +110,13 @@ class SessionLoad:
     def _measure(self, loop: Mapping[str, Any], seconds: float, activity: str) -> Stretch:
         self._number += 1
         watch = Watch()
+        stood_still = self._stalls.read() if self._stalls is not None else []
         with behind_the_generator(self._session):
             row = self._session.phase(self._stage, loop, seconds, self._number, activity=activity)
+        stall_ratio = self._stalls.since(stood_still) if self._stalls is not None else None
         cores = len(self._session.prepared.placement.system)
-        return replace(stretch_of(row, cores, watch.taken(row["system_cpu_seconds"])), number=self._number)
+        stretch = stretch_of(row, cores, watch.taken(row["system_cpu_seconds"]))
+        return replace(stretch, number=self._number, stall_ratio=stall_ratio)
 
 
 def stretch_of(row: Mapping[str, Any], cores: int, taken: Taken | None = None) -> Stretch:
