@@ -5,8 +5,8 @@
 
 use mica::{Config, Contents, Entry, Hasher, Key, Lookup, Partition, Reader};
 use std::hint::black_box;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 
 /// Lookups that are under way together, as in a burst of packets.
@@ -239,34 +239,39 @@ impl Store {
 fn measure(store: &Store, cell: Cell, ids: &[u64], seconds: f64) -> f64 {
     let is_over = AtomicBool::new(false);
     let done = AtomicU64::new(0);
-    let begun = Instant::now();
-    std::thread::scope(|scope| {
+    let start_line = Barrier::new(cell.cores + 1);
+    let begun = std::thread::scope(|scope| {
         for core in 0..cell.cores {
-            let (is_over, done) = (&is_over, &done);
+            let (is_over, done, start_line) = (&is_over, &done, &start_line);
             scope.spawn(move || {
-                let count = work(store, cell, core, ids, is_over);
-                done.fetch_add(count, Relaxed);
+                let own = own_ids(store, cell, core, ids);
+                start_line.wait();
+                done.fetch_add(work(store, cell, core, &own, is_over), Relaxed);
             });
         }
+        start_line.wait();
+        let begun = Instant::now();
         while begun.elapsed().as_secs_f64() < seconds {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         is_over.store(true, Relaxed);
+        begun
     });
     done.load(Relaxed) as f64 / begun.elapsed().as_secs_f64()
 }
 
-fn work(store: &Store, cell: Cell, core: usize, ids: &[u64], is_over: &AtomicBool) -> u64 {
+/// Under EREW each core is given its own keys, as by a client that knows the partitions.
+fn own_ids(store: &Store, cell: Cell, core: usize, ids: &[u64]) -> Vec<u64> {
     let partitions = store.partitions.len();
-    // Under EREW each core is given its own keys, as by a client that knows the partitions.
-    let own: Vec<u64> = ids
-        .iter()
+    let is_own = |id: &u64| store.hasher.key(&id.to_le_bytes()).partition(partitions) == core;
+    ids.iter()
         .copied()
-        .filter(|id| {
-            cell.access != Access::Erew
-                || store.hasher.key(&id.to_le_bytes()).partition(partitions) == core % partitions
-        })
-        .collect();
+        .filter(|id| cell.access != Access::Erew || is_own(id))
+        .collect()
+}
+
+fn work(store: &Store, cell: Cell, core: usize, own: &[u64], is_over: &AtomicBool) -> u64 {
+    let partitions = store.partitions.len();
     let mut done = 0;
     let mut at = core * 7919 * BURST % own.len().max(1);
     let mut names = [[0; 8]; BURST];

@@ -81,9 +81,11 @@ impl Shared {
         self.memory.bytes() - WINDOW_BYTES
     }
 
+    /// Have an item fetched: its header and the bytes behind that, which may lie in two cache lines.
     #[inline]
     pub fn prefetch(&self, place: Place) {
         self.memory.prefetch(place.offset());
+        self.memory.prefetch(place.offset() + WINDOW_BYTES - 1);
     }
 
     #[inline]
@@ -110,14 +112,12 @@ pub(crate) struct Log {
     shared: Arc<Shared>,
     hasher: Hasher,
     end: usize,
-    /// Others may read.
-    is_shared: bool,
     scratch: Vec<u8>,
 }
 
 impl Log {
     /// Room for `capacity` bytes. The system gives pages as they are first written, so unused room costs nothing.
-    pub fn new(capacity: usize, hasher: Hasher, is_shared: bool) -> Result<Self, Error> {
+    pub fn new(capacity: usize, hasher: Hasher) -> Result<Self, Error> {
         if capacity > LOG_BYTES_MAX {
             return Err(Error::LogTooLarge {
                 log_bytes: capacity,
@@ -137,7 +137,6 @@ impl Log {
             }),
             hasher,
             end: 0,
-            is_shared,
             scratch: Vec::new(),
         })
     }
@@ -247,13 +246,8 @@ impl Log {
 
     #[inline]
     fn write(&mut self, offset: usize, bytes: &[u8]) {
-        if self.is_shared {
-            // SAFETY: this log is the only writer, and slices of it borrow it, so none is alive here.
-            unsafe { self.shared.memory.store(offset, bytes) }
-        } else {
-            // SAFETY: as above, and nobody else reads.
-            unsafe { self.shared.memory.slice_mut(offset, bytes.len()) }.copy_from_slice(bytes);
-        }
+        // SAFETY: this log is the only writer, and slices of it borrow it, so none is alive here.
+        unsafe { self.shared.memory.store(offset, bytes) }
     }
 
     #[inline]
@@ -267,6 +261,11 @@ impl Log {
         let mut bytes = [0; WINDOW_BYTES];
         let length = header.encode(&mut bytes);
         self.write(place.offset(), &bytes[..length]);
+    }
+
+    #[inline]
+    pub fn has_key(&self, place: Place, header: &Header, header_bytes: usize, key: &[u8]) -> bool {
+        is_same(self.key(place, header, header_bytes), key)
     }
 
     #[inline]
@@ -343,6 +342,25 @@ impl Log {
     }
 }
 
+/// As `==`, which would be a call even for keys of a few words.
+#[inline]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    type Word = [u8; 8];
+    if one.len() != other.len() || one.len() > 16 {
+        return one == other;
+    }
+    match (
+        (one.first_chunk::<8>(), one.last_chunk::<8>()),
+        (other.first_chunk::<8>(), other.last_chunk::<8>()),
+    ) {
+        ((Some(first), Some(last)), (Some(other_first), Some(other_last))) => {
+            let word = |bytes: &Word| u64::from_le_bytes(*bytes);
+            (word(first) ^ word(other_first)) | (word(last) ^ word(other_last)) == 0
+        }
+        _ => one == other,
+    }
+}
+
 /// A large value's room is not kept for small ones.
 const SCRATCH_KEPT_BYTES: usize = 64 << 10;
 
@@ -399,7 +417,7 @@ mod tests {
         /// two bits of the lap no longer can.
         #[test]
         fn a_log_against_a_queue(capacity in 100..2000_usize, sizes in prop::collection::vec(3..50_usize, 1..400)) {
-            let mut log = Log::new(capacity, Hasher::new(1), false).expect("a small log");
+            let mut log = Log::new(capacity, Hasher::new(1)).expect("a small log");
             let mut queue = VecDeque::new();
             let mut dropped: Vec<Place> = Vec::new();
             for bytes in sizes {

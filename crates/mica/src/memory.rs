@@ -105,21 +105,6 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), bytes) }
     }
 
-    /// Bytes of it, to write to.
-    ///
-    /// # Safety
-    /// Nobody else may touch them while the slice lives.
-    #[inline]
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "the caller promises what the borrow does not"
-    )]
-    pub unsafe fn slice_mut(&self, at: usize, bytes: usize) -> &mut [u8] {
-        self.check(at, bytes);
-        // SAFETY: in bounds, and the caller knows that nobody else is there.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), bytes) }
-    }
-
     /// Copy `from` to `at` while readers may [`load`](Self::load).
     ///
     /// # Safety
@@ -194,16 +179,42 @@ impl Drop for Memory {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 unsafe fn racing_copy(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: in assembly, which the language's memory model sees as the atomic accesses it could be; the flag that
-    // gives the direction is clear by the calling convention.
-    unsafe {
-        std::arch::asm!(
-            "rep movsb",
-            inout("rcx") bytes => _,
-            inout("rsi") from => _,
-            inout("rdi") to => _,
-            options(nostack, preserves_flags),
-        );
+    // Two moves that may overlap do for all lengths from one move's to twice that. A call of memcpy, which could not
+    // race anyway, and `rep movsb` take longer than that to begin.
+    macro_rules! two_moves {
+        ($move:literal, $class:ident, $width:literal) => {
+            // SAFETY: in assembly, which the language's memory model sees as the atomic accesses it could be; each
+            // move is within the `bytes` bytes, of which there are enough.
+            unsafe {
+                std::arch::asm!(
+                    concat!($move, " {first}, [{from}]"),
+                    concat!($move, " {last}, [{from} + {bytes} - ", $width, "]"),
+                    concat!($move, " [{to}], {first}"),
+                    concat!($move, " [{to} + {bytes} - ", $width, "], {last}"),
+                    from = in(reg) from,
+                    to = in(reg) to,
+                    bytes = in(reg) bytes,
+                    first = out($class) _,
+                    last = out($class) _,
+                    options(nostack, preserves_flags),
+                );
+            }
+        };
+    }
+    match bytes {
+        16..=32 => two_moves!("movdqu", xmm_reg, 16),
+        8..16 => two_moves!("mov", reg, 8),
+        0 => {}
+        // SAFETY: as above; the flag that gives the direction is clear by the calling convention.
+        _ => unsafe {
+            std::arch::asm!(
+                "rep movsb",
+                inout("rcx") bytes => _,
+                inout("rsi") from => _,
+                inout("rdi") to => _,
+                options(nostack, preserves_flags),
+            );
+        },
     }
 }
 

@@ -118,7 +118,7 @@ impl Partition {
     /// # Errors
     /// [`Error::LogTooSmall`], [`Error::LogTooLarge`] or [`Error::OutOfMemory`].
     pub fn new(config: Config, hasher: Hasher) -> Result<Self, Error> {
-        let log = Log::new(config.log_bytes, hasher, config.has_readers)?;
+        let log = Log::new(config.log_bytes, hasher)?;
         if config.item_bytes_max < HEADER_BYTES || config.item_bytes_max > log.capacity() / 2 {
             return Err(Error::LogTooSmall {
                 log_bytes: config.log_bytes,
@@ -292,7 +292,7 @@ impl Partition {
                 return false;
             }
             let (header, header_bytes) = self.log.header(place);
-            let same = self.log.key(place, &header, header_bytes) == key.bytes();
+            let same = self.log.has_key(place, &header, header_bytes, key.bytes());
             known = Some((place, header));
             same
         })?;
