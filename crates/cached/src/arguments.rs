@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::options::{Options, Protocols};
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 use std::ffi::OsString;
@@ -7,20 +8,35 @@ use std::path::PathBuf;
 
 /// What `-h` prints.
 pub const HELP: &str = "\
-rackscope-cached: an in-memory cache that speaks memcached's text protocol (classic and meta)
+rackscope-cached: an in-memory cache that speaks memcached's protocols (text, meta and binary)
 
 usage: rackscope-cached [options]
 
   -p, --port N              TCP port; 0 picks a free one             [11211]
   -l, --listen ADDRESS,...  addresses or host names to listen on     [127.0.0.1]
   -s, --unix-socket PATH    listen on a unix socket instead of TCP
+  -a, --unix-mask MODE      who may open the unix socket, in octal   [700]
   -U, --udp-port 0          accepted for memcached's sake; UDP is not served
+  -b, --listen-backlog N    connections that may wait for an answer  [1024]
   -m, --memory-limit MIB    room for items                           [64]
   -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most half
                             of a partition                           [1m, or less where -m is small]
   -t, --threads N           worker threads                           [1]
       --cores N,...         pin worker threads to these cores, in turn
   -c, --conn-limit N        connections at a time                    [1024]
+  -B, --protocol NAME       auto, ascii or binary                    [auto]
+  -F, --disable-flush-all   refuse flush_all
+  -A, --enable-shutdown     let clients end the server with 'shutdown'
+  -Y, --auth-file FILE      lines of user:password; clients that speak text must
+                            first 'set' one of them, as 'user password'
+  -d, --daemon              go to the background once ready
+  -P, --pidfile FILE        keep the process number in a file
+  -u, --user NAME           who to be, when started as root
+  -k, --lock-memory         keep all memory from being swapped
+  -r, --enable-coredumps    leave core files as large as the host allows
+  -o, --extended idle_timeout=SECONDS
+                            close connections that ask for nothing so long
+      --metrics ADDRESS     tell Prometheus at http://ADDRESS/metrics
   -v, --verbose             say more on standard error (-vv: every connection)
   -V, --version             print the version and exit
   -h, --help                print this and exit
@@ -28,56 +44,21 @@ usage: rackscope-cached [options]
 Items live in a circular log: when it is full, the oldest goes, except that an item
 read shortly before its turn moves to the front again. Their index comes on top of
 -m: about 8 bytes an item. SIGTERM and SIGINT end the server with exit status 0.
+
+memcached's -C, -D, -f, -L, -n, -R, -W, -X and other -o are accepted and change
+nothing: there are no slabs to tune, huge pages are used anyway, and a connection's
+turn is bounded by bytes. -e, -M, -S and -Z are refused.
 ";
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Serve.
-    Serve(Options),
+    Serve(Box<Options>),
     /// Print [`HELP`].
     Help,
     /// Print the version.
     Version,
-}
-
-/// How to serve.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// TCP port; 0 for a free one.
-    pub port: u16,
-    /// Addresses or names to listen on.
-    pub listen: Vec<String>,
-    /// A unix socket to listen on instead.
-    pub unix_socket: Option<PathBuf>,
-    /// Room for items, in MiB.
-    pub memory_mebibytes: usize,
-    /// The largest item in bytes, where it was given.
-    pub item_bytes_max: Option<usize>,
-    /// Worker threads.
-    pub threads: usize,
-    /// Cores for them; empty for no pinning.
-    pub cores: Vec<usize>,
-    /// Connections at a time.
-    pub connections: usize,
-    /// How much to say on standard error.
-    pub verbosity: u8,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            port: 11211,
-            listen: vec!["127.0.0.1".to_owned()],
-            unix_socket: None,
-            memory_mebibytes: 64,
-            item_bytes_max: None,
-            threads: 1,
-            cores: Vec::new(),
-            connections: 1024,
-            verbosity: 0,
-        }
-    }
 }
 
 /// A command line that asks for nothing that can be done.
@@ -86,6 +67,14 @@ pub enum Error {
     /// Not an option, or one without its value.
     #[error("{0}; rackscope-cached -h lists the options")]
     Syntax(#[from] lexopt::Error),
+    /// An option of memcached's that asks for what there is not.
+    #[error("{option}: {reason}")]
+    Refused {
+        /// The option.
+        option: &'static str,
+        /// Why, and what else to do.
+        reason: &'static str,
+    },
     /// An option with a value it cannot have.
     #[error("{option} {value}: {reason}")]
     Value {
@@ -138,6 +127,17 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             Short('s') | Long("unix-socket") => {
                 options.unix_socket = Some(PathBuf::from(parser.value()?))
             }
+            Short('a') | Long("unix-mask") => {
+                let value = text(&mut parser)?;
+                options.unix_socket_mode = match u32::from_str_radix(&value, 8) {
+                    Ok(mode) if mode <= 0o777 => mode,
+                    _ => return Err(bad("-a", value, "give a file's mode in octal, such as 770")),
+                };
+            }
+            Short('b') | Long("listen-backlog") => {
+                options.backlog =
+                    number(&mut parser, "-b", 1, 65_535, "a backlog is 1 to 65535")? as u16;
+            }
             Short('m') | Long("memory-limit") => {
                 options.memory_mebibytes = number(
                     &mut parser,
@@ -174,13 +174,147 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     "connections are 1 to 10000000",
                 )?;
             }
+            Short('B') | Long("protocol") => {
+                let value = text(&mut parser)?;
+                options.protocols = match value.as_str() {
+                    "auto" => Protocols::Any,
+                    "ascii" => Protocols::Text,
+                    "binary" => Protocols::Binary,
+                    _ => return Err(bad("-B", value, "give auto, ascii or binary")),
+                };
+            }
+            Short('F') | Long("disable-flush-all") => options.allows_flush = false,
+            Short('A') | Long("enable-shutdown") => options.allows_shutdown = true,
+            Short('Y') | Long("auth-file") => {
+                options.accounts = Some(PathBuf::from(parser.value()?));
+            }
+            Short('d') | Long("daemon") => options.process.is_daemon = true,
+            Short('P') | Long("pidfile") => {
+                options.process.pid_file = Some(PathBuf::from(parser.value()?));
+            }
+            Short('u') | Long("user") => options.process.user = Some(text(&mut parser)?),
+            Short('k') | Long("lock-memory") => options.process.locks_memory = true,
+            Short('r') | Long("enable-coredumps") => options.process.dumps_core = true,
+            Short('o') | Long("extended") => {
+                let value = text(&mut parser)?;
+                extended(&value, &mut options)?;
+            }
+            Long("metrics") => {
+                let value = text(&mut parser)?;
+                let address = value.parse();
+                options.metrics = Some(address.map_err(|_| {
+                    bad(
+                        "--metrics",
+                        value,
+                        "give ADDRESS:PORT, such as 127.0.0.1:9150",
+                    )
+                })?);
+            }
+            // What has no meaning here, so that a unit file need not be changed.
+            Short('C' | 'L' | 'X' | 'W')
+            | Long("disable-cas" | "enable-largepages" | "disable-dumping" | "disable-watch") => {}
+            Short('D' | 'f' | 'n' | 'R')
+            | Long(
+                "prefix-delimiter" | "slab-growth-factor" | "slab-min-size" | "max-reqs-per-event",
+            ) => {
+                text(&mut parser)?;
+            }
+            Short('M') | Long("disable-evictions") => {
+                return Err(refused("-M", "the oldest items always make room here"));
+            }
+            Short('e') | Long("memory-file") => {
+                return Err(refused("-e", "items do not outlive the server here"));
+            }
+            Short('S') | Long("enable-sasl") => {
+                return Err(refused(
+                    "-S",
+                    "SASL is not spoken here; -Y asks clients of the text protocol for a password",
+                ));
+            }
+            Short('Z') | Long("enable-ssl") => {
+                return Err(refused(
+                    "-Z",
+                    "TLS is not spoken here; put a proxy in front, or use a unix socket",
+                ));
+            }
             Short('v') | Long("verbose") => options.verbosity = options.verbosity.saturating_add(1),
             Short('V') | Long("version") => return Ok(Request::Version),
             Short('h') | Long("help") => return Ok(Request::Help),
             Value(_) | Short(_) | Long(_) => return Err(argument.unexpected().into()),
         }
     }
-    Ok(Request::Serve(options))
+    if options.accounts.is_some() {
+        // Only the text protocol has a way to give a password.
+        match options.protocols {
+            Protocols::Binary => {
+                return Err(refused(
+                    "-Y",
+                    "passwords need the text protocol; leave out -B binary",
+                ));
+            }
+            Protocols::Any | Protocols::Text => options.protocols = Protocols::Text,
+        }
+    }
+    Ok(Request::Serve(Box::new(options)))
+}
+
+/// What memcached tunes with `-o` and has no counterpart here.
+const WITHOUT_MEANING: [&str; 34] = [
+    "maxconns_fast",
+    "no_maxconns_fast",
+    "hashpower",
+    "no_hashexpand",
+    "tail_repair_time",
+    "hash_algorithm",
+    "lru_crawler",
+    "no_lru_crawler",
+    "lru_crawler_sleep",
+    "lru_crawler_tocrawl",
+    "lru_maintainer",
+    "no_lru_maintainer",
+    "hot_lru_pct",
+    "warm_lru_pct",
+    "hot_max_factor",
+    "warm_max_factor",
+    "temporary_ttl",
+    "slab_reassign",
+    "no_slab_reassign",
+    "slab_automove",
+    "slab_automove_ratio",
+    "slab_automove_window",
+    "slab_chunk_max",
+    "slab_sizes",
+    "track_sizes",
+    "inline_ascii_response",
+    "no_inline_ascii_response",
+    "worker_logbuf_size",
+    "watcher_logbuf_size",
+    "read_buf_mem_limit",
+    "resp_obj_mem_limit",
+    "drop_privileges",
+    "modern",
+    "no_modern",
+];
+
+/// memcached's `-o name,name=value`.
+fn extended(text: &str, options: &mut Options) -> Result<(), Error> {
+    for one in text.split(',') {
+        let (name, value) = one.split_once('=').unwrap_or((one, ""));
+        match name {
+            "idle_timeout" => {
+                let seconds = value.parse();
+                options.idle_seconds_max =
+                    seconds.map_err(|_| bad("-o", one.to_owned(), "give idle_timeout=SECONDS"))?;
+            }
+            name if WITHOUT_MEANING.contains(&name) => {}
+            _ => return Err(bad("-o", one.to_owned(), "there is no such suboption here")),
+        }
+    }
+    Ok(())
+}
+
+fn refused(option: &'static str, reason: &'static str) -> Error {
+    Error::Refused { option, reason }
 }
 
 fn text(parser: &mut lexopt::Parser) -> Result<String, Error> {
@@ -230,7 +364,7 @@ mod tests {
 
     fn options(line: &str) -> Options {
         match parse_line(line) {
-            Ok(Request::Serve(options)) => options,
+            Ok(Request::Serve(options)) => *options,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -255,6 +389,22 @@ mod tests {
             options("-s /tmp/x").unix_socket,
             Some(PathBuf::from("/tmp/x"))
         );
+        let unit = options(
+            "-d -P /run/x.pid -u nobody -b 9 -B ascii -F -A -k -r -R 20 -C -f 1.25 -n 48 -L -a 770",
+        );
+        assert_eq!(unit.process.pid_file, Some(PathBuf::from("/run/x.pid")));
+        assert_eq!(unit.process.user.as_deref(), Some("nobody"));
+        assert!(unit.process.is_daemon && unit.process.locks_memory && unit.process.dumps_core);
+        assert!(!unit.allows_flush && unit.allows_shutdown);
+        assert_eq!((unit.backlog, unit.unix_socket_mode), (9, 0o770));
+        assert_eq!(unit.protocols, Protocols::Text);
+        let extended = options("-o modern,idle_timeout=30,hashpower=20 -o slab_reassign");
+        assert_eq!(extended.idle_seconds_max, 30);
+        assert_eq!(options("-Y /x").protocols, Protocols::Text);
+        assert_eq!(
+            options("--metrics 127.0.0.1:9150").metrics,
+            Some(([127, 0, 0, 1], 9150).into())
+        );
         assert_eq!(parse_line("-p 0 -h"), Ok(Request::Help));
         assert_eq!(parse_line("-V"), Ok(Request::Version));
     }
@@ -273,6 +423,15 @@ mod tests {
             ("-t 0", "-t 0: threads"),
             ("--cores 0,x", "--cores 0,x: give core numbers"),
             ("-l ,", "-l ,"),
+            ("-a 9", "-a 9: give a file's mode in octal"),
+            ("-b 0", "-b 0: a backlog is"),
+            ("-B both", "-B both: give auto, ascii or binary"),
+            ("-Y /x -B binary", "-Y: passwords need the text protocol"),
+            ("-o idle_timeout=x", "-o idle_timeout=x: give"),
+            ("-o modern,sideways", "-o sideways: there is no such"),
+            ("-M", "-M: the oldest items"),
+            ("-Z", "-Z: TLS"),
+            ("--metrics 9150", "--metrics 9150: give ADDRESS:PORT"),
             ("--color", "--color"),
             ("serve", "serve"),
         ] {

@@ -50,6 +50,9 @@ pub(crate) fn execute<S: Storage>(
             initial,
             ..
         } => arithmetic(request, key, context, (direction, delta, initial), out),
+        Command::Flush { .. } if !context.report.options().allows_flush => {
+            error(out, request, Status::NotAllowed, b"");
+        }
         Command::Flush { delay } => {
             context.flush_items(delay);
             done(request, 0, out);

@@ -1,12 +1,16 @@
 use crate::counters::{Count, Counters};
 use crate::execute::{After, Context, execute};
+use crate::options::Protocols;
+use crate::report::Report;
 use crate::storage::Storage;
 use arrayvec::ArrayVec;
 use mica::Key;
 use net::{Interest, Stream};
 use std::io::ErrorKind;
 use wire::memcached::binary;
-use wire::memcached::server::{Checkpoint, KeyRoom, Limits, Parser, Request, Step};
+use wire::memcached::server::{
+    Checkpoint, Command, KeyRoom, Limits, Parser, Request, Step, StoreMode, reply,
+};
 
 /// Bytes of the buffer that all connections of a worker read into.
 pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
@@ -42,6 +46,19 @@ pub(crate) struct Connection {
     /// End when `output` is sent.
     closing: bool,
     interest: Interest,
+    /// Whether it gave a password, where one must be given.
+    is_admitted: bool,
+    /// The second of its last sign of life; `u32::MAX` where none is waited for.
+    active_at: u32,
+}
+
+/// Where a connection comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A client.
+    Client,
+    /// The server itself.
+    Within,
 }
 
 /// What a client speaks, which its first byte tells.
@@ -83,21 +100,38 @@ pub(crate) enum Status {
 }
 
 impl Connection {
-    pub fn new(stream: Stream, item_bytes_max: usize) -> Self {
-        let limits = Limits {
-            item_bytes_max: item_bytes_max - mica::HEADER_BYTES,
-        };
+    pub fn new(stream: Stream, origin: Origin, report: &Report, now: u32) -> Self {
+        let is_admitted = origin == Origin::Within || report.accounts().is_none();
         Self {
             stream,
-            protocol: Protocol::Unknown,
-            parser: Parser::new(limits),
+            protocol: match report.options().protocols {
+                Protocols::Any => Protocol::Unknown,
+                Protocols::Text => Protocol::Text,
+                Protocols::Binary if origin == Origin::Within => Protocol::Text,
+                Protocols::Binary => Protocol::Binary(binary::Parser::new(limits(report))),
+            },
+            parser: Parser::new(if is_admitted {
+                limits(report)
+            } else {
+                STRANGER_LIMITS
+            }),
             input: Vec::new(),
             wanted: 0,
             output: Vec::new(),
             sent: 0,
             closing: false,
             interest: Interest::READ,
+            is_admitted,
+            active_at: match origin {
+                Origin::Client => now,
+                Origin::Within => u32::MAX,
+            },
         }
+    }
+
+    /// Whether it gave no sign of life for `seconds` until second `now`.
+    pub fn is_idle(&self, seconds: u32, now: u32) -> bool {
+        now.saturating_sub(self.active_at) >= seconds
     }
 
     pub fn stream(&self) -> &Stream {
@@ -119,6 +153,9 @@ impl Connection {
 
     /// The socket is ready for what was waited for: do a bounded piece of work.
     pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        if self.active_at != u32::MAX {
+            self.active_at = tools.context.now;
+        }
         if self.output.is_empty() {
             return self.receive(tools);
         }
@@ -189,10 +226,66 @@ impl Connection {
                 Protocol::Text
             };
         }
+        if !self.is_admitted {
+            let (consumed, status) = self.ask_for_password(bytes, tools);
+            if !self.is_admitted || status != Status::Reading {
+                return (consumed, status);
+            }
+            let (more, status) = self.work_on_text(&bytes[consumed..], tools);
+            return (consumed + more, status);
+        }
         match &self.protocol {
             Protocol::Binary(_) => self.work_on_binary(bytes, tools),
             Protocol::Text | Protocol::Unknown => self.work_on_text(bytes, tools),
         }
+    }
+
+    /// Until a `set` brings a name and a password, there is nothing else (memcached's `doc/protocol.txt`,
+    /// "Authentication").
+    fn ask_for_password<S: Storage>(
+        &mut self,
+        bytes: &[u8],
+        tools: &mut Tools<'_, S>,
+    ) -> (usize, Status) {
+        let report = tools.context.report;
+        let mut at = 0;
+        while !self.is_admitted && !self.closing {
+            let (consumed, step) = self.parser.next(&bytes[at..], &mut tools.rooms[0]);
+            at += consumed;
+            let request = match step {
+                Step::Incomplete(wanted) => {
+                    self.wanted = wanted;
+                    break;
+                }
+                Step::Request(request) => request,
+            };
+            self.wanted = 0;
+            let answer: &[u8] = match request.command {
+                Command::Store {
+                    mode: StoreMode::Set,
+                    value,
+                    ..
+                } => {
+                    tools.context.counters.add(Count::Authentications, 1);
+                    if report.accounts().is_none_or(|known| known.admit(value)) {
+                        self.is_admitted = true;
+                        self.parser = Parser::new(limits(report));
+                        b"STORED"
+                    } else {
+                        tools.context.counters.add(Count::AuthenticationFailures, 1);
+                        b"CLIENT_ERROR authentication failure"
+                    }
+                }
+                Command::TooLarge { .. } => b"CLIENT_ERROR auth token too long",
+                Command::Quit | Command::Hopeless(_) => {
+                    self.closing = true;
+                    break;
+                }
+                _ => b"CLIENT_ERROR unauthenticated",
+            };
+            reply::line(tools.out, answer);
+        }
+        self.finish(at, tools)
     }
 
     fn work_on_binary<S: Storage>(
@@ -330,6 +423,17 @@ impl Connection {
             release(&mut self.output);
         }
         status
+    }
+}
+
+/// What a client may send at once before it gave a password.
+const STRANGER_LIMITS: Limits = Limits {
+    item_bytes_max: 2 << 10,
+};
+
+fn limits(report: &Report) -> Limits {
+    Limits {
+        item_bytes_max: report.item_bytes_max() - mica::HEADER_BYTES,
     }
 }
 

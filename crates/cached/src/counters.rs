@@ -55,6 +55,12 @@ counts! {
     BytesWritten,
     /// Times a connection had to wait for the client to read.
     Stalls,
+    /// Connections closed because they asked for nothing.
+    IdleKicks,
+    /// Attempts to give a password.
+    Authentications,
+    /// Wrong passwords.
+    AuthenticationFailures,
     /// Connections taken on.
     Opened,
     /// Connections ended.

@@ -7,6 +7,7 @@ use crate::report::{Report, Section};
 use crate::storage::Storage;
 use crate::store::{self, Change, Outcome};
 use mica::{Contents, Entry, Key, Marks};
+use rustix::process::Signal;
 use std::fmt::Display;
 use wire::memcached::server::{Command, Direction, Request, StoreMode, reply};
 
@@ -102,6 +103,14 @@ impl<S: Storage> Context<'_, S> {
             // Said for the sake of clients that ask; nothing is logged per command at any level.
             Command::Verbosity { .. } => reply::line(out, b"OK"),
             Command::Stats { section } => self.stats(section, out),
+            Command::Shutdown { .. } if !self.report.options().allows_shutdown => {
+                reply::line(out, b"ERROR: shutdown not enabled");
+            }
+            Command::Shutdown { .. } => {
+                // As a signal from outside ends it: it is looked for in one place.
+                _ = rustix::process::kill_process(rustix::process::getpid(), Signal::TERM);
+                return After::Close;
+            }
             Command::Quit => return After::Close,
             Command::MetaNoop => reply::line(out, b"MN"),
             Command::MetaGet(ref meta) => meta::get(self, meta, key, out),
@@ -310,6 +319,9 @@ impl<S: Storage> Context<'_, S> {
     }
 
     fn flush(&mut self, delay: i32, out: &mut Vec<u8>) {
+        if !self.report.options().allows_flush {
+            return reply::line(out, b"CLIENT_ERROR flush_all not allowed");
+        }
         self.flush_items(delay);
         reply::line(out, b"OK");
     }

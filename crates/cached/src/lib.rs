@@ -4,6 +4,7 @@
 //! * [`server`]: control: listens, hands connections to workers, waits for the signal to end.
 //! * `worker` and `connection`: data: a thread with its own epoll instance, its connections, and two buffers that
 //!   all of them share, so that an idle connection holds no memory for bytes.
+//! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets.
 //! * `storage`: with one worker it owns all partitions, and no lock is taken anywhere on a request's path; with more,
 //!   whoever writes locks a partition, and whoever reads waits for nobody.
@@ -16,6 +17,7 @@ macro_rules! protocol_version {
     };
 }
 
+mod accounts;
 pub mod arguments;
 mod binary;
 mod clock;
@@ -24,6 +26,9 @@ mod counters;
 mod execute;
 mod listen;
 mod meta;
+mod metrics;
+pub mod options;
+pub mod process;
 mod report;
 pub mod server;
 mod storage;

@@ -1,4 +1,4 @@
-use crate::arguments::Options;
+use crate::options::Options;
 use crate::server::Error;
 use net::{Endpoint, ListenOptions, Listener};
 use std::io;
@@ -6,8 +6,13 @@ use std::io;
 /// Everything that `options` say to listen on.
 pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
     let mut listeners = Vec::new();
+    let how = ListenOptions {
+        backlog: options.backlog,
+        unix_mode: Some(options.unix_socket_mode),
+        ..ListenOptions::default()
+    };
     if let Some(path) = &options.unix_socket {
-        listen_on(vec![Endpoint::Unix(path.clone())], &mut listeners)?;
+        listen_on(vec![Endpoint::Unix(path.clone())], how, &mut listeners)?;
         return Ok(listeners);
     }
     let mut known = Vec::new();
@@ -19,19 +24,23 @@ pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
             })?;
         endpoints.retain(|endpoint| !known.contains(endpoint));
         known.extend(endpoints.iter().cloned());
-        listen_on(endpoints, &mut listeners)?;
+        listen_on(endpoints, how, &mut listeners)?;
     }
     Ok(listeners)
 }
 
 /// Listen on what one name stands for. One of its addresses must do: a host may know `localhost` as `::1` and yet
 /// have no IPv6.
-fn listen_on(endpoints: Vec<Endpoint>, listeners: &mut Vec<Listener>) -> Result<(), Error> {
+fn listen_on(
+    endpoints: Vec<Endpoint>,
+    how: ListenOptions,
+    listeners: &mut Vec<Listener>,
+) -> Result<(), Error> {
     let mut missing = None;
     let mut any = endpoints.is_empty();
     for endpoint in endpoints {
         let endpoint = same_port(endpoint, listeners.first());
-        match Listener::bind(&endpoint, ListenOptions::default()) {
+        match Listener::bind(&endpoint, how) {
             Ok(listener) => {
                 listeners.push(listener);
                 any = true;

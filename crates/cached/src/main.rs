@@ -1,6 +1,7 @@
 //! `rackscope-cached`: see [`cached`].
 
-use cached::arguments::{self, HELP, Options, Request};
+use cached::arguments::{self, HELP, Request};
+use cached::options::Options;
 use cached::server::Server;
 use std::error::Error;
 use std::os::unix::net::UnixStream;
@@ -46,5 +47,8 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
             "threads"
         },
     );
+    if let Some(address) = server.metrics() {
+        eprintln!("rackscope-cached: metrics at http://{address}/metrics");
+    }
     Ok(server.run(&stop)?)
 }

@@ -1,8 +1,9 @@
 //! What `stats` tells.
 
-use crate::arguments::Options;
+use crate::accounts::Accounts;
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, Totals};
+use crate::options::Options;
 use crate::storage::Storage;
 use mica::Statistics;
 use std::fmt::Display;
@@ -12,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 /// The server as a whole, as its clients may see it.
 pub struct Report {
     options: Options,
+    accounts: Option<Accounts>,
     item_bytes_max: usize,
     clock: Clock,
     workers: Box<[Counters]>,
@@ -57,10 +59,16 @@ struct Held {
 
 impl Report {
     /// A report for a server with `options`.
-    pub fn new(options: Options, item_bytes_max: usize, clock: Clock) -> Self {
+    pub fn new(
+        options: Options,
+        accounts: Option<Accounts>,
+        item_bytes_max: usize,
+        clock: Clock,
+    ) -> Self {
         Self {
             workers: (0..options.threads).map(|_| Counters::default()).collect(),
             options,
+            accounts,
             item_bytes_max,
             clock,
             refused_connections: AtomicU64::new(0),
@@ -76,6 +84,16 @@ impl Report {
     /// The largest item, in bytes.
     pub fn item_bytes_max(&self) -> usize {
         self.item_bytes_max
+    }
+
+    /// Those who may use the server; `None` where anybody may.
+    pub fn accounts(&self) -> Option<&Accounts> {
+        self.accounts.as_ref()
+    }
+
+    /// How the server was started.
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// The server's clock.
@@ -173,6 +191,9 @@ impl Report {
             ("bytes_read", Count::BytesRead),
             ("bytes_written", Count::BytesWritten),
             ("conn_stalls", Count::Stalls),
+            ("idle_kicks", Count::IdleKicks),
+            ("auth_cmds", Count::Authentications),
+            ("auth_errors", Count::AuthenticationFailures),
         ] {
             out.tell(name, count(which));
         }
@@ -219,8 +240,25 @@ impl Report {
         }
         out.tell("num_threads", options.threads);
         out.tell("cas_enabled", "yes");
-        out.tell("flush_enabled", "yes");
-        out.tell("binding_protocol", "ascii");
+        out.tell(
+            "flush_enabled",
+            if options.allows_flush { "yes" } else { "no" },
+        );
+        out.tell(
+            "shutdown_command",
+            if options.allows_shutdown { "yes" } else { "no" },
+        );
+        out.tell(
+            "ascii_auth",
+            if options.accounts.is_some() {
+                "yes"
+            } else {
+                "no"
+            },
+        );
+        out.tell("binding_protocol", options.protocols.name());
+        out.tell("tcp_backlog", options.backlog);
+        out.tell("idle_timeout", options.idle_seconds_max);
         out.tell("item_size_max", self.item_bytes_max);
         out.tell("hash_algorithm", "foldhash");
     }

@@ -1,8 +1,12 @@
 //! Control: listens, hands connections to workers in turn, and ends them.
 
-use crate::arguments::Options;
+use crate::accounts::{self, Accounts};
 use crate::clock::Clock;
+use crate::connection::Origin;
 use crate::listen::listen;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::process::{self, Process};
 use crate::report::Report;
 use crate::storage::{Owned, Shared, Storage};
 use crate::worker::{WAKE, Worker};
@@ -36,6 +40,26 @@ pub enum Error {
         source: net::Error,
         /// What to do.
         advice: &'static str,
+    },
+    /// The file of accounts is of no use.
+    #[error("{source}. Check -Y")]
+    Accounts {
+        /// Which and why.
+        source: accounts::Error,
+    },
+    /// The process cannot be what it should be.
+    #[error("{source}")]
+    Process {
+        /// What and why.
+        source: process::Error,
+    },
+    /// Metrics cannot be told.
+    #[error("metrics cannot be told at {address}: {source}. Choose another address with --metrics")]
+    Metrics {
+        /// Where.
+        address: std::net::SocketAddr,
+        /// Why not.
+        source: io::Error,
     },
     /// The largest item does not fit.
     #[error(
@@ -97,11 +121,13 @@ pub struct Server {
     /// No descriptors were left at the last attempt.
     exhausted: bool,
     verbosity: u8,
+    metrics: Option<Metrics>,
+    _process: Process,
 }
 
 /// A worker as seen from outside.
 struct Handle {
-    inbox: Sender<Stream>,
+    inbox: Sender<(Stream, Origin)>,
     waker: Arc<Waker>,
     thread: JoinHandle<io::Result<()>>,
 }
@@ -113,8 +139,14 @@ impl Server {
     /// [`Error`] says what could not be had and what to do about it.
     pub fn start(options: &Options) -> Result<Self, Error> {
         raise_descriptor_limit();
-        let listeners = listen(options)?;
         let layout = layout(options)?;
+        let accounts = options.accounts.as_deref().map(Accounts::read);
+        let accounts = accounts
+            .transpose()
+            .map_err(|source| Error::Accounts { source })?;
+        let listeners = listen(options)?;
+        let process =
+            process::prepare(&options.process).map_err(|source| Error::Process { source })?;
         let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
         let mut partitions = Vec::with_capacity(layout.partitions);
         for _ in 0..layout.partitions {
@@ -125,6 +157,7 @@ impl Server {
         }
         let report = Report::new(
             options.clone(),
+            accounts,
             layout.config.item_bytes_max,
             Clock::start(),
         );
@@ -139,6 +172,8 @@ impl Server {
             handed: 0,
             exhausted: false,
             verbosity: options.verbosity,
+            metrics: None,
+            _process: process,
         };
         server.watch_listeners()?;
         if options.threads == 1 {
@@ -149,7 +184,20 @@ impl Server {
                 server.start_worker(options, storage.clone())?;
             }
         }
+        if let Some(address) = options.metrics {
+            let mut start = || {
+                let (within, outside) = Stream::pair()?;
+                server.hand_over(within, Origin::Within);
+                Metrics::start(address, outside)
+            };
+            server.metrics = Some(start().map_err(|source| Error::Metrics { address, source })?);
+        }
         Ok(server)
+    }
+
+    /// Where metrics are told.
+    pub fn metrics(&self) -> Option<std::net::SocketAddr> {
+        self.metrics.as_ref().map(Metrics::address)
     }
 
     /// Where it listens.
@@ -215,7 +263,7 @@ impl Server {
     fn accept_from(&mut self, index: usize) -> Result<(), Error> {
         loop {
             match self.listeners[index].accept() {
-                Ok(Some(stream)) => self.hand_over(stream),
+                Ok(Some(stream)) => self.welcome(stream),
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // No descriptors or memory left. The connection stays in the backlog, so the listener stays
@@ -235,20 +283,26 @@ impl Server {
         }
     }
 
-    fn hand_over(&mut self, stream: Stream) {
+    /// Take on a client, unless there are too many.
+    fn welcome(&mut self, stream: Stream) {
         if self.handed - self.report.closed_connections() >= self.connections_max {
             self.report.count_refused();
             // It is a courtesy; a client that cannot be told learns from the closed connection.
             _ = stream.write(TOO_MANY_CONNECTIONS);
             return;
         }
-        let worker = &self.workers[self.handed as usize % self.workers.len()];
-        self.handed += 1;
+        self.hand_over(stream, Origin::Client);
         if self.verbosity > 1 {
             eprintln!("rackscope-cached: connection {} accepted", self.handed);
         }
+    }
+
+    /// To the workers in turn.
+    fn hand_over(&mut self, stream: Stream, origin: Origin) {
+        let worker = &self.workers[self.handed as usize % self.workers.len()];
+        self.handed += 1;
         // If the worker has ended, `run` is about to learn of it.
-        _ = worker.inbox.send(stream);
+        _ = worker.inbox.send((stream, origin));
         worker.waker.wake();
     }
 
@@ -320,6 +374,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.listeners.clear();
+        self.metrics = None;
         for Handle {
             inbox,
             waker,

@@ -1,4 +1,4 @@
-use crate::connection::{BURST, Connection, SCRATCH_BYTES, Status, Tools};
+use crate::connection::{BURST, Connection, Origin, SCRATCH_BYTES, Status, Tools};
 use crate::counters::Count;
 use crate::execute::Context;
 use crate::report::Report;
@@ -7,10 +7,14 @@ use net::{Event, Interest, Poller, Stream, Waker};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
 use wire::memcached::server::KeyRoom;
 
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 256;
+
+/// How often it is looked for connections that ask for nothing.
+const IDLE_CHECK: Duration = Duration::from_secs(1);
 
 /// The token of the waker; connections have small ones.
 pub(crate) const WAKE: u64 = u64::MAX;
@@ -24,7 +28,7 @@ pub(crate) struct Worker<S> {
     pub poller: Poller,
     pub waker: Arc<Waker>,
     /// New connections; the worker ends when the other side is dropped.
-    pub inbox: Receiver<Stream>,
+    pub inbox: Receiver<(Stream, Origin)>,
     pub storage: S,
     pub report: Arc<Report>,
 }
@@ -40,20 +44,24 @@ impl<S: Storage> Worker<S> {
         let report = Arc::clone(&self.report);
         let counters = report.counters(self.index);
         let clock = report.clock();
+        let idle_seconds_max = report.options().idle_seconds_max;
+        let timeout = (idle_seconds_max > 0).then_some(IDLE_CHECK);
+        let mut checked_at = clock.now();
         loop {
             events.clear();
-            match self.poller.wait(None) {
+            match self.poller.wait(timeout) {
                 Ok(ready) => events.extend_from_slice(ready),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
             let mut woken = false;
+            let now = clock.now();
             let mut tools = Tools {
                 context: Context {
                     storage: &mut self.storage,
                     counters,
                     clock,
-                    now: clock.now(),
+                    now,
                     report: &report,
                 },
                 scratch: &mut scratch,
@@ -81,6 +89,12 @@ impl<S: Storage> Worker<S> {
                     counters.add(Count::Closed, 1);
                 }
             }
+            if timeout.is_some() && now != checked_at {
+                checked_at = now;
+                let closed = connections.remove_idle(idle_seconds_max, now);
+                counters.add(Count::IdleKicks, closed);
+                counters.add(Count::Closed, closed);
+            }
             if out.capacity() > ANSWERS_KEPT_BYTES_MAX {
                 out.shrink_to(SCRATCH_BYTES * 2);
             }
@@ -96,11 +110,12 @@ impl<S: Storage> Worker<S> {
         self.waker.reset();
         loop {
             match self.inbox.try_recv() {
-                Ok(stream) => {
+                Ok((stream, origin)) => {
                     let counters = self.report.counters(self.index);
                     counters.add(Count::Opened, 1);
+                    let now = self.report.clock().now();
                     let token =
-                        connections.insert(Connection::new(stream, self.report.item_bytes_max()));
+                        connections.insert(Connection::new(stream, origin, &self.report, now));
                     if let Some(connection) = connections.get(token)
                         && self
                             .poller
@@ -140,6 +155,22 @@ impl Connections {
             self.slots.push(connection);
             self.slots.len() as u64 - 1
         }
+    }
+
+    /// Close those that were idle for `seconds` at second `now`; says how many.
+    fn remove_idle(&mut self, seconds: u32, now: u32) -> u64 {
+        let is_idle = |slot: &Option<Box<Connection>>| {
+            slot.as_ref()
+                .is_some_and(|connection| connection.is_idle(seconds, now))
+        };
+        let idle: Vec<u64> = (0..)
+            .zip(&self.slots)
+            .filter_map(|(token, slot)| is_idle(slot).then_some(token))
+            .collect();
+        for &token in &idle {
+            self.remove(token);
+        }
+        idle.len() as u64
     }
 
     fn remove(&mut self, token: u64) {

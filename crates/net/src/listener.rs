@@ -14,6 +14,8 @@ pub struct ListenOptions {
     pub backlog: u16,
     /// Share a TCP port between listeners, among which the kernel spreads connections (`SO_REUSEPORT`).
     pub reuse_port: bool,
+    /// Who may open a unix socket, as the mode of its file; `None` leaves it to the process's mask.
+    pub unix_mode: Option<u32>,
 }
 
 impl Default for ListenOptions {
@@ -22,6 +24,7 @@ impl Default for ListenOptions {
         Self {
             backlog: 1024,
             reuse_port: false,
+            unix_mode: None,
         }
     }
 }
@@ -71,6 +74,10 @@ impl Listener {
                         rustix::net::bind(&socket, &address)?;
                     }
                     bound => bound?,
+                }
+                if let Some(mode) = options.unix_mode {
+                    // Nobody can connect before it is listened on.
+                    rustix::fs::chmod(path, rustix::fs::Mode::from_raw_mode(mode))?;
                 }
                 Some(path.clone())
             }

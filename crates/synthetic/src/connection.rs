@@ -4,7 +4,7 @@ use crate::server::Shared;
 use crate::work::Hand;
 use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
-use wire::memcached::server::{Command, Limits, Parser, Request, Step, StoreMode, reply};
+use wire::memcached::server::{Command, KeyRoom, Limits, Parser, Request, Step, StoreMode, reply};
 
 /// What a connection's buffers begin with.
 const BUFFER_BYTES: usize = 16 << 10;
@@ -25,13 +25,14 @@ pub(crate) fn serve<S: Read + Write>(
     let mut parser = Parser::new(Limits {
         item_bytes_max: ITEM_BYTES_MAX,
     });
+    let mut room = KeyRoom::default();
     let mut input = vec![0; BUFFER_BYTES];
     let mut filled = 0;
     let mut out = Vec::with_capacity(BUFFER_BYTES);
     loop {
         let mut consumed = 0;
         let wanted = loop {
-            let (used, step) = parser.next(&input[consumed..filled]);
+            let (used, step) = parser.next(&input[consumed..filled], &mut room);
             match step {
                 Step::Incomplete(bytes) => {
                     consumed += used;
@@ -134,6 +135,7 @@ fn execute(
             reply::line(out, b"END");
         }
         Command::Verbosity { .. } | Command::Flush { .. } => reply::line(out, b"OK"),
+        Command::Shutdown { .. } => reply::line(out, b"ERROR: shutdown not enabled"),
         Command::Quit => return Ok(After::Close),
         Command::Reject(error) => reply::line(out, error.as_bytes()),
         Command::Hopeless(error) => {

@@ -63,6 +63,18 @@ impl Server {
         Client::connect(&self.address)
     }
 
+    /// The next line that it says on standard error.
+    pub fn message(&mut self) -> String {
+        let mut line = String::new();
+        self.messages.read_line(&mut line).expect("read a line");
+        line
+    }
+
+    /// Wait until it ends by itself.
+    pub fn wait(mut self) -> ExitStatus {
+        self.child.wait().expect("wait for the server")
+    }
+
     /// A connection without the client around it.
     pub fn tcp(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("connect");
@@ -184,6 +196,20 @@ impl Client {
             }
         }
         answer.truncate(answer.len() - 4);
+        answer
+    }
+
+    /// What comes, until it ends with `end`.
+    pub fn until(&mut self, end: &[u8]) -> Vec<u8> {
+        let mut answer = Vec::new();
+        let mut piece = [0; 1 << 12];
+        while !answer.ends_with(end) {
+            match self.socket.read(&mut piece) {
+                Ok(0) => panic!("closed after {:?}", shown(&answer)),
+                Ok(length) => answer.extend_from_slice(&piece[..length]),
+                Err(error) => panic!("{error} after {:?}", shown(&answer)),
+            }
+        }
         answer
     }
 

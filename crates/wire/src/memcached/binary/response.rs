@@ -17,6 +17,8 @@ pub enum Status {
     NotStored,
     /// The item's value is not a number.
     NotANumber,
+    /// It is forbidden to this client, or to all.
+    NotAllowed,
     /// The opcode, or its layout, is not known.
     UnknownCommand,
     /// There is no memory for it.
@@ -32,6 +34,7 @@ impl Status {
             Self::InvalidArguments => 0x04,
             Self::NotStored => 0x05,
             Self::NotANumber => 0x06,
+            Self::NotAllowed => 0x20,
             Self::UnknownCommand => 0x81,
             Self::OutOfMemory => 0x82,
         }
@@ -45,6 +48,7 @@ impl Status {
             Self::InvalidArguments => "Invalid arguments",
             Self::NotStored => "Not stored.",
             Self::NotANumber => "Non-numeric server-side value for incr or decr",
+            Self::NotAllowed => "Auth failure.",
             Self::UnknownCommand => "Unknown command",
             Self::OutOfMemory => "Out of memory",
         }

@@ -94,6 +94,7 @@ pub(super) fn parse<'a>(words: &Words<'a>) -> Line<'a> {
         // These take no `noreply`.
         b"version" => return whole(Command::Version, false),
         b"quit" => return whole(Command::Quit, false),
+        b"shutdown" => return whole(shutdown(words), false),
         b"stats" => {
             return whole(
                 Command::Stats {
@@ -207,6 +208,14 @@ fn verbosity<'a>(words: &Words<'a>) -> Command<'a> {
     parse_u32(words.get(1)).map_or(Command::Reject(BAD_LINE), |level| Command::Verbosity {
         level,
     })
+}
+
+fn shutdown<'a>(words: &Words<'a>) -> Command<'a> {
+    match (words.count(), words.get(1)) {
+        (1, _) => Command::Shutdown { graceful: false },
+        (2, b"graceful") => Command::Shutdown { graceful: true },
+        _ => Command::Reject("CLIENT_ERROR invalid shutdown mode"),
+    }
 }
 
 fn with_key<'a>(words: &Words<'a>, command: impl FnOnce(&'a [u8]) -> Command<'a>) -> Command<'a> {

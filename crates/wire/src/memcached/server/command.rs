@@ -93,6 +93,11 @@ pub enum Command<'a> {
         /// The first argument.
         section: &'a [u8],
     },
+    /// `shutdown`: end the server.
+    Shutdown {
+        /// `shutdown graceful`.
+        graceful: bool,
+    },
     /// `quit`: close once earlier answers are sent.
     Quit,
     /// `mn`.
@@ -140,6 +145,7 @@ impl<'a> Command<'a> {
             | Self::Verbosity { .. }
             | Self::Stats { .. }
             | Self::Quit
+            | Self::Shutdown { .. }
             | Self::MetaNoop
             | Self::Reject(_)
             | Self::Hopeless(_) => None,

@@ -1,0 +1,135 @@
+//! Who may use the server: memcached's `-Y` file and what clients give.
+
+use std::path::Path;
+
+/// A file of passwords is short; anything longer is not one.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Why a file of accounts cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be read.
+    #[error("the file of accounts {path} cannot be read: {source}")]
+    Read {
+        /// Its path.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not what it should be.
+    #[error("the file of accounts {path} {what}; it has lines of user:password")]
+    Content {
+        /// Its path.
+        path: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// Names and passwords.
+#[derive(Debug)]
+pub struct Accounts(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Accounts {
+    /// Read a file.
+    ///
+    /// # Errors
+    /// [`Error`] names the file and what is wrong with it.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let shown = || path.display().to_string();
+        let failed = |source| Error::Read {
+            path: shown(),
+            source,
+        };
+        if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
+            return Err(Error::Content {
+                path: shown(),
+                what: format!("has more than {FILE_BYTES_MAX} bytes"),
+            });
+        }
+        Self::parse(&std::fs::read(path).map_err(failed)?).map_err(|what| Error::Content {
+            path: shown(),
+            what,
+        })
+    }
+
+    fn parse(text: &[u8]) -> Result<Self, String> {
+        let mut accounts = Vec::new();
+        for (line, number) in text.split(|&byte| byte == b'\n').zip(1..) {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
+            match line.iter().position(|&byte| byte == b':') {
+                Some(at) if at > 0 => accounts.push((line[..at].to_vec(), line[at + 1..].to_vec())),
+                _ => return Err(format!("has no user before a colon in line {number}")),
+            }
+        }
+        if accounts.is_empty() {
+            return Err("names nobody".to_owned());
+        }
+        Ok(Self(accounts))
+    }
+
+    /// Whether `given`, as `user password`, is one of them.
+    #[must_use]
+    pub fn admit(&self, given: &[u8]) -> bool {
+        let Some(at) = given.iter().position(|&byte| byte == b' ') else {
+            return false;
+        };
+        let (user, password) = (&given[..at], &given[at + 1..]);
+        // All are compared, so that the time it takes tells nothing of which was nearly right.
+        self.0.iter().fold(false, |found, (known, secret)| {
+            found | (is_same(known, user) & is_same(secret, password))
+        })
+    }
+}
+
+/// In a time that depends on the lengths only.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .fold(0, |difference, (a, b)| difference | (a ^ b))
+            == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_admitted_whole_or_not_at_all() {
+        let accounts = Accounts::parse(b"ann:secret\nbob:with space:and colon\r\n\n").expect("two");
+        for given in ["ann secret", "bob with space:and colon"] {
+            assert!(accounts.admit(given.as_bytes()), "{given}");
+        }
+        for given in [
+            "",
+            "ann",
+            "ann ",
+            "ann secre",
+            "ann secret ",
+            "bob secret",
+            " secret",
+        ] {
+            assert!(!accounts.admit(given.as_bytes()), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_one_is_named_with_its_mistake() {
+        for (text, part) in [
+            ("", "nobody"),
+            ("\n", "nobody"),
+            ("ann:x\nbob", "line 2"),
+            (":x", "line 1"),
+        ] {
+            let mistake = Accounts::parse(text.as_bytes()).expect_err(text);
+            assert!(mistake.contains(part), "{text:?}: {mistake}");
+        }
+        let missing = Accounts::read(Path::new("/no/such/file")).expect_err("missing");
+        assert!(missing.to_string().contains("/no/such/file"));
+    }
+}

@@ -1,0 +1,108 @@
+//! How to serve.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// How to serve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// TCP port; 0 for a free one.
+    pub port: u16,
+    /// Addresses or names to listen on.
+    pub listen: Vec<String>,
+    /// A unix socket to listen on instead.
+    pub unix_socket: Option<PathBuf>,
+    /// Who may open it, as the mode of a file.
+    pub unix_socket_mode: u32,
+    /// Connections that may wait to be accepted.
+    pub backlog: u16,
+    /// Room for items, in MiB.
+    pub memory_mebibytes: usize,
+    /// The largest item in bytes, where it was given.
+    pub item_bytes_max: Option<usize>,
+    /// Worker threads.
+    pub threads: usize,
+    /// Cores for them; empty for no pinning.
+    pub cores: Vec<usize>,
+    /// Connections at a time.
+    pub connections: usize,
+    /// Seconds after which a connection that asks for nothing is closed; 0 for never.
+    pub idle_seconds_max: u32,
+    /// What clients may speak.
+    pub protocols: Protocols,
+    /// Whether `flush_all` does anything.
+    pub allows_flush: bool,
+    /// Whether `shutdown` does anything.
+    pub allows_shutdown: bool,
+    /// A file of lines `user:password`, one of which a client must give before anything else.
+    pub accounts: Option<PathBuf>,
+    /// Where metrics are told to Prometheus.
+    pub metrics: Option<SocketAddr>,
+    /// How much to say on standard error.
+    pub verbosity: u8,
+    /// The process that serves.
+    pub process: ProcessOptions,
+}
+
+/// What is asked of the process, beside serving.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProcessOptions {
+    /// Go to the background once everything is listened on.
+    pub is_daemon: bool,
+    /// A file for its number, while it runs.
+    pub pid_file: Option<PathBuf>,
+    /// Who to be, where it is root.
+    pub user: Option<String>,
+    /// Keep all of its memory from being swapped.
+    pub locks_memory: bool,
+    /// Leave as large a core file as the host allows.
+    pub dumps_core: bool,
+}
+
+/// What clients may speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocols {
+    /// Whichever their first byte tells.
+    Any,
+    /// Text, classic and meta.
+    Text,
+    /// Binary.
+    Binary,
+}
+
+impl Protocols {
+    /// As `stats settings` names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "auto-negotiate",
+            Self::Text => "ascii",
+            Self::Binary => "binary",
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            port: 11211,
+            listen: vec!["127.0.0.1".to_owned()],
+            unix_socket: None,
+            unix_socket_mode: 0o700,
+            backlog: 1024,
+            memory_mebibytes: 64,
+            item_bytes_max: None,
+            threads: 1,
+            cores: Vec::new(),
+            connections: 1024,
+            idle_seconds_max: 0,
+            protocols: Protocols::Any,
+            allows_flush: true,
+            allows_shutdown: false,
+            accounts: None,
+            metrics: None,
+            verbosity: 0,
+            process: ProcessOptions::default(),
+        }
+    }
+}
