@@ -1,9 +1,9 @@
-//! What a partition does in process: `cargo bench -p mica [-- --items N --seconds S --rounds N]`.
+//! What a partition does in process: `cargo bench -p mica [-- --items N --seconds S --rounds N --cores N --access NAME]`.
 //!
 //! Keys and values of 8 bytes, more of them than any cache holds, preloaded; every value that is read is checked.
 //! Cells of the table are taken in turn, round after round, and each shows its median and its range.
 
-use mica::{Config, Contents, Entry, Hasher, Key, Lookup, Partition, Reader};
+use mica::{Config, Contents, Hasher, Key, Lookup, Partition, Reader};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Barrier, Mutex};
@@ -18,6 +18,10 @@ struct Options {
     items: u64,
     seconds: f64,
     rounds: usize,
+    /// Only this many cores.
+    cores: Option<usize>,
+    /// Only this.
+    access: Option<Access>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -45,10 +49,14 @@ fn main() {
     let mut cells = Vec::new();
     let counts: Vec<usize> = [1, 2, 4, 8, 16, 32]
         .into_iter()
-        .filter(|&count| count <= cores)
+        .filter(|&count| count <= cores && options.cores.is_none_or(|only| only == count))
+        .collect();
+    let accesses: Vec<Access> = [Access::Erew, Access::Crew, Access::Crcw]
+        .into_iter()
+        .filter(|&access| options.access.is_none_or(|only| only == access))
         .collect();
     for &cores in &counts {
-        for access in [Access::Erew, Access::Crew, Access::Crcw] {
+        for &access in &accesses {
             for skew in [None, Some(0.99)] {
                 for sets in [0, 50, 100] {
                     cells.push(Cell {
@@ -68,7 +76,7 @@ fn main() {
     let mut rates = vec![Vec::new(); cells.len()];
     let drawn = [draw(options.items, None), draw(options.items, Some(0.99))];
     for &cores in &counts {
-        for access in [Access::Erew, Access::Crew, Access::Crcw] {
+        for &access in &accesses {
             let store = Store::filled(options.items, cores, access);
             for _ in 0..options.rounds {
                 for (number, cell) in cells.iter().enumerate() {
@@ -108,9 +116,23 @@ fn parse() -> Options {
         items: 16_000_000,
         seconds: 1.0,
         rounds: 5,
+        cores: None,
+        access: None,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
+        if argument == "--access" {
+            options.access = match arguments.next().as_deref() {
+                Some("erew") => Some(Access::Erew),
+                Some("crew") => Some(Access::Crew),
+                Some("crcw") => Some(Access::Crcw),
+                _ => {
+                    eprintln!("--access takes erew, crew or crcw");
+                    std::process::exit(2);
+                }
+            };
+            continue;
+        }
         let mut value = || {
             arguments
                 .next()
@@ -124,10 +146,13 @@ fn parse() -> Options {
             "--items" => options.items = value() as u64,
             "--seconds" => options.seconds = value(),
             "--rounds" => options.rounds = value() as usize,
+            "--cores" => options.cores = Some(value() as usize),
             // What cargo gives to every benchmark.
             "--bench" => {}
             other => {
-                eprintln!("{other}: options are --items, --seconds and --rounds");
+                eprintln!(
+                    "{other}: options are --items, --seconds, --rounds, --cores and --access"
+                );
                 std::process::exit(2);
             }
         }
@@ -207,10 +232,7 @@ impl Store {
             let name = id.to_le_bytes();
             let key = hasher.key(&name);
             let partition = &mut partitions[key.partition(count)];
-            partition
-                .entry(key, 1)
-                .set(Contents::of(&value_of(id)))
-                .expect("a small item");
+            set(partition, key, id);
         }
         let held: u64 = partitions
             .iter()
@@ -244,9 +266,9 @@ fn measure(store: &Store, cell: Cell, ids: &[u64], seconds: f64) -> f64 {
         for core in 0..cell.cores {
             let (is_over, done, start_line) = (&is_over, &done, &start_line);
             scope.spawn(move || {
-                let own = own_ids(store, cell, core, ids);
+                let asked = ask(store, cell, core, ids);
                 start_line.wait();
-                done.fetch_add(work(store, cell, core, &own, is_over), Relaxed);
+                done.fetch_add(work(store, cell, core, &asked, is_over), Relaxed);
             });
         }
         start_line.wait();
@@ -260,37 +282,57 @@ fn measure(store: &Store, cell: Cell, ids: &[u64], seconds: f64) -> f64 {
     done.load(Relaxed) as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// Under EREW each core is given its own keys, as by a client that knows the partitions.
-fn own_ids(store: &Store, cell: Cell, core: usize, ids: &[u64]) -> Vec<u64> {
-    let partitions = store.partitions.len();
-    let is_own = |id: &u64| store.hasher.key(&id.to_le_bytes()).partition(partitions) == core;
-    ids.iter()
-        .copied()
-        .filter(|id| cell.access != Access::Erew || is_own(id))
-        .collect()
+/// What a core asks for: ids to read, and as many to write.
+struct Asked {
+    reads: Vec<u64>,
+    writes: Vec<u64>,
 }
 
-fn work(store: &Store, cell: Cell, core: usize, own: &[u64], is_over: &AtomicBool) -> u64 {
+/// Under EREW each core is given its own keys, as by a client that knows the partitions; under CREW it is given its own
+/// to write, the nearest to those that were drawn.
+fn ask(store: &Store, cell: Cell, core: usize, ids: &[u64]) -> Asked {
+    let partitions = store.partitions.len();
+    let is_own = |id: &u64| store.hasher.key(&id.to_le_bytes()).partition(partitions) == core;
+    let reads: Vec<u64> = ids
+        .iter()
+        .copied()
+        .filter(|id| cell.access != Access::Erew || is_own(id))
+        .collect();
+    let own = |id: u64| (0..=id).rev().find(is_own).unwrap_or(id);
+    let writes = match cell.access {
+        Access::Crew => reads.iter().copied().map(own).collect(),
+        Access::Erew | Access::Crcw => reads.clone(),
+    };
+    Asked { reads, writes }
+}
+
+fn work(store: &Store, cell: Cell, core: usize, asked: &Asked, is_over: &AtomicBool) -> u64 {
     let partitions = store.partitions.len();
     let mut done = 0;
-    let mut at = core * 7919 * BURST % own.len().max(1);
+    let mut at = core * 7919 * BURST % asked.reads.len().max(1);
     let mut names = [[0; 8]; BURST];
     let mut out = Vec::with_capacity(64);
     let mut owned = (cell.access == Access::Erew)
         .then(|| store.partitions[core].lock().expect("nobody failed"));
     while !is_over.load(Relaxed) {
-        if at + BURST > own.len() {
+        if at + BURST > asked.reads.len() {
             at = 0;
         }
-        let burst = &own[at..at + BURST];
+        let is_set = |number: usize| {
+            (number as u64 * 100 + done) % (BURST as u64 * 100) < cell.sets * BURST as u64
+        };
+        let burst: [u64; BURST] = std::array::from_fn(|number| {
+            if is_set(number) {
+                asked.writes[at + number]
+            } else {
+                asked.reads[at + number]
+            }
+        });
         at += BURST;
         for (name, id) in names.iter_mut().zip(burst) {
             *name = id.to_le_bytes();
         }
         let keys: [Key<'_>; BURST] = std::array::from_fn(|number| store.hasher.key(&names[number]));
-        let is_set = |number: usize| {
-            (number as u64 * 100 + done) % (BURST as u64 * 100) < cell.sets * BURST as u64
-        };
         if let Some(partition) = &mut owned {
             partition.prefetched(&keys, |partition, number, key| {
                 if is_set(number) {
@@ -313,18 +355,10 @@ fn work(store: &Store, cell: Cell, core: usize, own: &[u64], is_over: &AtomicBoo
             }
             for (number, &key) in keys.iter().enumerate() {
                 let at = key.partition(partitions);
-                let mut id = burst[number];
+                let id = burst[number];
                 if is_set(number) {
-                    // CREW: a key of a partition of its own, the nearest there is to what was drawn.
-                    if cell.access == Access::Crew && at != core {
-                        id = own_id(store, id, core);
-                    }
-                    let name = id.to_le_bytes();
-                    let key = store.hasher.key(&name);
                     set(
-                        &mut store.partitions[key.partition(partitions)]
-                            .lock()
-                            .expect("nobody failed"),
+                        &mut store.partitions[at].lock().expect("nobody failed"),
                         key,
                         id,
                     );
@@ -345,24 +379,8 @@ fn work(store: &Store, cell: Cell, core: usize, own: &[u64], is_over: &AtomicBoo
     done
 }
 
-/// The next id that belongs to the partition of `core`.
-fn own_id(store: &Store, id: u64, core: usize) -> u64 {
-    (0..id)
-        .rev()
-        .find(|id| {
-            store
-                .hasher
-                .key(&id.to_le_bytes())
-                .partition(store.partitions.len())
-                == core
-        })
-        .unwrap_or(id)
-}
-
 fn set(partition: &mut Partition, key: Key<'_>, id: u64) {
-    match partition.entry(key, 1) {
-        Entry::Occupied(entry) => entry.replace(Contents::of(&value_of(id))),
-        Entry::Vacant(entry) => entry.insert(Contents::of(&value_of(id))),
-    }
-    .expect("a small item");
+    partition
+        .set(key, 1, &Contents::of(&value_of(id)))
+        .expect("a small item");
 }

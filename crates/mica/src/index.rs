@@ -2,7 +2,7 @@ use crate::Error;
 use crate::key::Key;
 use crate::table::{BUCKET_BYTES, CHAIN_MAX, SLOTS, Slot, Table};
 use crate::versions::Versions;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 
 /// Items for each bucket at which another bucket is made: 9 of 12 slots. Then an item's share of the index is about
 /// 8 bytes, and few lookups look at a second cache line.
@@ -14,8 +14,8 @@ const HUGE_BUCKETS: usize = (4 << 20) / BUCKET_BYTES;
 /// What readers share with the writer.
 pub(crate) struct Shared {
     pub table: Table,
-    /// How many buckets there are.
-    buckets: AtomicUsize,
+    /// How many buckets there are, and above that the mask of [`bucket_of`], so that both change at once.
+    size: AtomicU64,
     pub versions: Versions,
 }
 
@@ -29,7 +29,7 @@ impl Shared {
         }
         Ok(Self {
             table,
-            buckets: AtomicUsize::new(buckets),
+            size: AtomicU64::new(size_of_buckets(buckets)),
             versions: if has_readers {
                 Versions::new()
             } else {
@@ -41,15 +41,26 @@ impl Shared {
     /// The bucket of a key.
     #[inline]
     pub fn bucket_of(&self, key: Key<'_>) -> usize {
-        bucket_of(key, self.buckets.load(Relaxed))
+        bucket_of(key, self.size.load(Relaxed))
     }
+
+    /// How many buckets there are.
+    #[inline]
+    pub fn buckets(&self) -> usize {
+        self.size.load(Relaxed) as u32 as usize
+    }
+}
+
+/// `buckets`, and all bits below the largest power of two that is not above it.
+fn size_of_buckets(buckets: usize) -> u64 {
+    let mask = (1_u64 << buckets.ilog2()) - 1;
+    mask << 32 | buckets as u64
 }
 
 /// By linear hashing (Litwin, VLDB 1980): as many bits of the hash as there are buckets for.
 #[inline]
-fn bucket_of(key: Key<'_>, buckets: usize) -> usize {
-    // All bits below the largest power of two that is not above `buckets`.
-    let mask = usize::MAX >> buckets.leading_zeros() >> 1;
+fn bucket_of(key: Key<'_>, size: u64) -> usize {
+    let (buckets, mask) = (size as u32 as usize, (size >> 32) as usize);
     let bucket = key.bucket_bits() & (mask << 1 | 1);
     if bucket < buckets {
         bucket
@@ -101,7 +112,7 @@ impl Index {
 
     /// Size at present.
     pub fn bytes(&self, shared: &Shared) -> usize {
-        (shared.buckets.load(Relaxed) + self.spares_in_use) * BUCKET_BYTES
+        (shared.buckets() + self.spares_in_use) * BUCKET_BYTES
     }
 
     /// The slot for a new key of `bucket`: an empty one, one whose item is gone, one of a spare bucket, or at last the
@@ -182,14 +193,14 @@ impl Index {
     /// Split one bucket if there are so many items that many buckets are full.
     #[inline]
     pub fn grow_for(&mut self, shared: &Shared, items: u64, log: &impl Items) {
-        let buckets = shared.buckets.load(Relaxed);
+        let buckets = shared.buckets();
         if items > buckets as u64 * ITEMS_PER_BUCKET && buckets < shared.table.buckets_max() {
             self.split(shared, log);
         }
     }
 
     fn split(&mut self, shared: &Shared, items: &impl Items) {
-        let buckets = shared.buckets.load(Relaxed);
+        let buckets = shared.buckets();
         if buckets == HUGE_BUCKETS {
             shared.table.use_huge_pages();
         }
@@ -201,7 +212,7 @@ impl Index {
             items.prefetch(table.position(slot));
         }
         let _writing = shared.versions.write_two(from, to);
-        shared.buckets.store(buckets + 1, Release);
+        shared.size.store(size_of_buckets(buckets + 1), Release);
         self.redistribute(shared, items, from);
     }
 
@@ -236,7 +247,7 @@ impl Index {
         written_bytes: usize,
         lap_bytes: usize,
     ) {
-        let buckets = shared.buckets.load(Relaxed);
+        let buckets = shared.buckets();
         self.sweep_credit += written_bytes * buckets;
         while self.sweep_credit >= lap_bytes && self.sweep_at < buckets {
             self.sweep_credit -= lap_bytes;
@@ -249,7 +260,7 @@ impl Index {
     /// two laps older than its item, and two bits of the lap tell them apart.
     #[cold]
     pub fn finish_sweep(&mut self, shared: &Shared, items: &impl Items) {
-        for bucket in self.sweep_at..shared.buckets.load(Relaxed) {
+        for bucket in self.sweep_at..shared.buckets() {
             self.sweep_bucket(shared, items, bucket);
         }
         self.sweep_at = 0;
@@ -318,7 +329,8 @@ mod tests {
         for buckets in 1..200_usize {
             let split = buckets - (1 << buckets.ilog2());
             for key in keys() {
-                let (before, after) = (bucket_of(key, buckets), bucket_of(key, buckets + 1));
+                let of = |buckets| bucket_of(key, size_of_buckets(buckets));
+                let (before, after) = (of(buckets), of(buckets + 1));
                 assert!(before < buckets);
                 assert!(after == before || (before == split && after == buckets));
             }
@@ -360,7 +372,8 @@ mod tests {
             }
             for (&position, ()) in &model {
                 let key = items.key_at(position);
-                let found = shared.table.find(shared.bucket_of(key), key.tag(), |at| at == position);
+                let mut candidates = shared.table.candidates(shared.bucket_of(key), key.tag());
+                let found = candidates.find(|&(_, at)| at == position);
                 prop_assert!(found.is_some(), "{} of {:?}", position, model.len());
             }
             items.oldest = next;
@@ -368,7 +381,7 @@ mod tests {
             index.finish_sweep(&shared, &items);
             index.finish_sweep(&shared, &items);
             prop_assert_eq!(index.spares_in_use, 0);
-            for bucket in 0..shared.buckets.load(Relaxed) {
+            for bucket in 0..shared.buckets() {
                 prop_assert_eq!(shared.table.filled(bucket).count(), 0);
             }
         }

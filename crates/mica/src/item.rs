@@ -364,6 +364,87 @@ impl Header {
     }
 }
 
+/// The first eight bytes of an item. Most often they are the whole header and a byte of the key: then what is done most
+/// takes no more than these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct First(u64);
+
+impl First {
+    /// The byte behind a plain header, which is not its own.
+    const BEHIND: u64 = 0xff << 56;
+    /// Bits of headers that are longer.
+    const LONGER: u64 = ((HAS_FLAGS | HAS_EXPIRY | HAS_CAS) as u64) << 8 | 0x80 << 48;
+
+    #[inline]
+    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+        Self(u64::from_le_bytes(bytes))
+    }
+
+    #[inline]
+    pub fn to_bytes(self) -> [u8; 8] {
+        self.0.to_le_bytes()
+    }
+
+    #[inline]
+    pub fn key_bytes(self) -> usize {
+        usize::from(self.0 as u8)
+    }
+
+    /// Whether the header has [`PLAIN_BYTES`]: no optional field, and a value of less than 128 bytes.
+    #[inline]
+    pub fn is_plain(self) -> bool {
+        self.0 & Self::LONGER == 0
+    }
+
+    /// Where it is plain, the length of the value.
+    #[inline]
+    pub fn value_bytes(self) -> usize {
+        (self.0 >> 48) as usize & 0x7f
+    }
+
+    #[inline]
+    pub fn edition(self) -> u8 {
+        (self.0 >> 16) as u8
+    }
+
+    #[inline]
+    pub fn marks(self) -> Marks {
+        Marks((self.0 >> 8) as u8 & Marks::PUBLIC)
+    }
+
+    /// As [`Header::accessed_at`].
+    #[inline]
+    pub fn accessed_at(self, now: u32) -> u32 {
+        now.wrapping_sub(now.wrapping_sub((self.0 >> 24) as u32) & ACCESSED_MASK)
+    }
+
+    /// After a hit at second `now`.
+    #[inline]
+    pub fn noted(self, now: u32) -> Self {
+        let others = self.0 & !(u64::from(ACCESSED_MASK) << 24);
+        Self(others | u64::from(Marks::FETCHED.0) << 8 | u64::from(now & ACCESSED_MASK) << 24)
+    }
+
+    /// As [`Header::new`] and [`Header::next_edition`] have it for `contents` at second `now`, where both the old item
+    /// and the new one are plain and of the same length.
+    #[inline]
+    pub fn replaced_by(self, contents: &Contents<'_>, now: u32) -> Option<Self> {
+        let plain = contents.flags == 0
+            && contents.expires_at == 0
+            && contents.cas == 0
+            && contents.value.len() == self.value_bytes();
+        if !plain || !self.is_plain() || self.edition() == u8::MAX {
+            return None;
+        }
+        let kept = self.0 & (0xff | 0xff << 48 | Self::BEHIND);
+        Some(Self(
+            kept | u64::from(contents.marks.0 & Marks::PUBLIC) << 8
+                | u64::from(self.edition() + 1) << 16
+                | u64::from(now & ACCESSED_MASK) << 24,
+        ))
+    }
+}
+
 const ACCESSED_MASK: u32 = (1 << 24) - 1;
 
 #[cfg(test)]
@@ -392,6 +473,58 @@ mod tests {
             prop_assert_eq!(header.item_bytes(), written + key_bytes + length);
             prop_assert_eq!((header.flags(), header.expires_at(), header.marks()), (flags, expires_at, Marks(marks)));
             prop_assert_eq!(header.explicit_cas(), (cas != 0).then_some(cas));
+        }
+
+        /// The short way says what the long one does.
+        #[test]
+        fn the_first_bytes_agree_with_the_header(
+            first in any::<[u8; 8]>(),
+            plain in any::<bool>(),
+            length in 0..140_usize,
+            flags in prop_oneof![Just(0), any::<u32>()],
+            marks in 0..16_u8,
+            now in any::<u32>(),
+        ) {
+            let mut bytes = [0x55; WINDOW_BYTES];
+            bytes[..8].copy_from_slice(&first);
+            bytes[1] &= Marks::PUBLIC;
+            if plain {
+                bytes[6] = length as u8 & 0x7f;
+            }
+            let first = First::from_bytes(*bytes.first_chunk().expect("eight bytes"));
+            let (header, header_bytes) = Header::decode(&bytes);
+            prop_assert_eq!(first.is_plain(), header_bytes == PLAIN_BYTES);
+            prop_assert_eq!(first.key_bytes(), usize::from(header.key_bytes));
+            prop_assert_eq!((first.edition(), first.marks()), (header.edition, header.marks()));
+            if first.is_plain() {
+                prop_assert_eq!(first.value_bytes(), header.value_bytes as usize);
+            }
+            prop_assert_eq!(first.accessed_at(now), header.accessed_at(now));
+            let noted = header.accessed(now).marked(header.marks().with(Marks::FETCHED));
+            if first.is_plain() {
+                let mut written = bytes;
+                noted.encode(&mut written);
+                written[PLAIN_BYTES] = bytes[PLAIN_BYTES];
+                let written = First::from_bytes(*written.first_chunk().expect("eight bytes"));
+                prop_assert_eq!(first.noted(now), written);
+            }
+            let value = vec![0; length];
+            let contents = Contents { flags, marks: Marks(marks), ..Contents::of(&value) };
+            let new = Header::new(first.key_bytes(), &contents, now).next_edition(&header);
+            let same_length = new.is_some_and(|new| new.item_bytes() == header.item_bytes());
+            match first.replaced_by(&contents, now) {
+                None => prop_assert!(
+                    !same_length || !first.is_plain() || new.is_some_and(|new| new.bytes() != PLAIN_BYTES)
+                ),
+                Some(next) => {
+                    prop_assert!(same_length);
+                    let behind = bytes[PLAIN_BYTES];
+                    new.expect("an edition").encode(&mut bytes);
+                    bytes[PLAIN_BYTES] = behind;
+                    let expected = First::from_bytes(*bytes.first_chunk().expect("eight bytes"));
+                    prop_assert_eq!(next, expected);
+                }
+            }
         }
 
         #[test]

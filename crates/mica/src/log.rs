@@ -1,4 +1,4 @@
-use crate::item::{Header, WINDOW_BYTES};
+use crate::item::{First, Header, PLAIN_BYTES, WINDOW_BYTES};
 use crate::key::Key;
 use crate::memory::Memory;
 use crate::sync::{AtomicU64, Ordering::Relaxed, Ordering::Release, fence};
@@ -156,7 +156,7 @@ impl Log {
     }
 
     #[inline]
-    fn head(&self) -> Place {
+    pub fn head(&self) -> Place {
         self.shared.head()
     }
 
@@ -263,9 +263,47 @@ impl Log {
         self.write(place.offset(), &bytes[..length]);
     }
 
+    #[inline(always)]
+    pub fn first(&self, place: Place) -> First {
+        let first = self.window(place.offset()).first_chunk();
+        First::from_bytes(*first.unwrap_or(const { &[0; 8] }))
+    }
+
+    /// Write a plain header over one, with the byte behind it.
     #[inline]
-    pub fn has_key(&self, place: Place, header: &Header, header_bytes: usize, key: &[u8]) -> bool {
-        is_same(self.key(place, header, header_bytes), key)
+    pub fn set_first(&mut self, place: Place, first: First) {
+        self.write(place.offset(), &first.to_bytes());
+    }
+
+    /// The item's first bytes, if it is `key`'s.
+    #[inline(always)]
+    pub fn first_with_key(&self, place: Place, key: &[u8]) -> Option<First> {
+        let first = self.first(place);
+        if first.key_bytes() != key.len() {
+            return None;
+        }
+        let header_bytes = if first.is_plain() {
+            PLAIN_BYTES
+        } else {
+            self.header(place).1
+        };
+        is_same(self.slice(place.offset() + header_bytes, key.len()), key).then_some(first)
+    }
+
+    /// The value of an item with a plain header.
+    #[inline]
+    pub fn plain_value(&self, place: Place, first: First) -> &[u8] {
+        self.slice(
+            place.offset() + PLAIN_BYTES + first.key_bytes(),
+            first.value_bytes(),
+        )
+    }
+
+    /// Write over that value one of the same length.
+    #[inline]
+    pub fn set_plain_value(&mut self, place: Place, first: First, value: &[u8]) {
+        debug_assert_eq!(first.value_bytes(), value.len());
+        self.write(place.offset() + PLAIN_BYTES + first.key_bytes(), value);
     }
 
     #[inline]
@@ -343,7 +381,7 @@ impl Log {
 }
 
 /// As `==`, which would be a call even for keys of a few words.
-#[inline]
+#[inline(always)]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     type Word = [u8; 8];
     if one.len() != other.len() || one.len() > 16 {
@@ -374,12 +412,13 @@ pub(crate) fn cas(place: Place, header: &Header) -> u64 {
 /// Whether `tail` will pass `place`, which is alive, within the next quarter of a log of `capacity` bytes.
 #[inline]
 pub(crate) fn is_near_its_end(place: Place, tail: Place, capacity: usize) -> bool {
-    let ahead = if place.lap() == tail.lap() {
-        capacity - tail.offset() + place.offset()
-    } else {
-        place.offset().saturating_sub(tail.offset())
-    };
-    ahead < capacity / 4
+    let quarter_ahead = tail.offset() + capacity / 4;
+    place
+        < if quarter_ahead < capacity {
+            Place::new(tail.lap() - 1, quarter_ahead)
+        } else {
+            Place::new(tail.lap(), quarter_ahead - capacity)
+        }
 }
 
 impl crate::index::Items for Log {

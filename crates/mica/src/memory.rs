@@ -75,17 +75,19 @@ impl Memory {
         }
     }
 
-    /// All of it as words. Nobody may use the methods for bytes on the same memory.
-    pub fn words(&self) -> &[AtomicU64] {
+    /// All of it as cache lines of words. Nobody may use the methods for bytes on the same memory.
+    #[inline]
+    pub fn lines(&self) -> &[[AtomicU64; 8]] {
         // SAFETY: mapped for as long as `self` lives, zeroed, aligned to 64, and only ever accessed atomically.
         unsafe {
             std::slice::from_raw_parts(
                 self.start.as_ptr().cast(),
-                self.bytes / size_of::<AtomicU64>(),
+                self.bytes / size_of::<[AtomicU64; 8]>(),
             )
         }
     }
 
+    #[inline]
     fn check(&self, at: usize, bytes: usize) {
         assert!(
             at <= self.bytes && bytes <= self.bytes - at,
@@ -155,13 +157,10 @@ impl Memory {
         })
     }
 
-    /// Have the cache line of `at` fetched, if that is in bounds.
+    /// Have the cache line of `at` fetched; out of bounds, nothing happens.
     #[inline]
     pub fn prefetch(&self, at: usize) {
-        if at < self.bytes {
-            // SAFETY: in bounds.
-            prefetch(unsafe { self.start.as_ptr().add(at) });
-        }
+        prefetch(self.start.as_ptr().wrapping_add(at));
     }
 }
 
@@ -264,11 +263,12 @@ mod tests {
             memory.use_huge_pages();
             assert!(
                 memory
-                    .words()
+                    .lines()
+                    .as_flattened()
                     .iter()
                     .all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0)
             );
-            assert_eq!(memory.words().as_ptr().align_offset(64), 0);
+            assert_eq!(memory.lines().as_ptr().align_offset(64), 0);
             // SAFETY: nobody else has this memory.
             unsafe { memory.store(bytes - 5, b"12345") };
             let mut found = b">".to_vec();

@@ -1,5 +1,5 @@
 use crate::index::{self, Index};
-use crate::item::{HEADER_BYTES, Header};
+use crate::item::{First, HEADER_BYTES, Header};
 use crate::log::{LOG_BYTES_MAX, Log, Place, cas};
 use crate::reader::Reader;
 use crate::table::Slot;
@@ -80,11 +80,8 @@ impl Shared {
 
     #[inline]
     pub fn prefetch_item(&self, key: Key<'_>) {
-        let bucket = self.index.bucket_of(key);
-        let (slots, _) = self.index.table.matches(bucket, key.tag());
-        if slots != 0 {
-            let number = slots.trailing_zeros() as usize;
-            let position = self.index.table.position(Slot { bucket, number });
+        let index = &self.index;
+        if let Some(position) = index.table.first_position(index.bucket_of(key), key.tag()) {
             self.log.prefetch(Place::before(self.log.tail(), position));
         }
     }
@@ -235,7 +232,37 @@ impl Partition {
     /// it ever was). A hit shortly before its turn to be overwritten moves it to the log's tail.
     #[inline]
     pub fn get(&mut self, key: Key<'_>, now: u32) -> Option<Item<'_>> {
-        let mut found = self.find(key, now)?;
+        self.flush_if_due(now);
+        let (home, slot, place, first) = self.seek(key)?;
+        // What has no expiration time, no flags and a short value is the most that small items are.
+        if first.is_plain() && !self.shared.is_flushed(place) && !self.is_to_be_kept(place) {
+            let noted = first.noted(now);
+            if noted != first {
+                let _writing = self.shared.index.versions.write(home);
+                self.log.set_first(place, noted);
+            }
+            return Some(Item {
+                value: self.log.plain_value(place, first),
+                flags: 0,
+                cas: place.cas(first.edition()),
+                expires_at: 0,
+                accessed_at: first.accessed_at(now),
+                marks: first.marks(),
+            });
+        }
+        self.get_and_note(home, slot, place, key, now)
+    }
+
+    #[inline(never)]
+    fn get_and_note(
+        &mut self,
+        home: usize,
+        slot: Slot,
+        place: Place,
+        key: Key<'_>,
+        now: u32,
+    ) -> Option<Item<'_>> {
+        let mut found = self.found(home, slot, place, now)?;
         let before = found.header;
         let cas = cas(found.place, &before);
         self.note_hit(&mut found, key, now);
@@ -244,6 +271,35 @@ impl Partition {
             accessed_at: before.accessed_at(now),
             marks: before.marks(),
             ..self.log.item(found.place, &found.header, now)
+        })
+    }
+
+    /// Store `contents` under `key` at second `now`, whether or not there is an item, and return its CAS number.
+    ///
+    /// # Errors
+    /// [`Error::ItemTooLarge`] or [`Error::KeyTooLong`]; what was there stays.
+    #[inline]
+    pub fn set(&mut self, key: Key<'_>, now: u32, contents: &Contents<'_>) -> Result<u64, Error> {
+        self.check_size(key.bytes().len(), contents.value.len())?;
+        self.flush_if_due(now);
+        let Some((home, slot, place, first)) = self.seek(key) else {
+            return Ok(self.insert(key, now, contents));
+        };
+        // As `replace` does it where the item stays in its place.
+        if let Some(next) = first.replaced_by(contents, now)
+            && !self.shared.is_flushed(place)
+            && !self.log.is_near_its_end(place)
+        {
+            self.statistics.overwritten += 1;
+            self.statistics.items_stored += 1;
+            let _writing = self.shared.index.versions.write(home);
+            self.log.set_first(place, next);
+            self.log.set_plain_value(place, next, contents.value);
+            return Ok(place.cas(next.edition()));
+        }
+        Ok(match self.found(home, slot, place, now) {
+            Some(found) => self.replace(found, key, now, contents),
+            None => self.insert(key, now, contents),
         })
     }
 
@@ -280,23 +336,35 @@ impl Partition {
         }
     }
 
+    /// The key's own bucket, the slot that points to its item, where that is and its first bytes; it may have expired or
+    /// been flushed.
+    #[inline(always)]
+    fn seek(&self, key: Key<'_>) -> Option<(usize, Slot, Place, First)> {
+        let index = &self.shared.index;
+        let home = index.bucket_of(key);
+        let (head, tail) = (self.log.head(), self.log.tail());
+        for (slot, position) in index.table.candidates(home, key.tag()) {
+            let place = Place::before(tail, position);
+            if place >= head
+                && let Some(first) = self.log.first_with_key(place, key.bytes())
+            {
+                return Some((home, slot, place, first));
+            }
+        }
+        None
+    }
+
     #[inline]
     pub(crate) fn find(&mut self, key: Key<'_>, now: u32) -> Option<Found> {
         self.flush_if_due(now);
-        let index = &self.shared.index;
-        let home = index.bucket_of(key);
-        let mut known = None;
-        let slot = index.table.find(home, key.tag(), |position| {
-            let place = self.log.place(position);
-            if !self.log.is_alive(place) {
-                return false;
-            }
-            let (header, header_bytes) = self.log.header(place);
-            let same = self.log.has_key(place, &header, header_bytes, key.bytes());
-            known = Some((place, header));
-            same
-        })?;
-        let (place, header) = known?;
+        let (home, slot, place, _) = self.seek(key)?;
+        self.found(home, slot, place, now)
+    }
+
+    /// What [`seek`](Self::seek) found, unless its time is over.
+    #[inline]
+    fn found(&mut self, home: usize, slot: Slot, place: Place, now: u32) -> Option<Found> {
+        let (header, _) = self.log.header(place);
         let found = Found {
             home,
             slot,
@@ -343,12 +411,16 @@ impl Partition {
         self.log.set_header(found.place, &header);
     }
 
+    /// Whether an item that is read is to be written again.
+    #[inline]
+    fn is_to_be_kept(&self, place: Place) -> bool {
+        self.shared.eviction == Eviction::LeastRecentlyUsed && self.log.is_near_its_end(place)
+    }
+
     /// Move an item that is soon to be overwritten out of the tail's way.
     #[inline]
     pub(crate) fn keep(&mut self, found: &mut Found, key: Key<'_>, now: u32) {
-        if self.shared.eviction == Eviction::LeastRecentlyUsed
-            && self.log.is_near_its_end(found.place)
-        {
+        if self.is_to_be_kept(found.place) {
             let header = found.header;
             let header = header.with_cas(Some(cas(found.place, &header)));
             self.relocate(found, key, now, header, (&[], &[]));

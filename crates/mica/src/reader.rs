@@ -100,28 +100,30 @@ impl Reader {
         // A split may have moved the key to another bucket, and changed this one before it was looked at.
         let unchanged = || index.versions.is_unchanged(home, seen) && index.bucket_of(key) == home;
         let (head, tail) = (log.head(), log.tail());
-        let (mut known, mut is_passed) = (None, false);
-        let found = index.table.find(home, key.tag(), |position| {
+        let mut is_passed = false;
+        let mut found = None;
+        for (_, position) in index.table.candidates(home, key.tag()) {
             let place = Place::before(tail, position);
             if place < head {
                 is_passed = true;
-                return false;
+                continue;
             }
             if place.offset() + WINDOW_BYTES > log.memory.bytes() {
-                return false;
+                continue;
             }
             let mut window = [0; WINDOW_BYTES];
             log.memory.load_into(place.offset(), &mut window);
             let (header, header_bytes) = Header::decode(&window);
-            let same = usize::from(header.key_bytes) == key.bytes().len()
-                && place.offset() + header_bytes + key.bytes().len() <= log.capacity()
-                && log
-                    .memory
-                    .equals(place.offset() + header_bytes, key.bytes());
-            known = Some((place, header, header_bytes));
-            same
-        });
-        let (Some(_), Some((place, header, header_bytes))) = (found, known) else {
+            let key_at = place.offset() + header_bytes;
+            if usize::from(header.key_bytes) == key.bytes().len()
+                && key_at + key.bytes().len() <= log.capacity()
+                && log.memory.equals(key_at, key.bytes())
+            {
+                found = Some((place, header, header_bytes));
+                break;
+            }
+        }
+        let Some((place, header, header_bytes)) = found else {
             // An item that the head has passed may be this key's, and about to be written anew.
             let miss = if is_passed { Lookup::Ask } else { Lookup::Miss };
             return unchanged().then_some(miss);

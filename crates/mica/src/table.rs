@@ -1,15 +1,15 @@
 //! Buckets of the index as they lie in memory. Every access is atomic, so that others may look while one writes.
 
 use crate::Error;
-use crate::memory::{Memory, prefetch};
+use crate::memory::Memory;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Slots of a bucket.
 pub(crate) const SLOTS: usize = 12;
 
 /// A bucket is one cache line.
-const WORDS: usize = 8;
-pub(crate) const BUCKET_BYTES: usize = WORDS * size_of::<u64>();
+type Words = [AtomicU64; 8];
+pub(crate) const BUCKET_BYTES: usize = size_of::<Words>();
 
 /// Buckets that full ones may be continued in, for each bucket that there may be at most.
 const SPARES_SHARE: usize = 4;
@@ -63,19 +63,23 @@ impl Table {
     }
 
     #[inline]
-    fn words(&self, bucket: usize) -> &[AtomicU64] {
-        &self.memory.words()[bucket * WORDS..][..WORDS]
+    fn words(&self, bucket: usize) -> &Words {
+        &self.memory.lines()[bucket]
     }
 
     #[inline]
     pub fn prefetch(&self, bucket: usize) {
-        prefetch(self.words(bucket).as_ptr());
+        self.memory.prefetch(bucket * BUCKET_BYTES);
     }
 
     /// The slots of `bucket` with `tag`, as bits, and the bucket that continues it.
     #[inline]
     pub fn matches(&self, bucket: usize, tag: u8) -> (u32, Option<usize>) {
-        let words = self.words(bucket);
+        self.matches_in(self.words(bucket), tag)
+    }
+
+    #[inline(always)]
+    fn matches_in(&self, words: &Words, tag: u8) -> (u32, Option<usize>) {
         let (low, high) = (words[0].load(Relaxed), words[1].load(Relaxed));
         let next = (high >> 32) as usize;
         let next = (next != 0).then(|| self.buckets_max + next - 1);
@@ -89,8 +93,15 @@ impl Table {
 
     #[inline]
     pub fn position(&self, slot: Slot) -> u32 {
-        let word = self.words(slot.bucket)[2 + slot.number / 2].load(Relaxed);
-        (word >> (32 * (slot.number % 2))) as u32
+        position_in(self.words(slot.bucket), slot.number)
+    }
+
+    /// Where the first item with `tag` of `bucket` would be.
+    #[inline]
+    pub fn first_position(&self, bucket: usize, tag: u8) -> Option<u32> {
+        let words = self.words(bucket);
+        let (slots, _) = self.matches_in(words, tag);
+        (slots != 0).then(|| position_in(words, slots.trailing_zeros() as usize))
     }
 
     #[inline]
@@ -133,27 +144,21 @@ impl Table {
         put(&self.words(bucket)[1], 32, u64::from(u32::MAX), next as u64);
     }
 
-    /// The slot, among those with `tag` in `bucket` and those that continue it, for whose position `is_it` holds.
-    #[inline]
-    pub fn find(&self, bucket: usize, tag: u8, mut is_it: impl FnMut(u32) -> bool) -> Option<Slot> {
-        let mut at = Some(bucket);
-        // Somebody who reads while a chain changes must not go round in it.
-        for _ in 0..CHAIN_MAX {
-            let bucket = at?;
-            let (mut slots, next) = self.matches(bucket, tag);
-            while slots != 0 {
-                let slot = Slot {
-                    bucket,
-                    number: slots.trailing_zeros() as usize,
-                };
-                if is_it(self.position(slot)) {
-                    return Some(slot);
-                }
-                slots &= slots - 1;
-            }
-            at = next.filter(|&next| next < self.buckets_max + self.spares);
+    /// The slots with `tag` in `bucket` and those that continue it, with their positions.
+    #[inline(always)]
+    pub fn candidates(&self, bucket: usize, tag: u8) -> Candidates<'_> {
+        let words = self.words(bucket);
+        let (slots, next) = self.matches_in(words, tag);
+        Candidates {
+            table: self,
+            tag,
+            bucket,
+            words,
+            slots,
+            next,
+            // Somebody who reads while a chain changes must not go round in it.
+            buckets_left: CHAIN_MAX - 1,
         }
-        None
     }
 
     /// Every filled slot of `bucket` and of those that continue it.
@@ -173,8 +178,47 @@ impl Table {
     }
 }
 
+/// See [`Table::candidates`].
+pub(crate) struct Candidates<'t> {
+    table: &'t Table,
+    tag: u8,
+    bucket: usize,
+    words: &'t Words,
+    slots: u32,
+    next: Option<usize>,
+    buckets_left: usize,
+}
+
+impl Iterator for Candidates<'_> {
+    type Item = (Slot, u32);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Slot, u32)> {
+        let table = self.table;
+        while self.slots == 0 {
+            self.buckets_left = self.buckets_left.checked_sub(1)?;
+            self.bucket = self
+                .next
+                .filter(|&next| next < table.buckets_max + table.spares)?;
+            self.words = table.words(self.bucket);
+            (self.slots, self.next) = table.matches_in(self.words, self.tag);
+        }
+        let slot = Slot {
+            bucket: self.bucket,
+            number: self.slots.trailing_zeros() as usize,
+        };
+        self.slots &= self.slots - 1;
+        Some((slot, position_in(self.words, slot.number)))
+    }
+}
+
 /// Buckets that one may be continued over, itself included; the last is then full for good.
 pub(crate) const CHAIN_MAX: usize = 4;
+
+#[inline(always)]
+fn position_in(words: &Words, number: usize) -> u32 {
+    (words[2 + number / 2].load(Relaxed) >> (32 * (number % 2))) as u32
+}
 
 #[inline]
 fn put(word: &AtomicU64, shift: usize, mask: u64, value: u64) {
