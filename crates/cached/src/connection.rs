@@ -79,12 +79,20 @@ pub(crate) struct Tools<'w, S> {
     pub rooms: &'w mut [KeyRoom; BURST],
 }
 
-/// A command that was read and not yet carried out.
+/// A command that was read and not yet carried out. Most are reads of one key, which are kept short: moving what
+/// holds any command takes longer than such a read.
 struct Pending<'a> {
-    request: Request<'a>,
     key: Key<'a>,
-    /// Where it ends, and where the parser was then.
+    /// Where it ends.
     end: usize,
+    /// Where it is among the [`Other`]s of its burst.
+    other: Option<u8>,
+}
+
+/// A command that is not a read of one key.
+struct Other<'a> {
+    request: Request<'a>,
+    /// Where the parser was when it ended.
     after: Checkpoint,
 }
 
@@ -344,7 +352,21 @@ impl Connection {
             let mut is_all = false;
             let mut parsed = at;
             let mut burst = ArrayVec::<Pending<'_>, BURST>::new();
+            let mut others = ArrayVec::<Other<'_>, BURST>::new();
             for room in tools.rooms.iter_mut() {
+                let storage = &tools.context.storage;
+                if let Some((consumed, bytes)) = self.parser.plain_get(&bytes[parsed..]) {
+                    parsed += consumed;
+                    self.wanted = 0;
+                    let key = storage.key(bytes);
+                    storage.prefetch_bucket(key);
+                    burst.push(Pending {
+                        key,
+                        end: parsed,
+                        other: None,
+                    });
+                    continue;
+                }
                 let (consumed, step) = self.parser.next(&bytes[parsed..], room);
                 parsed += consumed;
                 match step {
@@ -354,14 +376,16 @@ impl Connection {
                         break;
                     }
                     Step::Request(request) => {
-                        let storage = &tools.context.storage;
                         let key = storage.key(request.command.key().unwrap_or_default());
                         storage.prefetch_bucket(key);
                         self.wanted = 0;
                         burst.push(Pending {
-                            request,
                             key,
                             end: parsed,
+                            other: Some(others.len() as u8),
+                        });
+                        others.push(Other {
+                            request,
                             after: self.parser.checkpoint(),
                         });
                     }
@@ -374,7 +398,15 @@ impl Connection {
             }
             for one in &burst {
                 at = one.end;
-                if execute(&one.request, one.key, &mut tools.context, tools.out) == After::Close {
+                let other = one.other.map(|number| &others[usize::from(number)]);
+                let after = match other {
+                    None => {
+                        tools.context.get(one.key, false, true, tools.out);
+                        After::Continue
+                    }
+                    Some(other) => execute(&other.request, one.key, &mut tools.context, tools.out),
+                };
+                if after == After::Close {
                     self.closing = true;
                     break;
                 }
@@ -383,7 +415,8 @@ impl Connection {
                         Status::Reading => {}
                         status => {
                             // What was read ahead is read again.
-                            self.parser.restore(one.after);
+                            self.parser
+                                .restore(other.map_or(Checkpoint::default(), |other| other.after));
                             self.wanted = 0;
                             return (at, status);
                         }

@@ -129,7 +129,7 @@ impl<S: Storage> Context<'_, S> {
     }
 
     #[inline]
-    fn get(&mut self, key: Key<'_>, with_cas: bool, last: bool, out: &mut Vec<u8>) {
+    pub(crate) fn get(&mut self, key: Key<'_>, with_cas: bool, last: bool, out: &mut Vec<u8>) {
         let hit = self.storage.read(key, self.now, with_cas, out);
         let count = if hit {
             Count::GetHits
@@ -189,8 +189,10 @@ impl<S: Storage> Context<'_, S> {
         cas: u64,
     ) -> Outcome {
         let now = self.now;
-        let outcome = self.storage.with(key, |partition, key| {
-            store::store(partition.entry(key, now), mode, contents, cas, false)
+        let outcome = self.storage.with(key, |partition, key| match mode {
+            // What was there does not matter.
+            StoreMode::Set => store::stored(partition.set(key, now, &contents)),
+            _ => store::store(partition.entry(key, now), mode, contents, cas, false),
         });
         self.count_store(mode, outcome);
         outcome

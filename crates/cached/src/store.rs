@@ -75,7 +75,8 @@ fn change(
     }
 }
 
-fn stored(result: Result<u64, Error>) -> Outcome {
+#[inline]
+pub(crate) fn stored(result: Result<u64, Error>) -> Outcome {
     result.map_or(Outcome::TooLarge, Outcome::Stored)
 }
 

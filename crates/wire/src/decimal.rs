@@ -13,8 +13,14 @@ pub(crate) fn push(out: &mut Vec<u8>, number: u64) {
 
 /// Write `number` in decimal to the end of `digits`, and return where it starts.
 #[inline]
-pub(crate) fn write(digits: &mut [u8; DIGITS_MAX], mut number: u64) -> usize {
-    let mut start = digits.len();
+pub(crate) fn write(digits: &mut [u8; DIGITS_MAX], number: u64) -> usize {
+    write_before(digits, DIGITS_MAX, number)
+}
+
+/// Write `number` in decimal so that it ends before `end`, and return where it starts.
+#[inline]
+pub(crate) fn write_before(digits: &mut [u8], end: usize, mut number: u64) -> usize {
+    let mut start = end;
     loop {
         start -= 1;
         // The remainder is below ten.

@@ -368,4 +368,29 @@ proptest! {
     fn noise_is_survived(stream in prop::collection::vec(any::<u8>(), 0..6000), pieces in prop::collection::vec(0..500_usize, 0..20)) {
         prop_assert_eq!(commands(&stream, &pieces, false), commands(&stream, &[], true));
     }
+
+    /// What the short way says of a line, the long one says too; and what clients send goes the short way.
+    #[test]
+    fn a_plain_get_is_a_get(
+        key in "[!-~]{1,260}",
+        odd in prop_oneof![8 => Just(None), 2 => any::<(u8, prop::sample::Index)>().prop_map(Some)],
+        behind in prop::collection::vec(any::<u8>(), 0..12),
+    ) {
+        let mut stream = format!("get {key}\r\n").into_bytes();
+        if let Some((byte, at)) = &odd {
+            let at = at.index(stream.len());
+            stream[at] = *byte;
+        }
+        stream.extend_from_slice(&behind);
+        let mut parser = Parser::new(Limits { item_bytes_max: 1 << 20 });
+        let found = parser.plain_get(&stream);
+        prop_assert!(odd.is_some() || (key.len() <= 250) == found.is_some());
+        if let Some((consumed, key)) = found {
+            let mut room = KeyRoom::default();
+            let (expected, step) = parser.next(&stream, &mut room);
+            prop_assert_eq!(consumed, expected);
+            let command = Command::Get { key, with_cas: false, last: true };
+            prop_assert_eq!(step, Step::Request(Request { command, quiet: false }));
+        }
+    }
 }

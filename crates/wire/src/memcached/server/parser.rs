@@ -120,6 +120,23 @@ impl Parser {
         }
     }
 
+    /// The key, where `input` begins with a whole line `get KEY` in the form in which nearly all clients send it, and
+    /// how many bytes that line has: what [`next`](Self::next) would say of it, in a small part of the time. `None`
+    /// says nothing.
+    #[inline]
+    #[must_use]
+    pub fn plain_get<'a>(&self, input: &'a [u8]) -> Option<(usize, &'a [u8])> {
+        const VERB: &[u8] = b"get ";
+        if !matches!(self.state, State::Line { scanned: 0 }) {
+            return None;
+        }
+        let rest = input.strip_prefix(VERB)?;
+        let length = printable(rest);
+        let is_line = rest.get(length..length + 2) == Some(b"\r\n");
+        (is_line && (1..=KEY_BYTES_MAX).contains(&length))
+            .then(|| (VERB.len() + length + 2, &rest[..length]))
+    }
+
     /// What it was made with.
     #[must_use]
     pub fn limits(&self) -> Limits {
@@ -203,6 +220,33 @@ impl Parser {
 /// A moment of a [`Parser`], after a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Checkpoint(State);
+
+impl Default for Checkpoint {
+    /// Before a line.
+    fn default() -> Self {
+        Self(NEW_LINE)
+    }
+}
+
+/// How many bytes come before the first that is a space or a control character.
+#[inline]
+fn printable(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let mut at = 0;
+    while let Some(chunk) = bytes[at..].first_chunk::<8>() {
+        let word = u64::from_le_bytes(*chunk);
+        // The highest bit of each byte that is less than 0x21, exact up to and including the first such byte.
+        let low = word.wrapping_sub(ONES * 0x21) & !word & (ONES * 0x80);
+        if low != 0 {
+            return at + low.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    bytes[at..]
+        .iter()
+        .position(|&byte| byte <= b' ')
+        .map_or(bytes.len(), |more| at + more)
+}
 
 /// The next of `keys`, with which `input` starts.
 #[inline]

@@ -24,15 +24,17 @@ pub fn value_line(out: &mut Vec<u8>, key: &[u8], flags: u32, value_bytes: usize,
     out.reserve(key.len() + value_bytes + 64);
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
-    out.push(b' ');
-    decimal(out, flags.into());
-    out.push(b' ');
-    decimal(out, value_bytes as u64);
+    // From its end to its front, so that it is copied once.
+    let mut rest = [b' '; 3 * (1 + DECIMAL_BYTES_MAX) + 2];
+    let mut start = rest.len() - 2;
+    rest[start..].copy_from_slice(b"\r\n");
+    let mut put = |number: u64| start = decimal::write_before(&mut rest, start, number) - 1;
     if let Some(cas) = cas {
-        out.push(b' ');
-        decimal(out, cas);
+        put(cas);
     }
-    out.extend_from_slice(b"\r\n");
+    put(value_bytes as u64);
+    put(flags.into());
+    out.extend_from_slice(&rest[start..]);
 }
 
 /// `STAT name value`.
