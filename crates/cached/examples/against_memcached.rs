@@ -1,6 +1,6 @@
 //! `rackscope-cached -t 1` and `memcached -t 1` side by side, in turns, on one core, under YCSB-B from another:
 //! `cargo run --release -p cached --example against_memcached -- CACHED MEMCACHED [SECONDS [ROUNDS]]`
-//! (two programs; how long a measurement is; how often each pair is measured, in the order ABBA).
+//! (two programs, in settings of connections x requests outstanding x keys of a read; how long a measurement is; how often each pair is measured, in the order ABBA).
 //!
 //! Beside rates it tells the server's processor time for a request: where the client is the limit, rates say nothing.
 
@@ -8,16 +8,52 @@ use load::LoadClient;
 use serde_json::{Value, json};
 use std::error::Error;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What is asked: connections, requests outstanding on each, value bytes.
-const SETTINGS: [(&str, usize, usize, usize); 5] = [
-    ("one client", 1, 1, 1000),
-    ("unpipelined", 50, 1, 1000),
-    ("unpipelined, small values", 50, 1, 100),
-    ("pipelined", 50, 32, 1000),
-    ("pipelined, small values", 50, 32, 100),
+/// What is asked for.
+struct Setting {
+    name: &'static str,
+    over_unix: bool,
+    connections: usize,
+    /// Requests outstanding on each.
+    depth: usize,
+    /// Keys of a read request; with more than one, all are reads.
+    keys: usize,
+    value_bytes: usize,
+}
+
+const fn setting(
+    name: &'static str,
+    connections: usize,
+    depth: usize,
+    keys: usize,
+    value_bytes: usize,
+) -> Setting {
+    Setting {
+        name,
+        over_unix: false,
+        connections,
+        depth,
+        keys,
+        value_bytes,
+    }
+}
+
+const SETTINGS: [Setting; 9] = [
+    setting("one client", 1, 1, 1, 1000),
+    setting("unpipelined", 50, 1, 1, 1000),
+    setting("unpipelined, small values", 50, 1, 1, 100),
+    Setting {
+        over_unix: true,
+        ..setting("unpipelined, unix socket", 50, 1, 1, 100)
+    },
+    setting("16 deep, small values", 50, 16, 1, 32),
+    setting("50 deep, small values", 50, 50, 1, 32),
+    setting("50 deep", 50, 50, 1, 1000),
+    setting("reads of 100 keys", 50, 1, 100, 32),
+    setting("large values", 50, 1, 1, 25_000),
 ];
 
 const SERVER_CORE: &str = "0";
@@ -38,17 +74,13 @@ struct System {
     /// Processor time of the server for a request, in nanoseconds.
     costs: Vec<f64>,
     server: Running,
+    keys: usize,
 }
 
 impl System {
-    fn start(
-        program: &str,
-        more: &[&str],
-        connections: usize,
-        depth: usize,
-        value_bytes: usize,
-    ) -> Result<Self, Box<dyn Error>> {
+    fn start(program: &str, more: &[&str], setting: &Setting) -> Result<Self, Box<dyn Error>> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let socket = std::env::temp_dir().join(format!("against-memcached-{port}"));
         let mut command = Command::new("taskset");
         command.args([
             "-c",
@@ -61,20 +93,32 @@ impl System {
             "-t",
             "1",
             "-m",
-            "1024",
-            "-p",
-            &port.to_string(),
+            "4096",
         ]);
+        if setting.over_unix {
+            command.arg("-s").arg(&socket);
+        } else {
+            command.args(["-p", &port.to_string()]);
+        }
         let server = Running(command.args(more).stderr(Stdio::null()).spawn()?);
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let is_ready = || match setting.over_unix {
+            true => UnixStream::connect(&socket).is_ok(),
+            false => TcpStream::connect(("127.0.0.1", port)).is_ok(),
+        };
+        while !is_ready() {
             std::thread::sleep(Duration::from_millis(5));
         }
+        let target = match setting.over_unix {
+            true => json!({"kind": "unix", "path": socket}),
+            false => json!({"kind": "tcp", "host": "127.0.0.1", "port": port}),
+        };
         let client = LoadClient::new(
             &json!({
-                "target": {"kind": "tcp", "host": "127.0.0.1", "port": port}, "protocol": "memcached_text",
-                "connections": connections, "cores": [CLIENT_CORE], "pipeline": depth, "seed": 1, "verify": true,
+                "target": target, "protocol": "memcached_text",
+                "connections": setting.connections, "cores": [CLIENT_CORE], "pipeline": setting.depth,
+                "multiget": setting.keys, "seed": 1, "verify": true,
                 "keys": {"count": 100_000, "size": {"kind": "fixed", "bytes": 24}},
-                "values": {"kind": "fixed", "bytes": value_bytes},
+                "values": {"kind": "fixed", "bytes": setting.value_bytes},
             })
             .to_string(),
         )?;
@@ -83,6 +127,7 @@ impl System {
             rates: Vec::new(),
             costs: Vec::new(),
             server,
+            keys: setting.keys,
         };
         system.phase(
             &json!({"insert": 1.0}),
@@ -119,15 +164,18 @@ impl System {
     fn measure(&mut self, seconds: f64) -> Result<(), Box<dyn Error>> {
         let zipfian = json!({"kind": "zipfian", "theta": 0.99, "scrambled": true});
         let before = processor_seconds(self.server.0.id())?;
-        let result = self.phase(
-            &json!({"read": 0.95, "update": 0.05}),
-            &zipfian,
-            Some(seconds),
-        )?;
-        self.rates
-            .push(result.operations as f64 / result.duration_seconds);
+        let operations = match self.keys {
+            1 => json!({"read": 0.95, "update": 0.05}),
+            _ => json!({"read": 1.0}),
+        };
+        let result = self.phase(&operations, &zipfian, Some(seconds))?;
+        let asked = match self.keys {
+            1 => result.operations,
+            _ => result.hits + result.misses,
+        } as f64;
+        self.rates.push(asked / result.duration_seconds);
         let spent = processor_seconds(self.server.0.id())? - before;
-        self.costs.push(spent * 1e9 / result.operations as f64);
+        self.costs.push(spent * 1e9 / asked);
         Ok(())
     }
 }
@@ -162,9 +210,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     } else {
         &[]
     };
-    for (name, connections, depth, value_bytes) in SETTINGS {
-        let mut a = System::start(ours, &[], connections, depth, value_bytes)?;
-        let mut b = System::start(theirs, root, connections, depth, value_bytes)?;
+    for setting in &SETTINGS {
+        let mut a = System::start(ours, &[], setting)?;
+        let mut b = System::start(theirs, root, setting)?;
         for round in 0..rounds {
             // ABBA: what drifts over time hits both alike.
             if round % 2 == 0 {
@@ -182,7 +230,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 (least.min(ratio), most.max(ratio))
             });
         println!(
-            "{name:28} {connections:3} x {depth:2}, {value_bytes:4} B values: {:9.0}/s against {:9.0}/s, ratio {:.2} ({least:.2} to {most:.2} over {rounds} pairs); {:.0} ns against {:.0} ns of processor",
+            "{:26} {:2} x {:2} x {:3}, {:5} B: {:9.0}/s against {:9.0}/s, ratio {:.2} ({least:.2} to {most:.2} over {rounds} pairs); {:.0} ns against {:.0} ns of processor",
+            setting.name,
+            setting.connections,
+            setting.depth,
+            setting.keys,
+            setting.value_bytes,
             mean(&a.rates),
             mean(&b.rates),
             mean(&ratios),

@@ -383,20 +383,18 @@ impl Log {
 /// As `==`, which would be a call even for keys of a few words.
 #[inline(always)]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
-    type Word = [u8; 8];
-    if one.len() != other.len() || one.len() > 16 {
-        return one == other;
-    }
-    match (
-        (one.first_chunk::<8>(), one.last_chunk::<8>()),
-        (other.first_chunk::<8>(), other.last_chunk::<8>()),
-    ) {
-        ((Some(first), Some(last)), (Some(other_first), Some(other_last))) => {
-            let word = |bytes: &Word| u64::from_le_bytes(*bytes);
-            (word(first) ^ word(other_first)) | (word(last) ^ word(other_last)) == 0
-        }
+    match one.len() {
+        length if length != other.len() => false,
+        8..=16 => ends_agree::<8>(one, other),
+        17..=32 => ends_agree::<16>(one, other),
         _ => one == other,
     }
+}
+
+/// Whether the first `N` bytes agree, and the last `N`, which may be partly the same.
+#[inline(always)]
+fn ends_agree<const N: usize>(one: &[u8], other: &[u8]) -> bool {
+    one.first_chunk::<N>() == other.first_chunk() && one.last_chunk::<N>() == other.last_chunk()
 }
 
 /// A large value's room is not kept for small ones.
@@ -452,6 +450,17 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
+        #[test]
+        fn keys_are_compared_whole(one in prop::collection::vec(any::<u8>(), 0..40), at in any::<prop::sample::Index>(), with in 1..=255_u8) {
+            prop_assert!(is_same(&one, &one));
+            prop_assert!(one.is_empty() || !is_same(&one, &one[1..]));
+            let mut other = one.clone();
+            if let Some(byte) = (!one.is_empty()).then(|| &mut other[at.index(one.len())]) {
+                *byte ^= with;
+                prop_assert!(!is_same(&one, &other));
+            }
+        }
+
         /// Items lie where nothing else that is alive does, whole, and are told from those that were dropped until
         /// two bits of the lap no longer can.
         #[test]
