@@ -112,6 +112,8 @@ pub(crate) struct Log {
     shared: Arc<Shared>,
     hasher: Hasher,
     end: usize,
+    /// Items before this are near their end; kept with the tail, as it is asked for at every hit.
+    near_end: Place,
     scratch: Vec<u8>,
 }
 
@@ -137,6 +139,7 @@ impl Log {
             }),
             hasher,
             end: 0,
+            near_end: near_end(start, capacity),
             scratch: Vec::new(),
         })
     }
@@ -174,7 +177,7 @@ impl Log {
     /// Whether the tail will pass an item that is alive within the next quarter of the log.
     #[inline]
     pub fn is_near_its_end(&self, place: Place) -> bool {
-        is_near_its_end(place, self.tail(), self.capacity())
+        place < self.near_end
     }
 
     /// The oldest item, where it must go before `bytes` can be claimed. The caller looks at it and calls
@@ -227,6 +230,7 @@ impl Log {
 
     #[inline]
     fn move_tail(&mut self, tail: Place) {
+        self.near_end = near_end(tail, self.capacity());
         self.shared.tail.store(tail.0, Release);
     }
 
@@ -407,16 +411,15 @@ pub(crate) fn cas(place: Place, header: &Header) -> u64 {
         .unwrap_or_else(|| place.cas(header.edition))
 }
 
-/// Whether `tail` will pass `place`, which is alive, within the next quarter of a log of `capacity` bytes.
+/// The first place that `tail` will not pass within the next quarter of a log of `capacity` bytes.
 #[inline]
-pub(crate) fn is_near_its_end(place: Place, tail: Place, capacity: usize) -> bool {
+pub(crate) fn near_end(tail: Place, capacity: usize) -> Place {
     let quarter_ahead = tail.offset() + capacity / 4;
-    place
-        < if quarter_ahead < capacity {
-            Place::new(tail.lap() - 1, quarter_ahead)
-        } else {
-            Place::new(tail.lap(), quarter_ahead - capacity)
-        }
+    if quarter_ahead < capacity {
+        Place::new(tail.lap() - 1, quarter_ahead)
+    } else {
+        Place::new(tail.lap(), quarter_ahead - capacity)
+    }
 }
 
 impl crate::index::Items for Log {

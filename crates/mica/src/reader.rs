@@ -1,7 +1,7 @@
 //! Lookups beside the one who writes (concurrent read, in MICA's words: CREW and CRCW).
 
 use crate::item::{Header, WINDOW_BYTES};
-use crate::log::{Place, cas, is_near_its_end};
+use crate::log::{Place, cas, near_end};
 use crate::partition::{Eviction, Shared};
 use crate::{Key, Marks};
 use std::sync::Arc;
@@ -157,7 +157,7 @@ impl Reader {
             should_note: !header.marks().has(Marks::FETCHED)
                 || now.wrapping_sub(header.accessed_at(now)) >= NOTED_SECONDS
                 || (self.shared.eviction == Eviction::LeastRecentlyUsed
-                    && is_near_its_end(place, tail, log.capacity())),
+                    && place < near_end(tail, log.capacity())),
         })
     }
 
