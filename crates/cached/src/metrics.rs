@@ -10,12 +10,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A request's head; only its first line is looked at.
-const HEAD_BYTES_MAX: u64 = 8 << 10;
+const HEAD_BYTES_MAX: usize = 8 << 10;
 
-/// Whoever is slower is not waited for.
+/// For a whole request, and for a whole answer's each piece; whoever is slower is not waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Statistics that go up and down, or stand still; all others only grow.
@@ -90,16 +90,9 @@ impl Drop for Metrics {
 }
 
 fn answer(client: &TcpStream, server: &mut BufReader<UnixStream>) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
     client.set_write_timeout(Some(PATIENCE))?;
-    let mut head = BufReader::new(client).take(HEAD_BYTES_MAX);
-    let mut first = String::new();
-    head.read_line(&mut first)?;
-    let mut line = String::new();
-    // To its end, so that closing the connection does not reset it.
-    while head.read_line(&mut line)? > 0 && !line.trim_end().is_empty() {
-        line.clear();
-    }
+    let head = head(client)?;
+    let first = head.lines().next().unwrap_or_default();
     let mut words = first.split_ascii_whitespace();
     let (status, body) = match (words.next(), words.next()) {
         (Some("GET"), Some("/metrics")) => ("200 OK", exposition(&statistics(server)?)),
@@ -112,6 +105,26 @@ fn answer(client: &TcpStream, server: &mut BufReader<UnixStream>) -> io::Result<
         "HTTP/1.0 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
+}
+
+/// What a client sends before the empty line, all of it, so that closing the connection does not reset it.
+fn head(mut client: &TcpStream) -> io::Result<String> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut head = Vec::new();
+    let mut piece = [0; 1024];
+    while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
+        // Of all of it: a client that sends byte by byte is not waited for longer.
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        client.set_read_timeout(Some(left))?;
+        match client.read(&mut piece)? {
+            0 => break,
+            bytes => head.extend_from_slice(&piece[..bytes]),
+        }
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
 /// The answer to `stats`, line by line.

@@ -216,6 +216,11 @@ fn metrics_are_told_to_whoever_asks_for_them() {
     }
     assert!(fetch("GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 404 "));
     assert!(fetch("nonsense\r\n\r\n").starts_with("HTTP/1.0 400 "));
+    // Neither one who says nothing nor one who never ends holds up others for long, or the end.
+    let _silent = Client::connect(&address);
+    let mut endless = Client::connect(&address);
+    endless.send(&[b'x'; 10_000]);
+    assert!(fetch("GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
     let (status, said) = server.end_by(Signal::TERM);
     assert_eq!((status.code(), said.as_str()), (Some(0), ""));
 }

@@ -42,6 +42,14 @@ _ERROR = 0.05
 _MOST_CONFIRMATIONS = 11
 
 
+def stalls_decide(stall_ratio: float, beyond: float) -> bool:
+    """Whether a core stood still for so much of the time (``stall_ratio``) that this may have decided a quantile.
+
+    ``beyond`` is the share of requests beyond the quantile. The line is ``stalls.share`` of ``thresholds.toml``.
+    """
+    return stall_ratio > packaged_thresholds().limit("stalls.share") * beyond
+
+
 @dataclass(frozen=True)
 class Observation:
     """What was seen at an offered rate, in operations a second.

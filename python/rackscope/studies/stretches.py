@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rackscope.analysis.slo_search import stalls_decide
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.studies.bounds import QUANTILES
 from rackscope.studies.disturbance import Taken, Watch
@@ -73,8 +74,7 @@ class Stretch:
         taken = Taken(self.steal_ratio, self.others_cores).disturbance
         if taken or self.stall_ratio is None:
             return taken
-        most = packaged_thresholds().limit("stalls.share") * beyond
-        return "a core stood still" if self.stall_ratio > most else ""
+        return "a core stood still" if stalls_decide(self.stall_ratio, beyond) else ""
 
 
 class Load(Protocol):
