@@ -162,7 +162,7 @@ def test_what_a_killed_study_left_squeezed_is_undone_by_the_next_command(
 
 @pytest.mark.usefixtures("squeezable")
 def test_ctrl_c_in_a_squeeze_keeps_what_was_found_and_gives_everything_back(rackscope: Rackscope, state: Path) -> None:
-    running = rackscope.start(*PRESSURE, "--budget", "10m", "--out", "study", "--json")
+    running = rackscope.start(*PRESSURE, "--budget", "20s", "--out", "study", "--json")
     folder = rackscope.folder / "study"
     wait_for(running, lambda: measured_phases(folder), "the first block")
     groups = [Path(step["path"]) for step in steps(state, "remove_control_group")]
