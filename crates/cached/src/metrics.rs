@@ -1,14 +1,13 @@
 //! What `stats` tells, over HTTP in Prometheus's text format, from a thread of its own.
 //!
-//! It asks the server as any client does, over a connection that was handed to a worker at the start: workers own
-//! what is told, and nobody else looks at it.
+//! It asks a worker: workers own what is told, and nobody else looks at it.
 
+use rustix::net::Shutdown;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,9 @@ const HEAD_BYTES_MAX: usize = 8 << 10;
 
 /// For a whole request, and for a whole answer's each piece; whoever is slower is not waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Until a descriptor may be free again for a client that waits to be accepted.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Statistics that go up and down, or stand still; all others only grow.
 const GAUGES: [&str; 14] = [
@@ -36,37 +38,36 @@ const GAUGES: [&str; 14] = [
     "verbosity",
 ];
 
+/// Names and values.
+type Statistics = Vec<(String, String)>;
+
 /// A thread that tells. Dropping it ends it.
 pub(crate) struct Metrics {
     address: SocketAddr,
-    is_over: Arc<AtomicBool>,
+    listener: Arc<TcpListener>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Metrics {
-    /// Listen on `address`; `server` is the other end of a connection that a worker serves.
-    pub fn start(address: SocketAddr, server: UnixStream) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
+    /// Listen on `address`; `ask` has statistics sent.
+    pub fn start(
+        address: SocketAddr,
+        ask: impl Fn(Sender<Statistics>) + Send + 'static,
+    ) -> io::Result<Self> {
+        let listener = Arc::new(TcpListener::bind(address)?);
         let address = listener.local_addr()?;
-        server.set_read_timeout(Some(PATIENCE))?;
-        server.set_write_timeout(Some(PATIENCE))?;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let over = Arc::clone(&is_over);
+        let listening = Arc::clone(&listener);
         let thread = std::thread::Builder::new()
             .name("metrics".to_owned())
             .spawn(move || {
-                let mut server = BufReader::new(server);
-                for client in listener.incoming() {
-                    if over.load(Relaxed) {
-                        break;
-                    }
+                while let Ok((client, _)) = accept(&listening) {
                     // One that went away, or sent nonsense, is not worth a word.
-                    _ = client.and_then(|client| answer(&client, &mut server));
+                    _ = answer(&client, &ask);
                 }
             })?;
         Ok(Self {
             address,
-            is_over,
+            listener,
             thread: Some(thread),
         })
     }
@@ -79,27 +80,44 @@ impl Metrics {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
-        self.is_over.store(true, Relaxed);
-        // Wakes it. If that fails it has ended, or ends with the process.
-        if TcpStream::connect_timeout(&self.address, PATIENCE).is_ok()
-            && let Some(thread) = self.thread.take()
-        {
+        // Its `accept` fails from now on. Nothing but a bad descriptor can keep this from being done.
+        _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
             _ = thread.join();
         }
     }
 }
 
-fn answer(client: &TcpStream, server: &mut BufReader<UnixStream>) -> io::Result<()> {
+/// The next client. Fails when there will be none.
+fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    loop {
+        match listener.accept() {
+            // What `accept(2)` says of a socket that is shut down.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error),
+            // No descriptors are left, for now.
+            Err(_) => std::thread::sleep(ACCEPT_RETRY),
+            accepted => return accepted,
+        }
+    }
+}
+
+fn answer(mut client: &TcpStream, ask: &impl Fn(Sender<Statistics>)) -> io::Result<()> {
     client.set_write_timeout(Some(PATIENCE))?;
     let head = head(client)?;
     let first = head.lines().next().unwrap_or_default();
     let mut words = first.split_ascii_whitespace();
     let (status, body) = match (words.next(), words.next()) {
-        (Some("GET"), Some("/metrics")) => ("200 OK", exposition(&statistics(server)?)),
+        (Some("GET"), Some("/metrics")) => {
+            let (sender, statistics) = mpsc::channel();
+            ask(sender);
+            match statistics.recv_timeout(PATIENCE) {
+                Ok(statistics) => ("200 OK", exposition(&statistics)),
+                Err(_) => ("503 Service Unavailable", "the server is busy\n".to_owned()),
+            }
+        }
         (Some("GET"), Some(_)) => ("404 Not Found", "there is only /metrics\n".to_owned()),
         _ => ("400 Bad Request", "GET /metrics\n".to_owned()),
     };
-    let mut client = client;
     write!(
         client,
         "HTTP/1.0 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\n\r\n{body}",
@@ -127,34 +145,14 @@ fn head(mut client: &TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// The answer to `stats`, line by line.
-fn statistics(server: &mut BufReader<UnixStream>) -> io::Result<Vec<String>> {
-    server.get_mut().write_all(b"stats\r\n")?;
-    let mut lines = Vec::new();
-    loop {
-        let mut line = String::new();
-        if server.read_line(&mut line)? == 0 {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        if line.trim_end() == "END" {
-            return Ok(lines);
-        }
-        lines.push(line);
-    }
-}
-
 /// Statistics as Prometheus reads them; those that are no numbers are left out.
-fn exposition(statistics: &[String]) -> String {
+fn exposition(statistics: &[(String, String)]) -> String {
     let mut text = String::new();
-    for line in statistics {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let (Some(name), Some(value)) = (words.next(), words.next()) else {
-            continue;
-        };
+    for (name, value) in statistics {
         if value.parse::<f64>().is_err() {
             continue;
         }
-        let (kind, suffix) = if GAUGES.contains(&name) {
+        let (kind, suffix) = if GAUGES.contains(&name.as_str()) {
             ("gauge", "")
         } else {
             ("counter", "_total")
@@ -173,14 +171,14 @@ mod tests {
 
     #[test]
     fn statistics_become_metrics() {
-        let lines = [
-            "STAT pid 7\r\n",
-            "STAT version x\r\n",
-            "STAT total_items 9\r\n",
-            "STAT get_hits 3\r\n",
+        let statistics = [
+            ("pid", "7"),
+            ("version", "x"),
+            ("total_items", "9"),
+            ("get_hits", "3"),
         ];
         assert_eq!(
-            exposition(&lines.map(str::to_owned)),
+            exposition(&statistics.map(|(name, value)| (name.to_owned(), value.to_owned()))),
             "# TYPE rackscope_cached_pid gauge\nrackscope_cached_pid 7\n\
              # TYPE rackscope_cached_items_total counter\nrackscope_cached_items_total 9\n\
              # TYPE rackscope_cached_get_hits_total counter\nrackscope_cached_get_hits_total 3\n"

@@ -2,14 +2,13 @@
 
 use crate::accounts::{self, Accounts};
 use crate::clock::Clock;
-use crate::connection::Origin;
 use crate::listen::listen;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::process::{self, Process};
 use crate::report::Report;
 use crate::storage::{Owned, Shared, Storage};
-use crate::worker::{WAKE, Worker};
+use crate::worker::{Message, WAKE, Worker};
 use mica::{Config, Hasher, Partition};
 use net::{Endpoint, Interest, Listener, Poller, Stream, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -127,7 +126,7 @@ pub struct Server {
 
 /// A worker as seen from outside.
 struct Handle {
-    inbox: Sender<(Stream, Origin)>,
+    inbox: Sender<Message>,
     waker: Arc<Waker>,
     thread: JoinHandle<io::Result<()>>,
 }
@@ -185,12 +184,17 @@ impl Server {
             }
         }
         if let Some(address) = options.metrics {
-            let mut start = || {
-                let (within, outside) = Stream::pair()?;
-                server.hand_over(within, Origin::Within);
-                Metrics::start(address, outside)
+            let (inbox, waker) = (
+                server.workers[0].inbox.clone(),
+                Arc::clone(&server.workers[0].waker),
+            );
+            let ask = move |whom| {
+                // A worker that has ended drops the question, and with it what an answer would be sent by.
+                _ = inbox.send(Message::Tell(whom));
+                waker.wake();
             };
-            server.metrics = Some(start().map_err(|source| Error::Metrics { address, source })?);
+            let metrics = Metrics::start(address, ask);
+            server.metrics = Some(metrics.map_err(|source| Error::Metrics { address, source })?);
         }
         Ok(server)
     }
@@ -291,18 +295,18 @@ impl Server {
             _ = stream.write(TOO_MANY_CONNECTIONS);
             return;
         }
-        self.hand_over(stream, Origin::Client);
+        self.hand_over(stream);
         if self.verbosity > 1 {
             eprintln!("rackscope-cached: connection {} accepted", self.handed);
         }
     }
 
     /// To the workers in turn.
-    fn hand_over(&mut self, stream: Stream, origin: Origin) {
+    fn hand_over(&mut self, stream: Stream) {
         let worker = &self.workers[self.handed as usize % self.workers.len()];
         self.handed += 1;
         // If the worker has ended, `run` is about to learn of it.
-        _ = worker.inbox.send((stream, origin));
+        _ = worker.inbox.send(Message::Serve(stream));
         worker.waker.wake();
     }
 
@@ -374,6 +378,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.listeners.clear();
+        // It can send to a worker, and a worker ends when nobody can.
         self.metrics = None;
         for Handle {
             inbox,

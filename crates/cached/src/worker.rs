@@ -1,12 +1,14 @@
-use crate::connection::{BURST, Connection, Origin, SCRATCH_BYTES, Status, Tools};
+use crate::connection::{Connection, SCRATCH_BYTES};
+use crate::conversation::{BURST, Status, Tools};
 use crate::counters::Count;
 use crate::execute::Context;
 use crate::report::Report;
 use crate::storage::Storage;
 use net::{Event, Interest, Poller, Stream, Waker};
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
 use wire::memcached::server::KeyRoom;
 
@@ -22,13 +24,21 @@ pub(crate) const WAKE: u64 = u64::MAX;
 /// The buffer for answers is cut back to what a burst of small answers takes when it has grown beyond this.
 const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
 
+/// What a worker is asked to do, beside what its clients ask for.
+pub(crate) enum Message {
+    /// Take on a client.
+    Serve(Stream),
+    /// Tell the general statistics, name and value.
+    Tell(Sender<Vec<(String, String)>>),
+}
+
 /// A thread's share of the connections.
 pub(crate) struct Worker<S> {
     pub index: usize,
     pub poller: Poller,
     pub waker: Arc<Waker>,
-    /// New connections; the worker ends when the other side is dropped.
-    pub inbox: Receiver<(Stream, Origin)>,
+    /// The worker ends when nobody can send to it any more.
+    pub inbox: Receiver<Message>,
     pub storage: S,
     pub report: Arc<Report>,
 }
@@ -99,38 +109,53 @@ impl<S: Storage> Worker<S> {
                 out.shrink_to(SCRATCH_BYTES * 2);
             }
             // Only now, so that no event of this batch meets a newcomer under the token of one that ended.
-            if woken && !self.take_on(&mut connections)? {
+            if woken && !self.read_inbox(&mut connections)? {
                 return Ok(());
             }
         }
     }
 
-    /// Take on what is in the inbox; false when there will be no more.
-    fn take_on(&self, connections: &mut Connections) -> io::Result<bool> {
+    /// Do what the inbox says; false when there will be no more.
+    fn read_inbox(&mut self, connections: &mut Connections) -> io::Result<bool> {
         self.waker.reset();
         loop {
             match self.inbox.try_recv() {
-                Ok((stream, origin)) => {
-                    let counters = self.report.counters(self.index);
-                    counters.add(Count::Opened, 1);
-                    let now = self.report.clock().now();
-                    let token =
-                        connections.insert(Connection::new(stream, origin, &self.report, now));
-                    if let Some(connection) = connections.get(token)
-                        && self
-                            .poller
-                            .add(connection.stream(), token, Interest::READ)
-                            .is_err()
-                    {
-                        // The kernel has no memory to watch it.
-                        connections.remove(token);
-                        counters.add(Count::Closed, 1);
-                    }
+                Ok(Message::Serve(stream)) => self.take_on(stream, connections),
+                Ok(Message::Tell(whom)) => {
+                    // Whoever asked may have stopped waiting.
+                    _ = whom.send(self.statistics());
                 }
                 Err(TryRecvError::Empty) => return Ok(true),
                 Err(TryRecvError::Disconnected) => return Ok(false),
             }
         }
+    }
+
+    fn take_on(&self, stream: Stream, connections: &mut Connections) {
+        let counters = self.report.counters(self.index);
+        counters.add(Count::Opened, 1);
+        let now = self.report.clock().now();
+        let token = connections.insert(Connection::new(stream, &self.report, now));
+        if let Some(connection) = connections.get(token)
+            && self
+                .poller
+                .add(connection.stream(), token, Interest::READ)
+                .is_err()
+        {
+            // The kernel has no memory to watch it.
+            connections.remove(token);
+            counters.add(Count::Closed, 1);
+        }
+    }
+
+    fn statistics(&mut self) -> Vec<(String, String)> {
+        let mut statistics = Vec::new();
+        let mut each = |name: &str, value: &dyn Display| {
+            statistics.push((name.to_owned(), value.to_string()));
+        };
+        let now = self.report.clock().now();
+        self.report.tell(b"", &mut self.storage, now, &mut each);
+        statistics
     }
 }
 

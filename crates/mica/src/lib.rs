@@ -30,6 +30,7 @@
 //! # Ok::<(), mica::Error>(())
 //! ```
 
+mod config;
 mod entry;
 mod error;
 mod index;
@@ -44,10 +45,11 @@ mod sync;
 mod table;
 mod versions;
 
+pub use config::{Config, Eviction};
 pub use entry::{Entry, Occupied, Vacant};
 pub use error::Error;
 pub use item::{Contents, HEADER_BYTES, Item, Marks};
 pub use key::{Hasher, KEY_BYTES_MAX, Key};
-pub use partition::{Config, Eviction, Partition};
+pub use partition::Partition;
 pub use reader::{Front, Lookup, Reader};
 pub use statistics::Statistics;

@@ -1,60 +1,14 @@
 use crate::index::{self, Index};
 use crate::item::{First, HEADER_BYTES, Header};
-use crate::log::{LOG_BYTES_MAX, Log, Place, cas};
+use crate::log::{Log, Place, cas};
 use crate::reader::Reader;
 use crate::table::Slot;
 use crate::{
-    Contents, Entry, Error, Hasher, Item, KEY_BYTES_MAX, Key, Marks, Occupied, Statistics, Vacant,
+    Config, Contents, Entry, Error, Eviction, Hasher, Item, KEY_BYTES_MAX, Key, Marks, Occupied,
+    Statistics, Vacant,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-
-/// How large a partition is. Memory is taken from the system as it is first written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Config {
-    /// Capacity of the circular log, in bytes; of any size up to [`Config::LOG_BYTES_MAX`].
-    pub log_bytes: usize,
-    /// Buckets that the index starts with, of 64 bytes and 12 slots each.
-    pub buckets_min: usize,
-    /// Buckets that it may grow to (1 to 2^31), one for every nine items.
-    pub buckets_max: usize,
-    /// The largest item that is kept: [`HEADER_BYTES`], key and value; at most half of the log.
-    pub item_bytes_max: usize,
-    /// Which item makes room.
-    pub eviction: Eviction,
-    /// Whether there may be [`Reader`]s beside the owner.
-    pub has_readers: bool,
-}
-
-/// Which item makes room for a new one when the log is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Eviction {
-    /// The one that was written first.
-    FirstWritten,
-    /// The one that was written first, except that one that is read shortly before its turn is written again.
-    #[default]
-    LeastRecentlyUsed,
-}
-
-impl Config {
-    /// The longest log, in bytes.
-    pub const LOG_BYTES_MAX: usize = LOG_BYTES_MAX;
-
-    /// A log of `log_bytes`, an index that may grow to as many items as fit, and items of up to 1 MiB where the log
-    /// can take them.
-    #[must_use]
-    pub fn for_log_bytes(log_bytes: usize) -> Self {
-        Self {
-            log_bytes,
-            buckets_min: 16,
-            // Nine items of the smallest size, nearly.
-            buckets_max: (log_bytes / 128).max(16),
-            item_bytes_max: (log_bytes / 2).min(1 << 20),
-            eviction: Eviction::default(),
-            has_readers: false,
-        }
-    }
-}
 
 /// What the owner of a partition and its readers share.
 pub(crate) struct Shared {
@@ -97,6 +51,18 @@ pub struct Partition {
     item_bytes_max: usize,
     /// The lap of the log that the index is being swept in.
     swept_lap: u64,
+}
+
+/// Where an item is that may have expired or been flushed.
+#[derive(Clone, Copy)]
+struct Sought {
+    /// The key's own bucket.
+    home: usize,
+    /// The slot that points to the item.
+    slot: Slot,
+    place: Place,
+    /// The item's first bytes.
+    first: First,
 }
 
 /// Where a live item is.
@@ -233,12 +199,13 @@ impl Partition {
     #[inline]
     pub fn get(&mut self, key: Key<'_>, now: u32) -> Option<Item<'_>> {
         self.flush_if_due(now);
-        let (home, slot, place, first) = self.seek(key)?;
+        let sought = self.seek(key)?;
+        let Sought { place, first, .. } = sought;
         // What has no expiration time, no flags and a short value is the most that small items are.
         if first.is_plain() && !self.shared.is_flushed(place) && !self.is_to_be_kept(place) {
             let noted = first.noted(now);
             if noted != first {
-                let _writing = self.shared.index.versions.write(home);
+                let _writing = self.shared.index.versions.write(sought.home);
                 self.log.set_first(place, noted);
             }
             return Some(Item {
@@ -250,19 +217,12 @@ impl Partition {
                 marks: first.marks(),
             });
         }
-        self.get_and_note(home, slot, place, key, now)
+        self.get_and_note(sought, key, now)
     }
 
     #[inline(never)]
-    fn get_and_note(
-        &mut self,
-        home: usize,
-        slot: Slot,
-        place: Place,
-        key: Key<'_>,
-        now: u32,
-    ) -> Option<Item<'_>> {
-        let mut found = self.found(home, slot, place, now)?;
+    fn get_and_note(&mut self, sought: Sought, key: Key<'_>, now: u32) -> Option<Item<'_>> {
+        let mut found = self.found(sought, now)?;
         let before = found.header;
         let cas = cas(found.place, &before);
         self.note_hit(&mut found, key, now);
@@ -282,9 +242,10 @@ impl Partition {
     pub fn set(&mut self, key: Key<'_>, now: u32, contents: &Contents<'_>) -> Result<u64, Error> {
         self.check_size(key.bytes().len(), contents.value.len())?;
         self.flush_if_due(now);
-        let Some((home, slot, place, first)) = self.seek(key) else {
+        let Some(sought) = self.seek(key) else {
             return Ok(self.insert(key, now, contents));
         };
+        let Sought { place, first, .. } = sought;
         // As `replace` does it where the item stays in its place.
         if let Some(next) = first.replaced_by(contents, now)
             && !self.shared.is_flushed(place)
@@ -292,12 +253,12 @@ impl Partition {
         {
             self.statistics.overwritten += 1;
             self.statistics.items_stored += 1;
-            let _writing = self.shared.index.versions.write(home);
+            let _writing = self.shared.index.versions.write(sought.home);
             self.log.set_first(place, next);
             self.log.set_plain_value(place, next, contents.value);
             return Ok(place.cas(next.edition()));
         }
-        Ok(match self.found(home, slot, place, now) {
+        Ok(match self.found(sought, now) {
             Some(found) => self.replace(found, key, now, contents),
             None => self.insert(key, now, contents),
         })
@@ -336,10 +297,8 @@ impl Partition {
         }
     }
 
-    /// The key's own bucket, the slot that points to its item, where that is and its first bytes; it may have expired or
-    /// been flushed.
     #[inline(always)]
-    fn seek(&self, key: Key<'_>) -> Option<(usize, Slot, Place, First)> {
+    fn seek(&self, key: Key<'_>) -> Option<Sought> {
         let index = &self.shared.index;
         let home = index.bucket_of(key);
         let (head, tail) = (self.log.head(), self.log.tail());
@@ -348,7 +307,12 @@ impl Partition {
             if place >= head
                 && let Some(first) = self.log.first_with_key(place, key.bytes())
             {
-                return Some((home, slot, place, first));
+                return Some(Sought {
+                    home,
+                    slot,
+                    place,
+                    first,
+                });
             }
         }
         None
@@ -357,13 +321,16 @@ impl Partition {
     #[inline]
     pub(crate) fn find(&mut self, key: Key<'_>, now: u32) -> Option<Found> {
         self.flush_if_due(now);
-        let (home, slot, place, _) = self.seek(key)?;
-        self.found(home, slot, place, now)
+        let sought = self.seek(key)?;
+        self.found(sought, now)
     }
 
     /// What [`seek`](Self::seek) found, unless its time is over.
     #[inline]
-    fn found(&mut self, home: usize, slot: Slot, place: Place, now: u32) -> Option<Found> {
+    fn found(&mut self, sought: Sought, now: u32) -> Option<Found> {
+        let Sought {
+            home, slot, place, ..
+        } = sought;
         let (header, _) = self.log.header(place);
         let found = Found {
             home,

@@ -1,8 +1,9 @@
 //! Lookups beside the one who writes (concurrent read, in MICA's words: CREW and CRCW).
 
+use crate::Eviction;
 use crate::item::{Header, WINDOW_BYTES};
 use crate::log::{Place, cas, near_end};
-use crate::partition::{Eviction, Shared};
+use crate::partition::Shared;
 use crate::{Key, Marks};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, fence};

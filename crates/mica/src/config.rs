@@ -1,0 +1,48 @@
+use crate::log::LOG_BYTES_MAX;
+
+/// How large a partition is. Memory is taken from the system as it is first written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Config {
+    /// Capacity of the circular log, in bytes; of any size up to [`Config::LOG_BYTES_MAX`].
+    pub log_bytes: usize,
+    /// Buckets that the index starts with, of 64 bytes and 12 slots each.
+    pub buckets_min: usize,
+    /// Buckets that it may grow to (1 to 2^31), one for every nine items.
+    pub buckets_max: usize,
+    /// The largest item that is kept: [`HEADER_BYTES`](crate::HEADER_BYTES), key and value; at most half of the log.
+    pub item_bytes_max: usize,
+    /// Which item makes room.
+    pub eviction: Eviction,
+    /// Whether there may be [`Reader`](crate::Reader)s beside the owner.
+    pub has_readers: bool,
+}
+
+/// Which item makes room for a new one when the log is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eviction {
+    /// The one that was written first.
+    FirstWritten,
+    /// The one that was written first, except that one that is read shortly before its turn is written again.
+    #[default]
+    LeastRecentlyUsed,
+}
+
+impl Config {
+    /// The longest log, in bytes.
+    pub const LOG_BYTES_MAX: usize = LOG_BYTES_MAX;
+
+    /// A log of `log_bytes`, an index that may grow to as many items as fit, and items of up to 1 MiB where the log
+    /// can take them.
+    #[must_use]
+    pub fn for_log_bytes(log_bytes: usize) -> Self {
+        Self {
+            log_bytes,
+            buckets_min: 16,
+            // Nine items of the smallest size, nearly.
+            buckets_max: (log_bytes / 128).max(16),
+            item_bytes_max: (log_bytes / 2).min(1 << 20),
+            eviction: Eviction::default(),
+            has_readers: false,
+        }
+    }
+}
