@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::options::{Options, Protocols};
+use crate::options::{Access, Options, Protocols};
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 use std::ffi::OsString;
@@ -23,6 +23,8 @@ usage: rackscope-cached [options]
                             of a partition                           [1m, or less where -m is small]
   -t, --threads N           worker threads                           [1]
       --cores N,...         pin worker threads to these cores, in turn
+      --access MODE         who may touch an item: its worker alone (erew), all may
+                            read (crew), all may read and write (crcw)      [crcw]
   -c, --conn-limit N        connections at a time                    [1024]
   -B, --protocol NAME       auto, ascii or binary                    [auto]
   -F, --disable-flush-all   refuse flush_all
@@ -164,6 +166,15 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     value.split(',').map(|core| core.trim().parse()).collect();
                 options.cores = cores
                     .map_err(|_| bad("--cores", value, "give core numbers, separated by commas"))?;
+            }
+            Long("access") => {
+                let value = text(&mut parser)?;
+                options.access = match value.as_str() {
+                    "erew" => Access::Erew,
+                    "crew" => Access::Crew,
+                    "crcw" => Access::Crcw,
+                    _ => return Err(bad("--access", value, "give erew, crew or crcw")),
+                };
             }
             Short('c') | Long("conn-limit") => {
                 options.connections = number(
@@ -385,6 +396,7 @@ mod tests {
         );
         assert_eq!(options("-vv").verbosity, 2);
         assert_eq!(options("--cores 0,3").cores, [0, 3]);
+        assert_eq!(options("--access crew").access, Access::Crew);
         assert_eq!(
             options("-s /tmp/x").unix_socket,
             Some(PathBuf::from("/tmp/x"))
@@ -421,6 +433,7 @@ mod tests {
             ("-I 99999999999g", "-I"),
             ("-I k", "-I k"),
             ("-t 0", "-t 0: threads"),
+            ("--access all", "--access all: give erew, crew or crcw"),
             ("--cores 0,x", "--cores 0,x: give core numbers"),
             ("-l ,", "-l ,"),
             ("-a 9", "-a 9: give a file's mode in octal"),

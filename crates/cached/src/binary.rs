@@ -17,6 +17,11 @@ pub(crate) fn execute<S: Storage>(
     context: &mut Context<'_, S>,
     out: &mut Vec<u8>,
 ) -> After {
+    if context.storage.parts() > 1
+        && let Some(worker) = elsewhere(&request.command, key, context)
+    {
+        return After::Elsewhere(worker);
+    }
     match request.command {
         Command::Get {
             with_key,
@@ -78,6 +83,19 @@ pub(crate) fn execute<S: Storage>(
         }
     }
     After::Continue
+}
+
+/// The worker that must carry out `command`, or its part of it, if that is not this one.
+fn elsewhere<S: Storage>(
+    command: &Command<'_>,
+    key: Key<'_>,
+    context: &mut Context<'_, S>,
+) -> Option<usize> {
+    match *command {
+        Command::Flush { delay } => context.flush_tour(delay),
+        Command::Stats { .. } => context.stats_tour(),
+        _ => command.key().and_then(|_| context.storage.elsewhere(key)),
+    }
 }
 
 /// It worked, and there is no more to say.
@@ -244,10 +262,7 @@ fn stats<S: Storage>(
     let mut each = |name: &str, value: &dyn Display| {
         statistic(out, request, name.as_bytes(), value.to_string().as_bytes());
     };
-    match context
-        .report
-        .tell(section, context.storage, context.now, &mut each)
-    {
+    match context.tell(section, &mut each) {
         Section::Unknown => error(out, request, Status::NotFound, b""),
         Section::Told | Section::Reset => statistic(out, request, b"", b""),
     }

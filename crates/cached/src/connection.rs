@@ -65,7 +65,7 @@ impl Connection {
         let interest = match status {
             Status::Reading => Interest::READ,
             Status::Writing => Interest::WRITE,
-            Status::Ended => return None,
+            Status::Ended | Status::Elsewhere(_) => return None,
         };
         (interest != self.interest).then(|| {
             self.interest = interest;
@@ -84,6 +84,17 @@ impl Connection {
             // Commands that waited for the answers before them.
             Status::Reading => self.work_on_held(tools),
             status => status,
+        }
+    }
+
+    /// It comes from another worker: go on with what it brings.
+    pub fn arrive<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        // Whichever it is to be is a change.
+        self.interest = Interest::READ;
+        if self.output.held.is_empty() {
+            self.work_on_held(tools)
+        } else {
+            Status::Writing
         }
     }
 

@@ -7,8 +7,9 @@
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets.
-//! * `storage`: with one worker it owns all partitions, and no lock is taken anywhere on a request's path; with more,
-//!   whoever writes locks a partition, and whoever reads waits for nobody.
+//! * `storage`: who may touch a partition. With one worker it owns all of them; with more, either each owns its share
+//!   of the keys and a connection moves to the worker that its next command is for (EREW; CREW where all may read), or
+//!   all share them and whoever writes takes a lock (CRCW).
 
 /// What clients are told: the memcached whose protocol is spoken, because clients choose their dialect by it, and
 /// this program's version.
@@ -25,7 +26,9 @@ mod clock;
 mod connection;
 mod conversation;
 mod counters;
+pub mod error;
 mod execute;
+mod layout;
 mod listen;
 mod meta;
 mod metrics;

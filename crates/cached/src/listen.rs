@@ -1,16 +1,12 @@
-use crate::options::Options;
-use crate::server::Error;
+use crate::error::Error;
+use crate::options::{Access, Options};
 use net::{Endpoint, ListenOptions, Listener};
 use std::io;
 
 /// Everything that `options` say to listen on.
 pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
     let mut listeners = Vec::new();
-    let how = ListenOptions {
-        backlog: options.backlog,
-        unix_mode: Some(options.unix_socket_mode),
-        ..ListenOptions::default()
-    };
+    let how = how(options);
     if let Some(path) = &options.unix_socket {
         listen_on(vec![Endpoint::Unix(path.clone())], how, &mut listeners)?;
         return Ok(listeners);
@@ -27,6 +23,52 @@ pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
         listen_on(endpoints, how, &mut listeners)?;
     }
     Ok(listeners)
+}
+
+/// A door for each worker, where each has keys of its own: the ports behind the common one, or PATH.0, PATH.1 and so on.
+/// A client that knows the partition map saves the server a detour.
+pub(crate) fn doors(options: &Options, common: &[Listener]) -> Result<Vec<Listener>, Error> {
+    let mut doors = Vec::new();
+    if options.threads == 1 || options.access == Access::Crcw {
+        return Ok(doors);
+    }
+    let Some(first) = common.first().map(Listener::endpoint) else {
+        return Ok(doors);
+    };
+    for worker in 0..options.threads {
+        let endpoint = match first.clone() {
+            Endpoint::Tcp(mut address) => {
+                // A free one, where the common one is too.
+                let port = match options.port {
+                    0 => Some(0),
+                    port => u16::try_from(worker + 1)
+                        .ok()
+                        .and_then(|offset| port.checked_add(offset)),
+                };
+                address.set_port(port.ok_or(Error::TooFewPorts {
+                    port: options.port,
+                    workers: options.threads,
+                })?);
+                Endpoint::Tcp(address)
+            }
+            Endpoint::Unix(mut path) => {
+                path.as_mut_os_string().push(format!(".{worker}"));
+                Endpoint::Unix(path)
+            }
+        };
+        // Not as `listen_on` does: each has a port of its own.
+        let door = Listener::bind(&endpoint, how(options));
+        doors.push(door.map_err(|source| Error::Listen { source })?);
+    }
+    Ok(doors)
+}
+
+fn how(options: &Options) -> ListenOptions {
+    ListenOptions {
+        backlog: options.backlog,
+        unix_mode: Some(options.unix_socket_mode),
+        ..ListenOptions::default()
+    }
 }
 
 /// Listen on what one name stands for. One of its addresses must do: a host may know `localhost` as `::1` and yet

@@ -47,6 +47,13 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
             "threads"
         },
     );
+    let doors: Vec<String> = server.doors().map(ToString::to_string).collect();
+    if !doors.is_empty() {
+        eprintln!(
+            "rackscope-cached: each worker has its own keys, and listens on {}",
+            doors.join(", ")
+        );
+    }
     if let Some(address) = server.metrics() {
         eprintln!("rackscope-cached: metrics at http://{address}/metrics");
     }

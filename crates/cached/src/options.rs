@@ -22,6 +22,8 @@ pub struct Options {
     pub item_bytes_max: Option<usize>,
     /// Worker threads.
     pub threads: usize,
+    /// Who may touch a partition.
+    pub access: Access,
     /// Cores for them; empty for no pinning.
     pub cores: Vec<usize>,
     /// Connections at a time.
@@ -59,6 +61,31 @@ pub struct ProcessOptions {
     pub dumps_core: bool,
 }
 
+/// Who may touch a partition: MICA's modes of parallel data access (NSDI'14, section 3.1.1). With one worker they are
+/// the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Exclusive read, exclusive write: the worker that owns it.
+    Erew,
+    /// Concurrent read, exclusive write: all read, its owner writes.
+    Crew,
+    /// Concurrent read, concurrent write: all read, and write one after the other.
+    #[default]
+    Crcw,
+}
+
+impl Access {
+    /// As `stats settings` names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Erew => "erew",
+            Self::Crew => "crew",
+            Self::Crcw => "crcw",
+        }
+    }
+}
+
 /// What clients may speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocols {
@@ -93,6 +120,7 @@ impl Default for Options {
             memory_mebibytes: 64,
             item_bytes_max: None,
             threads: 1,
+            access: Access::default(),
             cores: Vec::new(),
             connections: 1024,
             idle_seconds_max: 0,

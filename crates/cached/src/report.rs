@@ -6,7 +6,9 @@ use crate::counters::{Count, Counters, Totals};
 use crate::options::Options;
 use crate::storage::Storage;
 use mica::Statistics;
+use net::Endpoint;
 use std::fmt::Display;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +17,8 @@ pub struct Report {
     options: Options,
     accounts: Option<Accounts>,
     item_bytes_max: usize,
+    /// Where each worker is reached by itself, where each has keys of its own.
+    doors: Vec<Endpoint>,
     clock: Clock,
     workers: Box<[Counters]>,
     refused_connections: AtomicU64,
@@ -50,11 +54,19 @@ impl Told<'_> {
 }
 
 /// The partitions together.
-#[derive(Default)]
-struct Held {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Held {
     items: Statistics,
     log_bytes: usize,
     index_bytes: usize,
+}
+
+impl AddAssign for Held {
+    fn add_assign(&mut self, other: Self) {
+        self.items += other.items;
+        self.log_bytes += other.log_bytes;
+        self.index_bytes += other.index_bytes;
+    }
 }
 
 impl Report {
@@ -63,6 +75,7 @@ impl Report {
         options: Options,
         accounts: Option<Accounts>,
         item_bytes_max: usize,
+        doors: Vec<Endpoint>,
         clock: Clock,
     ) -> Self {
         Self {
@@ -70,6 +83,7 @@ impl Report {
             options,
             accounts,
             item_bytes_max,
+            doors,
             clock,
             refused_connections: AtomicU64::new(0),
             baseline: Mutex::default(),
@@ -96,6 +110,11 @@ impl Report {
         &self.options
     }
 
+    /// Of how many workers each has partitions of its own; 1 where all have the same.
+    pub fn parts(&self) -> usize {
+        self.doors.len().max(1)
+    }
+
     /// The server's clock.
     pub fn clock(&self) -> Clock {
         self.clock
@@ -111,24 +130,26 @@ impl Report {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Tell `each` the name and the value of every statistic of `section`; empty for the general ones.
+    /// Tell `each` the name and the value of every statistic of `section`; empty for the general ones. `held` is what
+    /// all workers hold.
     pub fn tell(
         &self,
         section: &[u8],
-        storage: &mut impl Storage,
+        held: &Held,
         now: u32,
         each: &mut dyn FnMut(&str, &dyn Display),
     ) -> Section {
         let mut out = Told(each);
         match section {
-            b"" => self.general(&held(storage), now, &mut out),
+            b"" => self.general(held, now, &mut out),
             b"settings" => self.settings(&mut out),
-            b"items" => items(&held(storage).items, &mut out),
+            b"items" => items(&held.items, &mut out),
+            b"partitions" => self.partitions(&mut out),
             b"reset" => {
                 let baseline = Baseline {
                     totals: Totals::of(&self.workers),
                     refused_connections: self.refused_connections.load(Ordering::Relaxed),
-                    items: held(storage).items,
+                    items: held.items,
                 };
                 *self.baseline.lock().unwrap_or_else(PoisonError::into_inner) = baseline;
                 return Section::Reset;
@@ -239,6 +260,7 @@ impl Report {
             out.tell("domain_socket", path.display());
         }
         out.tell("num_threads", options.threads);
+        out.tell("access", options.access.name());
         out.tell("cas_enabled", "yes");
         out.tell(
             "flush_enabled",
@@ -264,6 +286,23 @@ impl Report {
     }
 }
 
+impl Report {
+    /// The partition map: see [`wire::memcached::partition_map`].
+    fn partitions(&self, out: &mut Told<'_>) {
+        out.tell("access", self.options.access.name());
+        out.tell("hash", "crc32");
+        out.tell("workers", self.parts());
+        for (worker, door) in self.doors.iter().enumerate() {
+            match door {
+                Endpoint::Tcp(address) => {
+                    out.tell(&format!("{worker}:port"), address.port());
+                }
+                Endpoint::Unix(path) => out.tell(&format!("{worker}:socket"), path.display()),
+            }
+        }
+    }
+}
+
 /// All items are of one class.
 fn items(items: &Statistics, out: &mut Told<'_>) {
     if items.items > 0 {
@@ -273,7 +312,8 @@ fn items(items: &Statistics, out: &mut Told<'_>) {
     }
 }
 
-fn held(storage: &mut impl Storage) -> Held {
+/// What a worker holds.
+pub fn held(storage: &mut impl Storage) -> Held {
     let mut held = Held::default();
     storage.each(|partition| {
         held.items += partition.statistics();

@@ -1,98 +1,28 @@
 //! Control: listens, hands connections to workers in turn, and ends them.
 
-use crate::accounts::{self, Accounts};
+use crate::accounts::Accounts;
 use crate::clock::Clock;
-use crate::listen::listen;
-use crate::metrics::Metrics;
-use crate::options::Options;
+use crate::error::Error;
+use crate::layout::layout;
+use crate::listen::{doors, listen};
+use crate::metrics::{Metrics, PATIENCE, Statistics};
+use crate::options::{Access, Options};
 use crate::process::{self, Process};
-use crate::report::Report;
-use crate::storage::{Owned, Shared, Storage};
-use crate::worker::{Message, WAKE, Worker};
-use mica::{Config, Hasher, Partition};
+use crate::report::{Held, Report};
+use crate::storage::{Concurrent, Owned, Shared, Storage};
+use crate::worker::{Inbox, Message, WAKE, Worker};
+use mica::{Hasher, Partition, Reader};
 use net::{Endpoint, Interest, Listener, Poller, Stream, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
+use std::fmt::Display;
 use std::hash::BuildHasher;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// Why the server does not run.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// An address cannot be listened on.
-    #[error(
-        "{source}. Stop what listens there, or choose another with -p (0 picks a free port), -l or -s"
-    )]
-    Listen {
-        /// Which and why.
-        source: net::Error,
-    },
-    /// An address or a core is not there.
-    #[error("{source}. {advice}")]
-    Setup {
-        /// What and why.
-        source: net::Error,
-        /// What to do.
-        advice: &'static str,
-    },
-    /// The file of accounts is of no use.
-    #[error("{source}. Check -Y")]
-    Accounts {
-        /// Which and why.
-        source: accounts::Error,
-    },
-    /// The process cannot be what it should be.
-    #[error("{source}")]
-    Process {
-        /// What and why.
-        source: process::Error,
-    },
-    /// Metrics cannot be told.
-    #[error("metrics cannot be told at {address}: {source}. Choose another address with --metrics")]
-    Metrics {
-        /// Where.
-        address: std::net::SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The largest item does not fit.
-    #[error(
-        "-I {item_bytes_max}: the largest item can be half of a partition, {limit} bytes with these -m and -t. Choose a smaller -I or a larger -m"
-    )]
-    ItemTooLarge {
-        /// What was asked for, in bytes.
-        item_bytes_max: usize,
-        /// What would do, in bytes.
-        limit: usize,
-    },
-    /// There is no memory for the items.
-    #[error("cannot make room for items: {source}. Choose a smaller -m")]
-    Memory {
-        /// What and why.
-        source: mica::Error,
-    },
-    /// The system gave no descriptor, thread or signal handler.
-    #[error("cannot {what}: {source}")]
-    System {
-        /// What was attempted.
-        what: &'static str,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// A worker thread ended by itself.
-    #[error(
-        "a worker thread stopped, so the server ends: {reason}. This is a defect; please report it"
-    )]
-    Worker {
-        /// What it left as its last words.
-        reason: String,
-    },
-}
 
 fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::System { what, source }
@@ -108,15 +38,15 @@ const SIGNAL: u64 = u64::MAX - 1;
 
 /// A server that listens. Dropping it ends it.
 pub struct Server {
-    listeners: Vec<Listener>,
+    listeners: Vec<Listening>,
     poller: Poller,
     /// Wakes `poller` when a worker ends.
     obituary: Arc<Waker>,
     workers: Vec<Handle>,
     report: Arc<Report>,
     connections_max: u64,
-    /// Connections handed to workers so far.
-    handed: u64,
+    /// Connections taken on so far.
+    welcomed: u64,
     /// No descriptors were left at the last attempt.
     exhausted: bool,
     verbosity: u8,
@@ -124,11 +54,24 @@ pub struct Server {
     _process: Process,
 }
 
+/// A socket that is listened on.
+struct Listening {
+    listener: Listener,
+    /// Who serves those that come here; all in turn if nobody in particular does.
+    worker: Option<usize>,
+}
+
 /// A worker as seen from outside.
 struct Handle {
-    inbox: Sender<Message>,
-    waker: Arc<Waker>,
+    inbox: Inbox,
     thread: JoinHandle<io::Result<()>>,
+}
+
+/// A worker's ends of what leads to it.
+struct Post {
+    poller: Poller,
+    waker: Arc<Waker>,
+    inbox: Receiver<Message>,
 }
 
 impl Server {
@@ -144,6 +87,7 @@ impl Server {
             .transpose()
             .map_err(|source| Error::Accounts { source })?;
         let listeners = listen(options)?;
+        let doors = doors(options, &listeners)?;
         let process =
             process::prepare(&options.process).map_err(|source| Error::Process { source })?;
         let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
@@ -158,45 +102,60 @@ impl Server {
             options.clone(),
             accounts,
             layout.config.item_bytes_max,
+            doors.iter().map(|door| door.endpoint().clone()).collect(),
             Clock::start(),
         );
         let poller = Poller::new(64).map_err(system("make an epoll instance"))?;
+        let common = listeners.into_iter().map(|listener| Listening {
+            listener,
+            worker: None,
+        });
+        let own = (0..).zip(doors).map(|(worker, listener)| Listening {
+            listener,
+            worker: Some(worker),
+        });
         let mut server = Self {
             obituary: Arc::new(Waker::new(&poller, WAKE).map_err(system("make an eventfd"))?),
-            listeners,
+            listeners: common.chain(own).collect(),
             poller,
             workers: Vec::with_capacity(options.threads),
             report: Arc::new(report),
             connections_max: options.connections as u64,
-            handed: 0,
+            welcomed: 0,
             exhausted: false,
             verbosity: options.verbosity,
             metrics: None,
             _process: process,
         };
         server.watch_listeners()?;
-        if options.threads == 1 {
-            server.start_worker(options, Owned::new(hasher, partitions))?;
-        } else {
-            let storage = Shared::new(hasher, partitions);
-            for _ in 0..options.threads {
-                server.start_worker(options, storage.clone())?;
-            }
-        }
+        server.start_workers(options, &hasher, partitions)?;
         if let Some(address) = options.metrics {
-            let (inbox, waker) = (
-                server.workers[0].inbox.clone(),
-                Arc::clone(&server.workers[0].waker),
-            );
-            let ask = move |whom| {
-                // A worker that has ended drops the question, and with it what an answer would be sent by.
-                _ = inbox.send(Message::Tell(whom));
-                waker.wake();
-            };
-            let metrics = Metrics::start(address, ask);
+            let metrics = Metrics::start(address, server.questions());
             server.metrics = Some(metrics.map_err(|source| Error::Metrics { address, source })?);
         }
         Ok(server)
+    }
+
+    /// What asks the workers for statistics.
+    fn questions(&self) -> impl Fn() -> Option<Statistics> + Send + use<> {
+        let report = Arc::clone(&self.report);
+        // Any of them knows of all partitions that they share.
+        let asked = self.workers.iter().take(report.parts());
+        let inboxes: Vec<Inbox> = asked.map(|worker| worker.inbox.clone()).collect();
+        move || {
+            let mut held = Held::default();
+            for inbox in &inboxes {
+                let (sender, receiver) = mpsc::channel();
+                inbox.send(Message::Tell(sender));
+                held += receiver.recv_timeout(PATIENCE).ok()?;
+            }
+            let mut statistics = Statistics::new();
+            let mut each = |name: &str, value: &dyn Display| {
+                statistics.push((name.to_owned(), value.to_string()));
+            };
+            report.tell(b"", &held, report.clock().now(), &mut each);
+            Some(statistics)
+        }
     }
 
     /// Where metrics are told.
@@ -206,7 +165,19 @@ impl Server {
 
     /// Where it listens.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        self.listeners.iter().map(Listener::endpoint)
+        self.listening(false)
+    }
+
+    /// Where each worker listens by itself, where each has keys of its own.
+    pub fn doors(&self) -> impl Iterator<Item = &Endpoint> {
+        self.listening(true)
+    }
+
+    fn listening(&self, is_own: bool) -> impl Iterator<Item = &Endpoint> {
+        let listeners = self.listeners.iter();
+        listeners
+            .filter(move |listening| listening.worker.is_some() == is_own)
+            .map(|listening| listening.listener.endpoint())
     }
 
     /// Serve until `stop` is readable.
@@ -255,9 +226,9 @@ impl Server {
     }
 
     fn watch_listeners(&self) -> Result<(), Error> {
-        for (token, listener) in (0..).zip(&self.listeners) {
+        for (token, listening) in (0..).zip(&self.listeners) {
             self.poller
-                .add(listener, token, Interest::READ)
+                .add(&listening.listener, token, Interest::READ)
                 .map_err(system("watch a listening socket"))?;
         }
         Ok(())
@@ -266,8 +237,9 @@ impl Server {
     /// Hand over every connection that waits.
     fn accept_from(&mut self, index: usize) -> Result<(), Error> {
         loop {
-            match self.listeners[index].accept() {
-                Ok(Some(stream)) => self.welcome(stream),
+            let Listening { listener, worker } = &self.listeners[index];
+            match listener.accept() {
+                Ok(Some(stream)) => self.welcome(stream, *worker),
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // No descriptors or memory left. The connection stays in the backlog, so the listener stays
@@ -275,9 +247,9 @@ impl Server {
                     if self.verbosity > 0 {
                         eprintln!("rackscope-cached: cannot accept a connection for now: {error}");
                     }
-                    for listener in &self.listeners {
+                    for listening in &self.listeners {
                         self.poller
-                            .remove(listener)
+                            .remove(&listening.listener)
                             .map_err(system("stop watching a listening socket"))?;
                     }
                     self.exhausted = true;
@@ -287,43 +259,83 @@ impl Server {
         }
     }
 
-    /// Take on a client, unless there are too many.
-    fn welcome(&mut self, stream: Stream) {
-        if self.handed - self.report.closed_connections() >= self.connections_max {
+    /// Take on a client, unless there are too many: by `worker`, or by all in turn.
+    fn welcome(&mut self, stream: Stream, worker: Option<usize>) {
+        if self.welcomed - self.report.closed_connections() >= self.connections_max {
             self.report.count_refused();
             // It is a courtesy; a client that cannot be told learns from the closed connection.
             _ = stream.write(TOO_MANY_CONNECTIONS);
             return;
         }
-        self.hand_over(stream);
+        let worker = worker.unwrap_or(self.welcomed as usize % self.workers.len());
+        self.welcomed += 1;
+        self.workers[worker].inbox.send(Message::Serve(stream));
         if self.verbosity > 1 {
-            eprintln!("rackscope-cached: connection {} accepted", self.handed);
+            eprintln!("rackscope-cached: connection {} accepted", self.welcomed);
         }
     }
 
-    /// To the workers in turn.
-    fn hand_over(&mut self, stream: Stream) {
-        let worker = &self.workers[self.handed as usize % self.workers.len()];
-        self.handed += 1;
-        // If the worker has ended, `run` is about to learn of it.
-        _ = worker.inbox.send(Message::Serve(stream));
-        worker.waker.wake();
+    /// Start all workers, each with the storage that the access mode gives it.
+    fn start_workers(
+        &mut self,
+        options: &Options,
+        hasher: &Hasher,
+        mut partitions: Vec<Partition>,
+    ) -> Result<(), Error> {
+        let workers = options.threads;
+        let mut inboxes = Vec::with_capacity(workers);
+        let mut posts = Vec::with_capacity(workers);
+        for _ in 0..workers {
+            let poller = Poller::new(256).map_err(system("make an epoll instance"))?;
+            let waker = Arc::new(Waker::new(&poller, WAKE).map_err(system("make an eventfd"))?);
+            let (inbox, receiver) = Inbox::new(Arc::clone(&waker));
+            inboxes.push(inbox);
+            posts.push(Post {
+                poller,
+                waker,
+                inbox: receiver,
+            });
+        }
+        let inboxes: Arc<[Inbox]> = inboxes.into();
+        if workers > 1 && options.access == Access::Crcw {
+            let storage = Shared::new(hasher.clone(), partitions);
+            for post in posts {
+                self.start_worker(options, post, &inboxes, storage.clone())?;
+            }
+            return Ok(());
+        }
+        let share = partitions.len() / workers;
+        let readers: Arc<[Box<[Reader]>]> = partitions
+            .chunks(share)
+            .map(|own| own.iter().filter_map(Partition::reader).collect())
+            .collect();
+        for (worker, post) in (0..).zip(posts) {
+            let own = partitions.drain(..share).collect();
+            let own = Owned::new(hasher.clone(), own, worker, workers);
+            if workers > 1 && options.access == Access::Crew {
+                let storage = Concurrent::new(hasher.clone(), own, Arc::clone(&readers));
+                self.start_worker(options, post, &inboxes, storage)?;
+            } else {
+                self.start_worker(options, post, &inboxes, own)?;
+            }
+        }
+        Ok(())
     }
 
     fn start_worker<S: Storage + Send + 'static>(
         &mut self,
         options: &Options,
+        post: Post,
+        inboxes: &Arc<[Inbox]>,
         storage: S,
     ) -> Result<(), Error> {
         let index = self.workers.len();
-        let poller = Poller::new(256).map_err(system("make an epoll instance"))?;
-        let waker = Arc::new(Waker::new(&poller, WAKE).map_err(system("make an eventfd"))?);
-        let (inbox, receiver) = mpsc::channel();
         let worker = Worker {
             index,
-            poller,
-            waker: Arc::clone(&waker),
-            inbox: receiver,
+            poller: post.poller,
+            waker: post.waker,
+            inbox: post.inbox,
+            inboxes: Arc::clone(inboxes),
             storage,
             report: Arc::clone(&self.report),
         };
@@ -351,8 +363,7 @@ impl Server {
             });
         }
         self.workers.push(Handle {
-            inbox,
-            waker,
+            inbox: inboxes[index].clone(),
             thread,
         });
         Ok(())
@@ -378,18 +389,13 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.listeners.clear();
-        // It can send to a worker, and a worker ends when nobody can.
         self.metrics = None;
-        for Handle {
-            inbox,
-            waker,
-            thread,
-        } in self.workers.drain(..)
-        {
-            drop(inbox);
-            waker.wake();
+        for worker in &self.workers {
+            worker.inbox.send(Message::End);
+        }
+        for worker in self.workers.drain(..) {
             // What it has to say, it said to `run`.
-            _ = thread.join();
+            _ = worker.thread.join();
         }
     }
 }
@@ -399,34 +405,6 @@ struct WakeOnDrop(Arc<Waker>);
 impl Drop for WakeOnDrop {
     fn drop(&mut self) {
         self.0.wake();
-    }
-}
-
-struct Layout {
-    partitions: usize,
-    config: Config,
-}
-
-/// How many partitions to make, and how large. One for one worker, unless that is longer than one can be. More than
-/// workers otherwise, so that two workers rarely meet in one, but none so small that large items crowd it.
-fn layout(options: &Options) -> Result<Layout, Error> {
-    let bytes = options.memory_mebibytes << 20;
-    let item_bytes_max = options.item_bytes_max.unwrap_or(1 << 20);
-    let fewest = bytes.div_ceil(Config::LOG_BYTES_MAX);
-    let partitions = match options.threads {
-        1 => fewest,
-        threads => (4 * threads).min(bytes / (8 * item_bytes_max)).max(fewest),
-    };
-    let mut config = Config::for_log_bytes(bytes / partitions);
-    config.has_readers = options.threads > 1;
-    let limit = config.log_bytes / 2;
-    config.item_bytes_max = item_bytes_max.min(limit);
-    match options.item_bytes_max {
-        Some(item_bytes_max) if item_bytes_max > limit => Err(Error::ItemTooLarge {
-            item_bytes_max,
-            limit,
-        }),
-        _ => Ok(Layout { partitions, config }),
     }
 }
 

@@ -2,13 +2,12 @@ use crate::connection::{Connection, SCRATCH_BYTES};
 use crate::conversation::{BURST, Status, Tools};
 use crate::counters::Count;
 use crate::execute::Context;
-use crate::report::Report;
+use crate::report::{Held, Report, held};
 use crate::storage::Storage;
 use net::{Event, Interest, Poller, Stream, Waker};
-use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::time::Duration;
 use wire::memcached::server::KeyRoom;
 
@@ -28,8 +27,33 @@ const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
 pub(crate) enum Message {
     /// Take on a client.
     Serve(Stream),
-    /// Tell the general statistics, name and value.
-    Tell(Sender<Vec<(String, String)>>),
+    /// Go on with a client whose next command another worker found to be for this one.
+    Adopt(Box<Connection>),
+    /// Tell what it holds.
+    Tell(Sender<Held>),
+    /// End.
+    End,
+}
+
+/// Where a worker is told something.
+#[derive(Clone)]
+pub(crate) struct Inbox {
+    sender: Sender<Message>,
+    waker: Arc<Waker>,
+}
+
+impl Inbox {
+    /// An inbox that wakes a poller by `waker`, and its other end.
+    pub fn new(waker: Arc<Waker>) -> (Self, Receiver<Message>) {
+        let (sender, receiver) = mpsc::channel();
+        (Self { sender, waker }, receiver)
+    }
+
+    /// Tell it. A worker that has ended is not told: the server is about to end, as `run` says why.
+    pub fn send(&self, message: Message) {
+        _ = self.sender.send(message);
+        self.waker.wake();
+    }
 }
 
 /// A thread's share of the connections.
@@ -37,24 +61,21 @@ pub(crate) struct Worker<S> {
     pub index: usize,
     pub poller: Poller,
     pub waker: Arc<Waker>,
-    /// The worker ends when nobody can send to it any more.
     pub inbox: Receiver<Message>,
+    /// Everybody's, by number.
+    pub inboxes: Arc<[Inbox]>,
     pub storage: S,
     pub report: Arc<Report>,
 }
 
 impl<S: Storage> Worker<S> {
-    /// Serve until the inbox is closed.
+    /// Serve until it is told to end.
     pub fn run(mut self) -> io::Result<()> {
         let mut connections = Connections::default();
-        let mut scratch = vec![0; SCRATCH_BYTES];
-        let mut out = Vec::with_capacity(SCRATCH_BYTES * 2);
-        let mut rooms: [KeyRoom; BURST] = std::array::from_fn(|_| KeyRoom::default());
+        let mut buffers = Buffers::default();
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
-        let report = Arc::clone(&self.report);
-        let counters = report.counters(self.index);
-        let clock = report.clock();
-        let idle_seconds_max = report.options().idle_seconds_max;
+        let clock = self.report.clock();
+        let idle_seconds_max = self.report.options().idle_seconds_max;
         let timeout = (idle_seconds_max > 0).then_some(IDLE_CHECK);
         let mut checked_at = clock.now();
         loop {
@@ -66,96 +87,147 @@ impl<S: Storage> Worker<S> {
             }
             let mut woken = false;
             let now = clock.now();
-            let mut tools = Tools {
-                context: Context {
-                    storage: &mut self.storage,
-                    counters,
-                    clock,
-                    now,
-                    report: &report,
-                },
-                scratch: &mut scratch,
-                out: &mut out,
-                rooms: &mut rooms,
-            };
             for event in &events {
-                let token = event.token();
-                if token == WAKE {
+                if event.token() == WAKE {
                     woken = true;
-                    continue;
-                }
-                // An earlier event of this batch may have ended it.
-                let Some(connection) = connections.get(token) else {
-                    continue;
-                };
-                let status = connection.advance(&mut tools);
-                let watched = connection
-                    .changed_interest(status)
-                    .map_or(Ok(()), |interest| {
-                        self.poller.modify(connection.stream(), token, interest)
-                    });
-                if status == Status::Ended || watched.is_err() {
-                    connections.remove(token);
-                    counters.add(Count::Closed, 1);
+                } else {
+                    self.serve(
+                        event.token(),
+                        now,
+                        &mut connections,
+                        &mut buffers,
+                        |one, tools| one.advance(tools),
+                    );
                 }
             }
             if timeout.is_some() && now != checked_at {
                 checked_at = now;
+                let counters = self.report.counters(self.index);
                 let closed = connections.remove_idle(idle_seconds_max, now);
                 counters.add(Count::IdleKicks, closed);
                 counters.add(Count::Closed, closed);
             }
-            if out.capacity() > ANSWERS_KEPT_BYTES_MAX {
-                out.shrink_to(SCRATCH_BYTES * 2);
-            }
+            buffers.shrink();
             // Only now, so that no event of this batch meets a newcomer under the token of one that ended.
-            if woken && !self.read_inbox(&mut connections)? {
+            if woken && !self.read_inbox(&mut connections, &mut buffers) {
                 return Ok(());
             }
         }
     }
 
-    /// Do what the inbox says; false when there will be no more.
-    fn read_inbox(&mut self, connections: &mut Connections) -> io::Result<bool> {
-        self.waker.reset();
-        loop {
-            match self.inbox.try_recv() {
-                Ok(Message::Serve(stream)) => self.take_on(stream, connections),
-                Ok(Message::Tell(whom)) => {
-                    // Whoever asked may have stopped waiting.
-                    _ = whom.send(self.statistics());
-                }
-                Err(TryRecvError::Empty) => return Ok(true),
-                Err(TryRecvError::Disconnected) => return Ok(false),
-            }
-        }
-    }
-
-    fn take_on(&self, stream: Stream, connections: &mut Connections) {
+    /// Let a connection do a piece of work, and see to what it waits for then.
+    #[inline]
+    fn serve(
+        &mut self,
+        token: u64,
+        now: u32,
+        connections: &mut Connections,
+        buffers: &mut Buffers,
+        work: impl FnOnce(&mut Connection, &mut Tools<'_, S>) -> Status,
+    ) {
+        // An earlier event of this batch may have ended it.
+        let Some(connection) = connections.get(token) else {
+            return;
+        };
         let counters = self.report.counters(self.index);
-        counters.add(Count::Opened, 1);
-        let now = self.report.clock().now();
-        let token = connections.insert(Connection::new(stream, &self.report, now));
-        if let Some(connection) = connections.get(token)
-            && self
-                .poller
-                .add(connection.stream(), token, Interest::READ)
-                .is_err()
-        {
-            // The kernel has no memory to watch it.
-            connections.remove(token);
+        let mut tools = Tools {
+            context: Context {
+                worker: self.index,
+                storage: &mut self.storage,
+                counters,
+                clock: self.report.clock(),
+                now,
+                report: &self.report,
+                tour: None,
+            },
+            scratch: &mut buffers.scratch,
+            out: &mut buffers.out,
+            rooms: &mut buffers.rooms,
+        };
+        let status = work(connection, &mut tools);
+        let watched = connection
+            .changed_interest(status)
+            .map_or(Ok(()), |interest| {
+                self.poller.modify(connection.stream(), token, interest)
+            });
+        if let Status::Elsewhere(worker) = status {
+            if let Some(connection) = connections.take(token) {
+                // It is watched there from now on. If the kernel would not let go of it, events for nobody come here.
+                _ = self.poller.remove(connection.stream());
+                self.inboxes[worker].send(Message::Adopt(connection));
+            }
+        } else if status == Status::Ended || watched.is_err() {
+            connections.take(token);
             counters.add(Count::Closed, 1);
         }
     }
 
-    fn statistics(&mut self) -> Vec<(String, String)> {
-        let mut statistics = Vec::new();
-        let mut each = |name: &str, value: &dyn Display| {
-            statistics.push((name.to_owned(), value.to_string()));
-        };
+    /// Do what the inbox says; false at the end.
+    fn read_inbox(&mut self, connections: &mut Connections, buffers: &mut Buffers) -> bool {
+        self.waker.reset();
         let now = self.report.clock().now();
-        self.report.tell(b"", &mut self.storage, now, &mut each);
-        statistics
+        loop {
+            match self.inbox.try_recv() {
+                Ok(Message::Serve(stream)) => {
+                    self.report.counters(self.index).add(Count::Opened, 1);
+                    let connection = Connection::new(stream, &self.report, now);
+                    self.take_on(Box::new(connection), connections);
+                }
+                Ok(Message::Adopt(connection)) => {
+                    if let Some(token) = self.take_on(connection, connections) {
+                        self.serve(token, now, connections, buffers, |one, tools| {
+                            one.arrive(tools)
+                        });
+                    }
+                }
+                Ok(Message::Tell(whom)) => {
+                    // Whoever asked may have stopped waiting.
+                    _ = whom.send(held(&mut self.storage));
+                }
+                Ok(Message::End) | Err(TryRecvError::Disconnected) => return false,
+                Err(TryRecvError::Empty) => return true,
+            }
+        }
+    }
+
+    /// Watch a connection, and say under which token.
+    fn take_on(&self, connection: Box<Connection>, connections: &mut Connections) -> Option<u64> {
+        let token = connections.insert(connection);
+        let connection = connections.get(token)?;
+        let added = self.poller.add(connection.stream(), token, Interest::READ);
+        if added.is_err() {
+            // The kernel has no memory to watch it.
+            connections.take(token);
+            self.report.counters(self.index).add(Count::Closed, 1);
+            return None;
+        }
+        Some(token)
+    }
+}
+
+/// What all connections of a worker share.
+struct Buffers {
+    scratch: Vec<u8>,
+    out: Vec<u8>,
+    rooms: [KeyRoom; BURST],
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self {
+            scratch: vec![0; SCRATCH_BYTES],
+            out: Vec::with_capacity(SCRATCH_BYTES * 2),
+            rooms: std::array::from_fn(|_| KeyRoom::default()),
+        }
+    }
+}
+
+impl Buffers {
+    /// Give back what a burst of large answers took.
+    fn shrink(&mut self) {
+        if self.out.capacity() > ANSWERS_KEPT_BYTES_MAX {
+            self.out.shrink_to(SCRATCH_BYTES * 2);
+        }
     }
 }
 
@@ -171,8 +243,8 @@ impl Connections {
         self.slots.get_mut(token as usize)?.as_deref_mut()
     }
 
-    fn insert(&mut self, connection: Connection) -> u64 {
-        let connection = Some(Box::new(connection));
+    fn insert(&mut self, connection: Box<Connection>) -> u64 {
+        let connection = Some(connection);
         if let Some(index) = self.free.pop() {
             self.slots[index] = connection;
             index as u64
@@ -193,14 +265,14 @@ impl Connections {
             .filter_map(|(token, slot)| is_idle(slot).then_some(token))
             .collect();
         for &token in &idle {
-            self.remove(token);
+            self.take(token);
         }
         idle.len() as u64
     }
 
-    fn remove(&mut self, token: u64) {
-        if self.slots[token as usize].take().is_some() {
-            self.free.push(token as usize);
-        }
+    fn take(&mut self, token: u64) -> Option<Box<Connection>> {
+        let connection = self.slots.get_mut(token as usize)?.take()?;
+        self.free.push(token as usize);
+        Some(connection)
     }
 }

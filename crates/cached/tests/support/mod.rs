@@ -217,6 +217,13 @@ impl Client {
         answer
     }
 
+    /// The next `length` bytes.
+    pub fn take(&mut self, length: usize) -> Vec<u8> {
+        let mut answer = vec![0; length];
+        self.socket.read_exact(&mut answer).expect("receive");
+        answer
+    }
+
     /// The answer to `question`.
     pub fn ask(&mut self, question: &[u8]) -> Vec<u8> {
         self.send(&[question, b"mn\r\n"].concat());

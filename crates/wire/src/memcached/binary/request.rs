@@ -120,7 +120,7 @@ impl<'a> Command<'a> {
 }
 
 /// Turns the bytes of one connection into requests, as the text protocol's parser does.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Parser {
     limits: Limits,
     /// Bytes of a body that nobody wants, still to come.

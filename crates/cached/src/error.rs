@@ -1,0 +1,87 @@
+//! Why the server does not run.
+
+use crate::{accounts, process};
+use std::io;
+
+/// Why the server does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An address cannot be listened on.
+    #[error(
+        "{source}. Stop what listens there, or choose another with -p (0 picks a free port), -l or -s"
+    )]
+    Listen {
+        /// Which and why.
+        source: net::Error,
+    },
+    /// An address or a core is not there.
+    #[error("{source}. {advice}")]
+    Setup {
+        /// What and why.
+        source: net::Error,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// There are no ports for workers behind the common one.
+    #[error(
+        "port {port} leaves no {workers} ports behind it for the workers. Choose a smaller -p, or --access crcw"
+    )]
+    TooFewPorts {
+        /// The common one.
+        port: u16,
+        /// How many are needed.
+        workers: usize,
+    },
+    /// The file of accounts is of no use.
+    #[error("{source}. Check -Y")]
+    Accounts {
+        /// Which and why.
+        source: accounts::Error,
+    },
+    /// The process cannot be what it should be.
+    #[error("{source}")]
+    Process {
+        /// What and why.
+        source: process::Error,
+    },
+    /// Metrics cannot be told.
+    #[error("metrics cannot be told at {address}: {source}. Choose another address with --metrics")]
+    Metrics {
+        /// Where.
+        address: std::net::SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The largest item does not fit.
+    #[error(
+        "-I {item_bytes_max}: the largest item can be half of a partition, {limit} bytes with these -m and -t. Choose a smaller -I or a larger -m"
+    )]
+    ItemTooLarge {
+        /// What was asked for, in bytes.
+        item_bytes_max: usize,
+        /// What would do, in bytes.
+        limit: usize,
+    },
+    /// There is no memory for the items.
+    #[error("cannot make room for items: {source}. Choose a smaller -m")]
+    Memory {
+        /// What and why.
+        source: mica::Error,
+    },
+    /// The system gave no descriptor, thread or signal handler.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was attempted.
+        what: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A worker thread ended by itself.
+    #[error(
+        "a worker thread stopped, so the server ends: {reason}. This is a defect; please report it"
+    )]
+    Worker {
+        /// What it left as its last words.
+        reason: String,
+    },
+}
