@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec};
 
 use crate::attendants::Attendants;
+use crate::clock::{monotonic, nanoseconds};
 use crate::{Error, Result};
 
 const PERIOD: Duration = Duration::from_micros(500);
@@ -84,7 +85,7 @@ fn go_before_all() -> Result<()> {
 }
 
 fn take(counter: &Counter, stop: &AtomicBool) {
-    let mut before = now();
+    let mut before = monotonic();
     while !stop.load(Relaxed) {
         let due = before + PERIOD;
         let wanted = Timespec {
@@ -93,7 +94,7 @@ fn take(counter: &Counter, stop: &AtomicBool) {
         };
         // Woken early by a signal, it is not late.
         let _ = clock_nanosleep_absolute(ClockId::Monotonic, &wanted);
-        let after = now();
+        let after = monotonic();
         let late = after.saturating_sub(due);
         if late >= LATE {
             counter
@@ -105,18 +106,6 @@ fn take(counter: &Counter, stop: &AtomicBool) {
             .fetch_add(nanoseconds(after.saturating_sub(before)), Relaxed);
         before = after;
     }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn now() -> Duration {
-    let time = clock_gettime(ClockId::Monotonic);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
 }
 
 #[cfg(test)]
