@@ -80,13 +80,13 @@ impl Accounts {
         let (user, password) = (&given[..at], &given[at + 1..]);
         // All are compared, so that the time it takes tells nothing of which was nearly right.
         self.0.iter().fold(false, |found, (known, secret)| {
-            found | (is_same(known, user) & is_same(secret, password))
+            found | (constant_time_eq(known, user) & constant_time_eq(secret, password))
         })
     }
 }
 
-/// In a time that depends on the lengths only.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
+/// Whether they are the same, in a time that depends on their lengths only.
+fn constant_time_eq(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len()
         && one
             .iter()
