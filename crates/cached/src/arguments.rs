@@ -16,7 +16,7 @@ usage: rackscope-cached [options]
   -l, --listen ADDRESS,...  addresses or host names to listen on     [127.0.0.1]
   -s, --unix-socket PATH    listen on a unix socket instead of TCP
   -a, --unix-mask MODE      who may open the unix socket, in octal   [700]
-  -U, --udp-port 0          accepted for memcached's sake; UDP is not served
+  -U, --udp-port N          UDP port; 0 for none, 'free' picks one   [0]
   -b, --listen-backlog N    connections that may wait for an answer  [1024]
   -m, --memory-limit MIB    room for items                           [64]
   -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most half
@@ -105,13 +105,19 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                 options.port = number(&mut parser, "-p", 0, 65_535, "a port is 0 to 65535")? as u16
             }
             Short('U') | Long("udp-port") => {
-                number(
-                    &mut parser,
-                    "-U",
-                    0,
-                    0,
-                    "UDP is not served; leave it out or give 0",
-                )?;
+                let value = text(&mut parser)?;
+                options.udp_port = match (value.as_str(), value.parse()) {
+                    ("free", _) => Some(0),
+                    (_, Ok(0)) => None,
+                    (_, Ok(port)) => Some(port),
+                    _ => {
+                        return Err(bad(
+                            "-U",
+                            value,
+                            "a port is 1 to 65535; 0 for none, or free",
+                        ));
+                    }
+                };
             }
             Short('l') | Long("listen") => {
                 let value = text(&mut parser)?;
@@ -265,6 +271,12 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             }
             Protocols::Any | Protocols::Text => options.protocols = Protocols::Text,
         }
+        if options.udp_port.is_some() {
+            return Err(refused(
+                "-U",
+                "who gives a password needs a connection to give it by; leave out -U or -Y",
+            ));
+        }
     }
     Ok(Request::Serve(Box::new(options)))
 }
@@ -397,6 +409,8 @@ mod tests {
         assert_eq!(options("-vv").verbosity, 2);
         assert_eq!(options("--cores 0,3").cores, [0, 3]);
         assert_eq!(options("--access crew").access, Access::Crew);
+        assert_eq!(options("-U 7").udp_port, Some(7));
+        assert_eq!(options("-U free").udp_port, Some(0));
         assert_eq!(
             options("-s /tmp/x").unix_socket,
             Some(PathBuf::from("/tmp/x"))
@@ -426,7 +440,8 @@ mod tests {
         for (line, part) in [
             ("-p 65536", "-p 65536: a port is 0 to 65535"),
             ("-p", "-p"),
-            ("-U 11211", "UDP is not served"),
+            ("-U x", "-U x: a port is 1 to 65535"),
+            ("-U 11211 -Y /x", "-U: who gives a password"),
             ("-m 0", "-m 0: memory is in MiB"),
             ("-m lots", "-m lots"),
             ("-I 1t", "-I 1t: give bytes"),

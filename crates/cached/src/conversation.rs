@@ -388,7 +388,8 @@ const STRANGER_LIMITS: Limits = Limits {
     item_bytes_max: 2 << 10,
 };
 
-fn limits(report: &Report) -> Limits {
+/// What is kept.
+pub(crate) fn limits(report: &Report) -> Limits {
     Limits {
         item_bytes_max: report.item_bytes_max() - mica::HEADER_BYTES,
     }

@@ -61,6 +61,12 @@ counts! {
     Authentications,
     /// Wrong passwords.
     AuthenticationFailures,
+    /// Datagrams received.
+    DatagramsReceived,
+    /// Datagrams sent.
+    DatagramsSent,
+    /// Datagrams that there was no room to send.
+    DatagramsDropped,
     /// Connections taken on.
     Opened,
     /// Connections ended.

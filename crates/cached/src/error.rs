@@ -8,7 +8,7 @@ use std::io;
 pub enum Error {
     /// An address cannot be listened on.
     #[error(
-        "{source}. Stop what listens there, or choose another with -p (0 picks a free port), -l or -s"
+        "{source}. Stop what listens there, or choose another with -p (0 picks a free port), -U, -l or -s"
     )]
     Listen {
         /// Which and why.
@@ -32,6 +32,11 @@ pub enum Error {
         /// How many are needed.
         workers: usize,
     },
+    /// There is no address to serve datagrams at.
+    #[error(
+        "there is no address to serve datagrams at. Give -l an address of this host, such as 127.0.0.1"
+    )]
+    NoDatagramAddress,
     /// The file of accounts is of no use.
     #[error("{source}. Check -Y")]
     Accounts {

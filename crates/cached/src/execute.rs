@@ -212,8 +212,15 @@ impl<S: Storage> Context<'_, S> {
         last: bool,
         out: &mut Vec<u8>,
     ) -> After {
-        let count = match self.storage.read(key, self.now, with_cas, out) {
-            Read::Hit => Count::GetHits,
+        let read = self.storage.read(key, self.now, out, |out, front| {
+            let cas = with_cas.then_some(front.cas);
+            reply::value_line(out, key.bytes(), front.flags, front.value_bytes, cas);
+        });
+        let count = match read {
+            Read::Hit => {
+                reply::line(out, b"");
+                Count::GetHits
+            }
             Read::Miss => Count::GetMisses,
             Read::Elsewhere(worker) => return After::Elsewhere(worker),
         };
@@ -326,13 +333,17 @@ impl<S: Storage> Context<'_, S> {
                 }
                 Entry::Vacant(_) => false,
             });
+        self.count_delete(found);
+        reply::line(out, if found { b"DELETED" } else { b"NOT_FOUND" });
+    }
+
+    pub(crate) fn count_delete(&mut self, found: bool) {
         let count = if found {
             Count::DeleteHits
         } else {
             Count::DeleteMisses
         };
         self.counters.add(count, 1);
-        reply::line(out, if found { b"DELETED" } else { b"NOT_FOUND" });
     }
 
     fn arithmetic(&mut self, key: Key<'_>, direction: Direction, delta: u64, out: &mut Vec<u8>) {

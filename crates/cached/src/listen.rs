@@ -1,7 +1,8 @@
 use crate::error::Error;
 use crate::options::{Access, Options};
-use net::{Endpoint, ListenOptions, Listener};
+use net::{DatagramSocket, Endpoint, ListenOptions, Listener};
 use std::io;
+use std::sync::Arc;
 
 /// Everything that `options` say to listen on.
 pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
@@ -13,11 +14,7 @@ pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
     }
     let mut known = Vec::new();
     for host in &options.listen {
-        let mut endpoints =
-            Endpoint::resolve(host, options.port).map_err(|source| Error::Setup {
-                source,
-                advice: "Give -l an address of this host, such as 127.0.0.1",
-            })?;
+        let mut endpoints = resolve(host, options.port)?;
         endpoints.retain(|endpoint| !known.contains(endpoint));
         known.extend(endpoints.iter().cloned());
         listen_on(endpoints, how, &mut listeners)?;
@@ -38,17 +35,7 @@ pub(crate) fn doors(options: &Options, common: &[Listener]) -> Result<Vec<Listen
     for worker in 0..options.threads {
         let endpoint = match first.clone() {
             Endpoint::Tcp(mut address) => {
-                // A free one, where the common one is too.
-                let port = match options.port {
-                    0 => Some(0),
-                    port => u16::try_from(worker + 1)
-                        .ok()
-                        .and_then(|offset| port.checked_add(offset)),
-                };
-                address.set_port(port.ok_or(Error::TooFewPorts {
-                    port: options.port,
-                    workers: options.threads,
-                })?);
+                address.set_port(own_port(options.port, worker, options)?);
                 Endpoint::Tcp(address)
             }
             Endpoint::Unix(mut path) => {
@@ -61,6 +48,74 @@ pub(crate) fn doors(options: &Options, common: &[Listener]) -> Result<Vec<Listen
         doors.push(door.map_err(|source| Error::Listen { source })?);
     }
     Ok(doors)
+}
+
+/// The sockets for datagrams of each worker: one for each address, among which the kernel spreads senders, and one of
+/// its own, where each has keys of its own.
+pub(crate) fn listen_for_datagrams(
+    options: &Options,
+) -> Result<Vec<Vec<Arc<DatagramSocket>>>, Error> {
+    let mut workers: Vec<Vec<_>> = (0..options.threads).map(|_| Vec::new()).collect();
+    let Some(port) = options.udp_port else {
+        return Ok(workers);
+    };
+    let bind = |address, is_shared| match DatagramSocket::bind(address, is_shared) {
+        Ok(socket) => Ok(Arc::new(socket)),
+        Err(source) => Err(Error::Listen { source }),
+    };
+    let mut known = Vec::new();
+    for host in &options.listen {
+        for endpoint in resolve(host, port)? {
+            let Endpoint::Tcp(mut address) = endpoint else {
+                continue;
+            };
+            if known.contains(&address) {
+                continue;
+            }
+            known.push(address);
+            for (worker, sockets) in workers.iter_mut().enumerate() {
+                let socket = match bind(address, options.threads > 1) {
+                    // A host may know `localhost` as `::1` and yet have no IPv6.
+                    Err(Error::Listen { source }) if worker == 0 && is_missing(&source) => break,
+                    socket => socket?,
+                };
+                // All of them share the free port that the first one got.
+                address = socket.address();
+                sockets.push(socket);
+            }
+        }
+    }
+    let Some(first) = workers[0].first().map(|socket| socket.address()) else {
+        return Err(Error::NoDatagramAddress);
+    };
+    if options.threads > 1 && options.access != Access::Crcw {
+        for (worker, sockets) in workers.iter_mut().enumerate() {
+            let mut address = first;
+            address.set_port(own_port(port, worker, options)?);
+            sockets.push(bind(address, false)?);
+        }
+    }
+    Ok(workers)
+}
+
+fn resolve(host: &str, port: u16) -> Result<Vec<Endpoint>, Error> {
+    Endpoint::resolve(host, port).map_err(|source| Error::Setup {
+        source,
+        advice: "Give -l an address of this host, such as 127.0.0.1",
+    })
+}
+
+/// The port of a worker's own behind the common one; a free one, where that is free too.
+fn own_port(common: u16, worker: usize, options: &Options) -> Result<u16, Error> {
+    if common == 0 {
+        return Ok(0);
+    }
+    let offset = u16::try_from(worker + 1).ok();
+    let port = offset.and_then(|offset| common.checked_add(offset));
+    port.ok_or(Error::TooFewPorts {
+        port: common,
+        workers: options.threads,
+    })
 }
 
 fn how(options: &Options) -> ListenOptions {
@@ -101,7 +156,7 @@ fn listen_on(
 }
 
 fn is_missing(error: &net::Error) -> bool {
-    matches!(error, net::Error::Listen { source, .. } if matches!(
+    matches!(error, net::Error::Listen { source, .. } | net::Error::ListenForDatagrams { source, .. } if matches!(
         source.kind(),
         io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported
     ) || source.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error()))

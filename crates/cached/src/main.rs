@@ -54,6 +54,9 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
             doors.join(", ")
         );
     }
+    if let Some(address) = server.datagram_addresses().first() {
+        eprintln!("rackscope-cached: datagrams are served at {address}");
+    }
     if let Some(address) = server.metrics() {
         eprintln!("rackscope-cached: metrics at http://{address}/metrics");
     }

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 pub struct Options {
     /// TCP port; 0 for a free one.
     pub port: u16,
+    /// UDP port, where datagrams are served; 0 for a free one.
+    pub udp_port: Option<u16>,
     /// Addresses or names to listen on.
     pub listen: Vec<String>,
     /// A unix socket to listen on instead.
@@ -113,6 +115,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             port: 11211,
+            udp_port: None,
             listen: vec!["127.0.0.1".to_owned()],
             unix_socket: None,
             unix_socket_mode: 0o700,

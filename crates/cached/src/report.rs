@@ -8,6 +8,7 @@ use crate::storage::Storage;
 use mica::Statistics;
 use net::Endpoint;
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +20,8 @@ pub struct Report {
     item_bytes_max: usize,
     /// Where each worker is reached by itself, where each has keys of its own.
     doors: Vec<Endpoint>,
+    /// Where datagrams are served: for all, then for each worker by itself where each has keys of its own.
+    datagram_addresses: Vec<SocketAddr>,
     clock: Clock,
     workers: Box<[Counters]>,
     refused_connections: AtomicU64,
@@ -75,7 +78,7 @@ impl Report {
         options: Options,
         accounts: Option<Accounts>,
         item_bytes_max: usize,
-        doors: Vec<Endpoint>,
+        (doors, datagram_addresses): (Vec<Endpoint>, Vec<SocketAddr>),
         clock: Clock,
     ) -> Self {
         Self {
@@ -84,6 +87,7 @@ impl Report {
             accounts,
             item_bytes_max,
             doors,
+            datagram_addresses,
             clock,
             refused_connections: AtomicU64::new(0),
             baseline: Mutex::default(),
@@ -108,6 +112,11 @@ impl Report {
     /// How the server was started.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Where datagrams are served.
+    pub fn datagram_addresses(&self) -> &[SocketAddr] {
+        &self.datagram_addresses
     }
 
     /// Of how many workers each has partitions of its own; 1 where all have the same.
@@ -215,6 +224,9 @@ impl Report {
             ("idle_kicks", Count::IdleKicks),
             ("auth_cmds", Count::Authentications),
             ("auth_errors", Count::AuthenticationFailures),
+            ("datagrams_received", Count::DatagramsReceived),
+            ("datagrams_sent", Count::DatagramsSent),
+            ("datagrams_dropped", Count::DatagramsDropped),
         ] {
             out.tell(name, count(which));
         }
@@ -252,7 +264,8 @@ impl Report {
                 options.port
             },
         );
-        out.tell("udpport", 0);
+        let datagrams = self.datagram_addresses.first();
+        out.tell("udpport", datagrams.map_or(0, SocketAddr::port));
         out.tell("inter", options.listen.join(","));
         out.tell("verbosity", options.verbosity);
         out.tell("evictions", "on");
@@ -298,6 +311,15 @@ impl Report {
                     out.tell(&format!("{worker}:port"), address.port());
                 }
                 Endpoint::Unix(path) => out.tell(&format!("{worker}:socket"), path.display()),
+            }
+        }
+        let common = self
+            .datagram_addresses
+            .len()
+            .saturating_sub(self.doors.len());
+        for (worker, address) in self.datagram_addresses.iter().skip(common).enumerate() {
+            if !self.doors.is_empty() {
+                out.tell(&format!("{worker}:udp_port"), address.port());
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use crate::accounts::Accounts;
 use crate::clock::Clock;
+use crate::datagrams::Socket;
 use crate::error::Error;
 use crate::layout::layout;
-use crate::listen::{doors, listen};
+use crate::listen::{doors, listen, listen_for_datagrams};
 use crate::metrics::{Metrics, PATIENCE, Statistics};
 use crate::options::{Access, Options};
 use crate::process::{self, Process};
@@ -12,12 +13,13 @@ use crate::report::{Held, Report};
 use crate::storage::{Concurrent, Owned, Shared, Storage};
 use crate::worker::{Inbox, Message, WAKE, Worker};
 use mica::{Hasher, Partition, Reader};
-use net::{Endpoint, Interest, Listener, Poller, Stream, Waker};
+use net::{DatagramSocket, Endpoint, Interest, Listener, Poller, Stream, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
 use std::fmt::Display;
 use std::hash::BuildHasher;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
@@ -72,6 +74,7 @@ struct Post {
     poller: Poller,
     waker: Arc<Waker>,
     inbox: Receiver<Message>,
+    sockets: Vec<Arc<DatagramSocket>>,
 }
 
 impl Server {
@@ -88,6 +91,7 @@ impl Server {
             .map_err(|source| Error::Accounts { source })?;
         let listeners = listen(options)?;
         let doors = doors(options, &listeners)?;
+        let sockets = listen_for_datagrams(options)?;
         let process =
             process::prepare(&options.process).map_err(|source| Error::Process { source })?;
         let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
@@ -102,7 +106,10 @@ impl Server {
             options.clone(),
             accounts,
             layout.config.item_bytes_max,
-            doors.iter().map(|door| door.endpoint().clone()).collect(),
+            (
+                doors.iter().map(|door| door.endpoint().clone()).collect(),
+                datagram_addresses(&sockets),
+            ),
             Clock::start(),
         );
         let poller = Poller::new(64).map_err(system("make an epoll instance"))?;
@@ -128,7 +135,7 @@ impl Server {
             _process: process,
         };
         server.watch_listeners()?;
-        server.start_workers(options, &hasher, partitions)?;
+        server.start_workers(options, &hasher, partitions, sockets)?;
         if let Some(address) = options.metrics {
             let metrics = Metrics::start(address, server.questions());
             server.metrics = Some(metrics.map_err(|source| Error::Metrics { address, source })?);
@@ -166,6 +173,11 @@ impl Server {
     /// Where it listens.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.listening(false)
+    }
+
+    /// Where datagrams are served.
+    pub fn datagram_addresses(&self) -> &[SocketAddr] {
+        self.report.datagram_addresses()
     }
 
     /// Where each worker listens by itself, where each has keys of its own.
@@ -281,11 +293,12 @@ impl Server {
         options: &Options,
         hasher: &Hasher,
         mut partitions: Vec<Partition>,
+        sockets: Vec<Vec<Arc<DatagramSocket>>>,
     ) -> Result<(), Error> {
         let workers = options.threads;
         let mut inboxes = Vec::with_capacity(workers);
         let mut posts = Vec::with_capacity(workers);
-        for _ in 0..workers {
+        for sockets in sockets {
             let poller = Poller::new(256).map_err(system("make an epoll instance"))?;
             let waker = Arc::new(Waker::new(&poller, WAKE).map_err(system("make an eventfd"))?);
             let (inbox, receiver) = Inbox::new(Arc::clone(&waker));
@@ -294,6 +307,7 @@ impl Server {
                 poller,
                 waker,
                 inbox: receiver,
+                sockets,
             });
         }
         let inboxes: Arc<[Inbox]> = inboxes.into();
@@ -335,6 +349,7 @@ impl Server {
             poller: post.poller,
             waker: post.waker,
             inbox: post.inbox,
+            sockets: post.sockets.into_iter().map(Socket).collect(),
             inboxes: Arc::clone(inboxes),
             storage,
             report: Arc::clone(&self.report),
@@ -398,6 +413,18 @@ impl Drop for Server {
             _ = worker.thread.join();
         }
     }
+}
+
+/// The common ones, which all workers have, then each worker's own.
+fn datagram_addresses(sockets: &[Vec<Arc<DatagramSocket>>]) -> Vec<SocketAddr> {
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    let all = sockets.iter().flatten().map(|socket| socket.address());
+    for address in all {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    addresses
 }
 
 struct WakeOnDrop(Arc<Waker>);

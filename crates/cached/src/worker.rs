@@ -1,6 +1,7 @@
 use crate::connection::{Connection, SCRATCH_BYTES};
 use crate::conversation::{BURST, Status, Tools};
 use crate::counters::Count;
+use crate::datagrams::{Letter, Room, Socket};
 use crate::execute::Context;
 use crate::report::{Held, Report, held};
 use crate::storage::Storage;
@@ -20,6 +21,9 @@ const IDLE_CHECK: Duration = Duration::from_secs(1);
 /// The token of the waker; connections have small ones.
 pub(crate) const WAKE: u64 = u64::MAX;
 
+/// The token of the first socket for datagrams.
+const FIRST_SOCKET: u64 = 1 << 32;
+
 /// The buffer for answers is cut back to what a burst of small answers takes when it has grown beyond this.
 const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
 
@@ -29,6 +33,8 @@ pub(crate) enum Message {
     Serve(Stream),
     /// Go on with a client whose next command another worker found to be for this one.
     Adopt(Box<Connection>),
+    /// Go on with a datagram, likewise.
+    Forward(Box<Letter>),
     /// Tell what it holds.
     Tell(Sender<Held>),
     /// End.
@@ -62,6 +68,8 @@ pub(crate) struct Worker<S> {
     pub poller: Poller,
     pub waker: Arc<Waker>,
     pub inbox: Receiver<Message>,
+    /// Where datagrams come.
+    pub sockets: Vec<Socket>,
     /// Everybody's, by number.
     pub inboxes: Arc<[Inbox]>,
     pub storage: S,
@@ -78,6 +86,9 @@ impl<S: Storage> Worker<S> {
         let idle_seconds_max = self.report.options().idle_seconds_max;
         let timeout = (idle_seconds_max > 0).then_some(IDLE_CHECK);
         let mut checked_at = clock.now();
+        for (token, socket) in (FIRST_SOCKET..).zip(&self.sockets) {
+            self.poller.add(&*socket.0, token, Interest::READ)?;
+        }
         loop {
             events.clear();
             match self.poller.wait(timeout) {
@@ -90,6 +101,8 @@ impl<S: Storage> Worker<S> {
             for event in &events {
                 if event.token() == WAKE {
                     woken = true;
+                } else if let Some(index) = event.token().checked_sub(FIRST_SOCKET) {
+                    self.serve_datagrams(index as usize, now, &mut buffers);
                 } else {
                     self.serve(
                         event.token(),
@@ -130,20 +143,7 @@ impl<S: Storage> Worker<S> {
             return;
         };
         let counters = self.report.counters(self.index);
-        let mut tools = Tools {
-            context: Context {
-                worker: self.index,
-                storage: &mut self.storage,
-                counters,
-                clock: self.report.clock(),
-                now,
-                report: &self.report,
-                tour: None,
-            },
-            scratch: &mut buffers.scratch,
-            out: &mut buffers.out,
-            rooms: &mut buffers.rooms,
-        };
+        let mut tools = buffers.tools(self.index, &mut self.storage, &self.report, now);
         let status = work(connection, &mut tools);
         let watched = connection
             .changed_interest(status)
@@ -160,6 +160,30 @@ impl<S: Storage> Worker<S> {
             connections.take(token);
             counters.add(Count::Closed, 1);
         }
+    }
+
+    fn serve_datagrams(&mut self, index: usize, now: u32, buffers: &mut Buffers) {
+        let mut room = std::mem::take(&mut buffers.datagrams);
+        let mut tools = buffers.tools(self.index, &mut self.storage, &self.report, now);
+        let inboxes = &self.inboxes;
+        self.sockets[index].serve(
+            &mut tools,
+            room.get_or_insert_default(),
+            |worker, letter| inboxes[worker].send(Message::Forward(Box::new(letter))),
+        );
+        buffers.datagrams = room;
+    }
+
+    fn take_letter(&mut self, letter: Letter, now: u32, buffers: &mut Buffers) {
+        let mut room = std::mem::take(&mut buffers.datagrams);
+        let mut tools = buffers.tools(self.index, &mut self.storage, &self.report, now);
+        let inboxes = &self.inboxes;
+        letter.arrive(
+            &mut tools,
+            room.get_or_insert_default(),
+            |worker, letter| inboxes[worker].send(Message::Forward(Box::new(letter))),
+        );
+        buffers.datagrams = room;
     }
 
     /// Do what the inbox says; false at the end.
@@ -180,6 +204,7 @@ impl<S: Storage> Worker<S> {
                         });
                     }
                 }
+                Ok(Message::Forward(letter)) => self.take_letter(*letter, now, buffers),
                 Ok(Message::Tell(whom)) => {
                     // Whoever asked may have stopped waiting.
                     _ = whom.send(held(&mut self.storage));
@@ -210,6 +235,8 @@ struct Buffers {
     scratch: Vec<u8>,
     out: Vec<u8>,
     rooms: [KeyRoom; BURST],
+    /// Made when a datagram comes.
+    datagrams: Option<Box<Room>>,
 }
 
 impl Default for Buffers {
@@ -218,11 +245,35 @@ impl Default for Buffers {
             scratch: vec![0; SCRATCH_BYTES],
             out: Vec::with_capacity(SCRATCH_BYTES * 2),
             rooms: std::array::from_fn(|_| KeyRoom::default()),
+            datagrams: None,
         }
     }
 }
 
 impl Buffers {
+    fn tools<'w, S>(
+        &'w mut self,
+        worker: usize,
+        storage: &'w mut S,
+        report: &'w Report,
+        now: u32,
+    ) -> Tools<'w, S> {
+        Tools {
+            context: Context {
+                worker,
+                storage,
+                counters: report.counters(worker),
+                clock: report.clock(),
+                now,
+                report,
+                tour: None,
+            },
+            scratch: &mut self.scratch,
+            out: &mut self.out,
+            rooms: &mut self.rooms,
+        }
+    }
+
     /// Give back what a burst of large answers took.
     fn shrink(&mut self) {
         if self.out.capacity() > ANSWERS_KEPT_BYTES_MAX {

@@ -24,10 +24,8 @@
 
 mod support;
 use proptest::prelude::*;
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
+use support::memcached::{Memcached, memcached_program};
 use support::{Client, Server, shown};
 
 /// Both servers, fresh or after a case that went well, which left them in step.
@@ -138,68 +136,14 @@ fn digits(word: &[u8]) -> Option<u64> {
 /// How far back the CAS numbers that commands use may lie.
 const CAS_NUMBERS_BACK: usize = 6;
 
-struct Memcached(Child);
-
-impl Drop for Memcached {
-    fn drop(&mut self) {
-        _ = self.0.kill();
-        _ = self.0.wait();
-    }
-}
-
-fn memcached_program() -> Option<String> {
-    let candidates = [
-        std::env::var("RACKSCOPE_MEMCACHED").unwrap_or_default(),
-        "memcached".to_owned(),
-    ];
-    candidates.into_iter().find(|program| {
-        let output = Command::new(program)
-            .arg("-V")
-            .stderr(Stdio::null())
-            .output();
-        output.is_ok_and(|output| output.stdout.starts_with(b"memcached 1.6."))
-    })
-}
-
 impl Both {
     fn start(program: &str, arguments: &[&str]) -> Self {
-        // memcached does not tell which port it got: find a free one, and hope that nobody is faster.
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a free port")
-            .port();
-        let mut command = Command::new(program);
         // Its housekeeping threads hold items now and then, and a number that is held is not padded with spaces.
-        command.args(["-o", "no_lru_maintainer,no_lru_crawler"]);
-        command.args([
-            "-l",
-            "127.0.0.1",
-            "-U",
-            "0",
-            "-t",
-            "1",
-            "-m",
-            "64",
-            "-p",
-            &port.to_string(),
-        ]);
-        if rustix::process::geteuid().is_root() {
-            command.args(["-u", "nobody"]);
-        }
-        let memcached = Memcached(command.spawn().expect("start memcached"));
-        let address = format!("127.0.0.1:{port}");
-        let deadline = std::time::Instant::now() + support::PATIENCE;
-        while std::net::TcpStream::connect(&address).is_err() {
-            assert!(
-                std::time::Instant::now() < deadline,
-                "memcached does not listen on {address}"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let memcached = Memcached::start(program, &["-o", "no_lru_maintainer,no_lru_crawler"]);
         let server = Server::start(arguments);
         let mut both = Self {
             ours: Side::new(server.connect(), arguments.is_empty()),
-            theirs: Side::new(Client::connect(&address), arguments.is_empty()),
+            theirs: Side::new(Client::connect(memcached.address()), arguments.is_empty()),
             _server: server,
             _memcached: memcached,
         };

@@ -1,4 +1,4 @@
-//! How bytes get there: non-blocking TCP and unix stream sockets, epoll, and thread affinity.
+//! How bytes get there: non-blocking TCP, unix stream and UDP sockets, epoll, and thread affinity.
 //!
 //! Everything here is a thin, safe wrapper over one or two system calls. Set-up functions ([`Stream::connect`],
 //! [`Listener::bind`], [`affinity::pin_current_thread`]) return [`Error`], which says what was attempted and where;
@@ -6,6 +6,7 @@
 //! [`std::io::Error`] so that they cost nothing beyond the system call.
 
 pub mod affinity;
+mod datagrams;
 mod endpoint;
 mod error;
 mod listener;
@@ -13,6 +14,7 @@ mod poller;
 mod stream;
 mod waker;
 
+pub use datagrams::{DATAGRAMS_MAX, DatagramSocket, Message, Peer, Received, SENT_BYTES_MAX};
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use listener::{ListenOptions, Listener};

@@ -1,8 +1,7 @@
-use super::{Owned, Read, Storage, answer, answer_beside};
-use mica::{Hasher, Key, Lookup, Partition, Reader};
+use super::{Owned, Read, Storage, read_in};
+use mica::{Front, Hasher, Key, Lookup, Partition, Reader};
 use std::sync::Arc;
 use wire::memcached::partition_map::owner;
-use wire::memcached::server::reply;
 
 /// The partitions of one worker, which alone writes to them, and a look at those of all others (CREW): no lock
 /// anywhere. Hits beside the owner are not noted, except that an item that is soon to make room is read at its
@@ -54,21 +53,25 @@ impl Storage for Concurrent {
     }
 
     #[inline]
-    fn read(&mut self, key: Key<'_>, now: u32, with_cas: bool, out: &mut Vec<u8>) -> Read {
+    fn read(
+        &mut self,
+        key: Key<'_>,
+        now: u32,
+        out: &mut Vec<u8>,
+        write_front: impl Fn(&mut Vec<u8>, Front),
+    ) -> Read {
         let Some(owner) = self.own.elsewhere(key) else {
             return self.own.with(key, |partition, key| {
-                answer(partition, key, now, with_cas, out)
+                read_in(partition, key, now, out, write_front)
             });
         };
         let start = out.len();
-        match answer_beside(self.reader(owner, key), key, now, with_cas, out) {
+        let reader = self.reader(owner, key);
+        match reader.get(key, now, out, write_front) {
             Lookup::Miss => Read::Miss,
             Lookup::Hit {
                 should_keep: false, ..
-            } => {
-                reply::line(out, b"");
-                Read::Hit
-            }
+            } => Read::Hit,
             Lookup::Hit { .. } | Lookup::Ask => {
                 out.truncate(start);
                 Read::Elsewhere(owner)

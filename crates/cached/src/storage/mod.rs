@@ -8,8 +8,7 @@ pub use concurrent::Concurrent;
 pub use owned::Owned;
 pub use shared::Shared;
 
-use mica::{Key, Partition, Reader};
-use wire::memcached::server::reply;
+use mica::{Front, Key, Partition};
 
 /// How a worker gets at the partitions.
 pub trait Storage {
@@ -22,8 +21,14 @@ pub trait Storage {
     /// Have the item under `key` fetched.
     fn prefetch_item(&self, key: Key<'_>);
 
-    /// Answer with the item under `key` at second `now`, as `get` does.
-    fn read(&mut self, key: Key<'_>, now: u32, with_cas: bool, out: &mut Vec<u8>) -> Read;
+    /// Append the item under `key` at second `now` to `out`: what `write_front` makes of it, then the value.
+    fn read(
+        &mut self,
+        key: Key<'_>,
+        now: u32,
+        out: &mut Vec<u8>,
+        write_front: impl Fn(&mut Vec<u8>, Front),
+    ) -> Read;
 
     /// The worker that alone may do anything but [`read`](Self::read) with `key`, if that is another one.
     fn elsewhere(&self, _key: Key<'_>) -> Option<usize> {
@@ -45,7 +50,7 @@ pub trait Storage {
 /// What became of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// The item was written to the answers.
+    /// The item was appended.
     Hit,
     /// There is none.
     Miss,
@@ -53,33 +58,24 @@ pub enum Read {
     Elsewhere(usize),
 }
 
+/// As [`Storage::read`], in the key's partition.
 #[inline]
-fn answer(
+fn read_in(
     partition: &mut Partition,
     key: Key<'_>,
     now: u32,
-    with_cas: bool,
     out: &mut Vec<u8>,
+    write_front: impl Fn(&mut Vec<u8>, Front),
 ) -> Read {
     let Some(item) = partition.get(key, now) else {
         return Read::Miss;
     };
-    let cas = with_cas.then_some(item.cas);
-    reply::value(out, key.bytes(), item.flags, item.value, cas);
+    let front = Front {
+        value_bytes: item.value.len(),
+        flags: item.flags,
+        cas: item.cas,
+    };
+    write_front(out, front);
+    out.extend_from_slice(item.value);
     Read::Hit
-}
-
-/// The same beside the owner. A hit lacks the end of its line.
-#[inline]
-fn answer_beside(
-    reader: &Reader,
-    key: Key<'_>,
-    now: u32,
-    with_cas: bool,
-    out: &mut Vec<u8>,
-) -> mica::Lookup {
-    reader.get(key, now, out, |out, front| {
-        let cas = with_cas.then_some(front.cas);
-        reply::value_line(out, key.bytes(), front.flags, front.value_bytes, cas);
-    })
 }

@@ -1,5 +1,5 @@
-use super::{Read, Storage, answer};
-use mica::{Hasher, Key, Partition};
+use super::{Read, Storage, read_in};
+use mica::{Front, Hasher, Key, Partition};
 use wire::memcached::partition_map::owner;
 
 /// The partitions of one worker, which alone gets at them (EREW): no lock anywhere.
@@ -48,12 +48,18 @@ impl Storage for Owned {
     }
 
     #[inline]
-    fn read(&mut self, key: Key<'_>, now: u32, with_cas: bool, out: &mut Vec<u8>) -> Read {
+    fn read(
+        &mut self,
+        key: Key<'_>,
+        now: u32,
+        out: &mut Vec<u8>,
+        write_front: impl Fn(&mut Vec<u8>, Front),
+    ) -> Read {
         if let Some(owner) = self.elsewhere(key) {
             return Read::Elsewhere(owner);
         }
         self.with(key, |partition, key| {
-            answer(partition, key, now, with_cas, out)
+            read_in(partition, key, now, out, write_front)
         })
     }
 

@@ -1,7 +1,6 @@
-use super::{Read, Storage, answer, answer_beside};
-use mica::{Hasher, Key, Lookup, Partition, Reader};
+use super::{Read, Storage, read_in};
+use mica::{Front, Hasher, Key, Lookup, Partition, Reader};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use wire::memcached::server::reply;
 
 /// Partitions that several workers share (CRCW). Whoever changes one holds its lock for one key at a
 /// time; a key's hash chooses its partition, so two workers wait for each other only when their keys fall together.
@@ -53,21 +52,26 @@ impl Storage for Shared {
     }
 
     #[inline]
-    fn read(&mut self, key: Key<'_>, now: u32, with_cas: bool, out: &mut Vec<u8>) -> Read {
+    fn read(
+        &mut self,
+        key: Key<'_>,
+        now: u32,
+        out: &mut Vec<u8>,
+        write_front: impl Fn(&mut Vec<u8>, Front),
+    ) -> Read {
         let (partition, reader) = self.partition(key);
         let found = reader.as_ref().map_or(Lookup::Ask, |reader| {
-            answer_beside(reader, key, now, with_cas, out)
+            reader.get(key, now, out, &write_front)
         });
         match found {
             Lookup::Miss => Read::Miss,
             Lookup::Hit { should_note, .. } => {
-                reply::line(out, b"");
                 if should_note {
                     lock(partition).get(key, now);
                 }
                 Read::Hit
             }
-            Lookup::Ask => answer(&mut lock(partition), key, now, with_cas, out),
+            Lookup::Ask => read_in(&mut lock(partition), key, now, out, write_front),
         }
     }
 

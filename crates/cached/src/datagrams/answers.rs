@@ -1,0 +1,181 @@
+use wire::memcached::datagram::{DATAGRAM_BYTES_MAX, FRAME_BYTES, Frame};
+
+/// Datagrams to send, behind one another.
+#[derive(Default)]
+pub(crate) struct Answers {
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Answers {
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Begin a datagram; what follows the frame is to be appended to the bytes that it gives.
+    #[inline]
+    pub fn begin(&mut self, frame: Frame) -> &mut Vec<u8> {
+        self.bytes.truncate(self.whole());
+        self.bytes.extend_from_slice(&frame.to_bytes());
+        &mut self.bytes
+    }
+
+    /// The datagram that was begun, without its frame.
+    #[inline]
+    pub fn body(&self) -> &[u8] {
+        &self.bytes[self.whole() + FRAME_BYTES..]
+    }
+
+    /// End the datagram that was begun.
+    #[inline]
+    pub fn end(&mut self) {
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Bytes of datagrams that ended.
+    fn whole(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Add an answer of any length, in as many datagrams as it takes. None of them is empty but for an empty answer's,
+    /// which is left out.
+    pub fn push_split(&mut self, frame: Frame, answer: &[u8]) {
+        let pieces = answer.chunks(DATAGRAM_BYTES_MAX - FRAME_BYTES);
+        // The count of what is too long does not matter to anybody: see `ANSWER_BYTES_MAX`.
+        let datagrams = pieces.len() as u16;
+        for (sequence, piece) in (0..).zip(pieces) {
+            let out = self.begin(Frame {
+                sequence,
+                datagrams,
+                ..frame
+            });
+            out.extend_from_slice(piece);
+            self.end();
+        }
+    }
+
+    /// Count the datagrams from number `first` on in their frames.
+    pub fn number(&mut self, first: usize) {
+        let datagrams = (self.ends.len() - first) as u16;
+        for (sequence, number) in (0..).zip(first..self.ends.len()) {
+            let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+            if let Some((frame, _)) = Frame::parse(&self.bytes[start..]) {
+                let numbered = Frame {
+                    sequence,
+                    datagrams,
+                    ..frame
+                };
+                self.bytes[start..start + FRAME_BYTES].copy_from_slice(&numbered.to_bytes());
+            }
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// All of them, in runs of at most `datagrams_max` and `bytes_max`, all but the last of which have the same length:
+    /// their bytes, that length, and how many they are.
+    pub fn runs(
+        &self,
+        datagrams_max: usize,
+        bytes_max: usize,
+    ) -> impl Iterator<Item = (&[u8], usize, usize)> {
+        let mut next: usize = 0;
+        std::iter::from_fn(move || {
+            let start = next.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let first = *self.ends.get(next)? - start;
+            let (mut end, mut count) = (start + first, 1);
+            while count < datagrams_max
+                && let Some(&after) = self.ends.get(next + count)
+                && after - end <= first
+                && after - start <= bytes_max
+            {
+                let length = after - end;
+                (end, count) = (after, count + 1);
+                if length < first {
+                    break;
+                }
+            }
+            next += count;
+            Some((&self.bytes[start..end], first, count))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::memcached::datagram::Format;
+
+    fn answers(lengths: &[usize]) -> Answers {
+        let mut answers = Answers::default();
+        for (number, &length) in (0..).zip(lengths) {
+            let out = answers.begin(Frame::single(number, Format::Text));
+            out.extend_from_slice(&vec![number as u8; length - FRAME_BYTES]);
+            answers.end();
+        }
+        answers
+    }
+
+    #[test]
+    fn datagrams_of_one_length_go_together() {
+        let answers = answers(&[20, 20, 20, 12, 20, 30, 20, 30, 30]);
+        let runs = |datagrams, bytes| -> Vec<(usize, usize, usize)> {
+            let runs = answers.runs(datagrams, bytes);
+            runs.map(|(bytes, each, count)| (bytes.len(), each, count))
+                .collect()
+        };
+        // A shorter one ends a run.
+        assert_eq!(
+            runs(64, 1000),
+            [(72, 20, 4), (20, 20, 1), (50, 30, 2), (60, 30, 2)]
+        );
+        assert_eq!(runs(2, 1000).len(), 5);
+        assert_eq!(runs(64, 45)[0], (40, 20, 2));
+        let all: usize = answers.runs(3, 50).map(|(bytes, ..)| bytes.len()).sum();
+        assert_eq!(all, answers.bytes.len());
+    }
+
+    #[test]
+    fn a_long_answer_is_split_and_numbered() {
+        let mut answers = Answers::default();
+        let body: Vec<u8> = (0..3000).map(|at| at as u8).collect();
+        answers.push_split(Frame::single(7, Format::Text), &body);
+        let mut joined = Vec::new();
+        for (sequence, (bytes, ..)) in (0..).zip(answers.runs(1, 10_000)) {
+            let (frame, rest) = Frame::parse(bytes).expect("a frame");
+            assert_eq!(
+                (frame.request, frame.sequence, frame.datagrams),
+                (7, sequence, 3)
+            );
+            assert!(bytes.len() <= DATAGRAM_BYTES_MAX);
+            joined.extend_from_slice(rest);
+        }
+        assert_eq!(joined, body);
+        answers.clear();
+        answers.push_split(Frame::single(7, Format::Text), b"");
+        assert_eq!(answers.len(), 0);
+    }
+
+    #[test]
+    fn what_was_begun_and_not_ended_is_not_sent() {
+        let mut answers = answers(&[20]);
+        answers.begin(Frame::single(1, Format::Text)).push(1);
+        assert_eq!(answers.body(), [1]);
+        answers.begin(Frame::single(2, Format::Batch)).push(2);
+        assert_eq!(answers.body(), [2]);
+        answers.end();
+        answers.number(1);
+        assert_eq!(
+            answers
+                .runs(9, 99)
+                .map(|(bytes, ..)| bytes.len())
+                .sum::<usize>(),
+            29
+        );
+    }
+}

@@ -1,0 +1,109 @@
+use super::{Answers, Undelivered, carry_out, converse};
+use crate::conversation::Tools;
+use crate::counters::Count;
+use crate::storage::Storage;
+use net::{DatagramSocket, Peer, Received, SENT_BYTES_MAX};
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+/// Times that a socket is read in its turn; then others have theirs.
+const READS_MAX: usize = 4;
+
+/// A UDP socket that a worker serves. Others may send from it what they were handed.
+pub(crate) struct Socket(pub Arc<DatagramSocket>);
+
+/// A datagram on its way between workers.
+pub(crate) struct Letter {
+    undelivered: Undelivered,
+    peer: Peer,
+    /// What the answer is sent from.
+    socket: Arc<DatagramSocket>,
+}
+
+/// What the sockets of a worker share.
+#[derive(Default)]
+pub(crate) struct Room {
+    received: Received,
+    answers: Answers,
+}
+
+impl Socket {
+    /// Serve what has arrived; letters for other workers are handed to `forward`.
+    pub fn serve<S: Storage>(
+        &self,
+        tools: &mut Tools<'_, S>,
+        room: &mut Room,
+        mut forward: impl FnMut(usize, Letter),
+    ) {
+        for _ in 0..READS_MAX {
+            match self.0.receive(&mut room.received) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                // Nothing is there, or what a peer that has gone away left behind.
+                Err(_) => return,
+            }
+            for message in room.received.messages() {
+                let datagrams = message.datagrams().count() as u64;
+                tools
+                    .context
+                    .counters
+                    .add(Count::DatagramsReceived, datagrams);
+                room.answers.clear();
+                let elsewhere = |undelivered: Undelivered| {
+                    let letter = Letter {
+                        peer: message.peer,
+                        socket: Arc::clone(&self.0),
+                        undelivered,
+                    };
+                    forward(letter.undelivered.worker, letter);
+                };
+                carry_out(message.datagrams(), tools, &mut room.answers, elsewhere);
+                send(&self.0, message.peer, &room.answers, tools);
+            }
+        }
+    }
+}
+
+impl Letter {
+    /// Go on with what another worker found to be for this one, or the next.
+    pub fn arrive<S: Storage>(
+        self,
+        tools: &mut Tools<'_, S>,
+        room: &mut Room,
+        forward: impl FnOnce(usize, Self),
+    ) {
+        let Undelivered {
+            frame,
+            conversation,
+            commands,
+            answered,
+            ..
+        } = self.undelivered;
+        room.answers.clear();
+        let answers = &mut room.answers;
+        match converse(frame, conversation, &commands, answered, tools, answers) {
+            Some(undelivered) => forward(
+                undelivered.worker,
+                Self {
+                    undelivered,
+                    ..self
+                },
+            ),
+            None => send(&self.socket, self.peer, answers, tools),
+        }
+    }
+}
+
+/// Send what there is room for: nobody waits for datagrams.
+fn send<S>(socket: &DatagramSocket, peer: Peer, answers: &Answers, tools: &Tools<'_, S>) {
+    let counters = tools.context.counters;
+    for (bytes, each, count) in answers.runs(socket.datagrams_max(), SENT_BYTES_MAX) {
+        match socket.send(peer, bytes, each) {
+            Ok(()) => {
+                counters.add(Count::DatagramsSent, count as u64);
+                counters.add(Count::BytesWritten, bytes.len() as u64);
+            }
+            Err(_) => counters.add(Count::DatagramsDropped, count as u64),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The real memcached, to compare with.
+
+use super::PATIENCE;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running memcached on a free port of 127.0.0.1, TCP and UDP, killed when dropped.
+pub struct Memcached {
+    child: Child,
+    address: String,
+}
+
+impl Memcached {
+    pub fn start(program: &str, arguments: &[&str]) -> Self {
+        // It does not tell which port it got: find a free one, and hope that nobody is faster.
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a free port")
+            .port()
+            .to_string();
+        let mut command = Command::new(program);
+        command.args([
+            "-l",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-U",
+            &port,
+            "-t",
+            "1",
+            "-m",
+            "64",
+        ]);
+        if rustix::process::geteuid().is_root() {
+            command.args(["-u", "nobody"]);
+        }
+        command.args(arguments);
+        command.stderr(Stdio::null());
+        let memcached = Self {
+            child: command.spawn().expect("start memcached"),
+            address: format!("127.0.0.1:{port}"),
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while TcpStream::connect(&memcached.address).is_err() {
+            assert!(
+                Instant::now() < deadline,
+                "memcached does not listen on {}",
+                memcached.address
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        memcached
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+impl Drop for Memcached {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// memcached 1.6, from the variable `RACKSCOPE_MEMCACHED` (a path) or from PATH.
+pub fn memcached_program() -> Option<String> {
+    let candidates = [
+        std::env::var("RACKSCOPE_MEMCACHED").unwrap_or_default(),
+        "memcached".to_owned(),
+    ];
+    candidates.into_iter().find(|program| {
+        let output = Command::new(program)
+            .arg("-V")
+            .stderr(Stdio::null())
+            .output();
+        output.is_ok_and(|output| output.stdout.starts_with(b"memcached 1.6."))
+    })
+}
