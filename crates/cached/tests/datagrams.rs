@@ -310,3 +310,67 @@ fn memcached_frames_its_answers_in_the_same_way() {
         assert_eq!(ours, theirs, "to {commands:?}");
     }
 }
+
+/// A client that checks every value, with datagrams of one request and of many, of one worker and of several.
+#[test]
+fn a_load_of_datagrams_reads_what_it_wrote() {
+    for (arguments, protocol, batch) in [
+        (&[][..], "memcached_text", 1),
+        (&[], "batch", 16),
+        (&["-t", "2"], "batch", 7),
+        (&["-t", "2", "--access", "erew"], "batch", 16),
+        (&["-t", "2", "--access", "crew"], "memcached_text", 1),
+    ] {
+        let (server, address) = server(arguments);
+        let map = String::from_utf8(server.connect().ask(b"stats partitions\r\n")).expect("text");
+        let mut ports: Vec<u16> = map
+            .lines()
+            .filter_map(|line| line.split_once(":udp_port ")?.1.parse().ok())
+            .collect();
+        if ports.is_empty() {
+            ports.push(
+                address
+                    .rsplit(':')
+                    .next()
+                    .and_then(|port| port.parse().ok())
+                    .expect("a port"),
+            );
+        }
+        let config = serde_json::json!({
+            "target": {"kind": "udp", "host": "127.0.0.1", "ports": ports}, "protocol": protocol, "batch": batch,
+            "connections": 4, "pipeline": 8, "seed": 7, "verify": true,
+            "keys": {"count": 3000, "size": {"kind": "fixed", "bytes": 24}},
+            "values": {"kind": "fixed", "bytes": 100},
+        });
+        let client = load::LoadClient::new(&config.to_string()).expect("a client");
+        let phase = |operations: serde_json::Value, kind: &str, count: u64| {
+            let phase = serde_json::json!({
+                "name": "phase", "operations": operations, "distribution": {"kind": kind}, "loop": {"kind": "closed"},
+                "operation_count": count, "interval_seconds": 0.25,
+            });
+            client.start_phase(&phase.to_string()).expect("a phase");
+            assert!(client.wait(PATIENCE));
+            client.phase_result().expect("a result")
+        };
+        let stored = phase(serde_json::json!({"insert": 1.0}), "sequential", 3000);
+        assert_eq!((stored.operations, stored.failed), (3000, None));
+        let result = phase(
+            serde_json::json!({"read": 0.5, "update": 0.5}),
+            "uniform",
+            20_000,
+        );
+        assert_eq!(
+            (result.failed, result.operations),
+            (None, 20_000),
+            "{:?}",
+            result.first_error
+        );
+        assert_eq!(
+            (result.wrong_values, result.misses),
+            (0, 0),
+            "{:?}",
+            result.first_wrong
+        );
+        assert!(result.hits > 9000, "{}", result.hits);
+    }
+}

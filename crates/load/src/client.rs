@@ -7,8 +7,9 @@ use crate::data_set::DataSet;
 use crate::monitor::{self, Interval, Intervals, Totals};
 use crate::phase::{Phase, lock};
 use crate::result::PhaseResult;
-use crate::worker::Worker;
+use crate::worker::{Route, Worker};
 use net::Endpoint;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,7 +23,7 @@ const START_AFTER_PER_WORKER: u64 = 100_000;
 #[derive(Debug)]
 pub struct LoadClient {
     config: Arc<ClientConfig>,
-    endpoint: Endpoint,
+    route: Route,
     data: Arc<DataSet>,
     clock: Clock,
     intervals: Arc<Intervals>,
@@ -62,9 +63,15 @@ impl LoadClient {
                 )));
             }
         }
-        let endpoint = match &config.target {
-            Target::Tcp { host, port } => choose_endpoint(&Endpoint::resolve(host, *port)?)?,
-            Target::Unix { path } => Endpoint::Unix(path.clone()),
+        let route = match &config.target {
+            Target::Tcp { host, port } => {
+                Route::Streams(choose_endpoint(&Endpoint::resolve(host, *port)?)?)
+            }
+            Target::Unix { path } => Route::Streams(Endpoint::Unix(path.clone())),
+            Target::Udp { host, ports } => {
+                let addresses = ports.iter().map(|&port| datagram_address(host, port));
+                Route::Datagrams(addresses.collect::<Result<_, Error>>()?)
+            }
         };
         let client = Self {
             data: Arc::new(data),
@@ -72,7 +79,7 @@ impl LoadClient {
             intervals: Arc::default(),
             state: Mutex::default(),
             config: Arc::new(config),
-            endpoint,
+            route,
         };
         lock(&client.state).workers = client.connect()?;
         Ok(client)
@@ -83,7 +90,7 @@ impl LoadClient {
         let worker = |index: usize| {
             let numbers = (index..self.config.connections).step_by(count);
             let core = self.config.cores.get(index).copied();
-            Worker::new(index, core, &self.config, &self.endpoint, numbers)
+            Worker::new(index, core, &self.config, &self.route, numbers)
         };
         (0..count).map(worker).collect()
     }
@@ -95,6 +102,9 @@ impl LoadClient {
     /// another phase is running.
     pub fn start_phase(&self, phase_json: &str) -> Result<(), Error> {
         let config = PhaseConfig::from_json(phase_json, self.config.protocol)?;
+        if matches!(self.route, Route::Datagrams(_)) {
+            config.check_for_datagrams()?;
+        }
         let mut state = self.open_state()?;
         if let Some(running) = &state.running
             && !running.phase.wait(Duration::ZERO)
@@ -106,7 +116,7 @@ impl LoadClient {
             state.workers = self.connect()?;
         }
         for worker in &mut state.workers {
-            worker.renew(&self.config, &self.endpoint)?;
+            worker.renew(&self.config, &self.route)?;
         }
         let workers = std::mem::take(&mut state.workers);
         let start = clock::now() + START_AFTER + START_AFTER_PER_WORKER * workers.len() as u64;
@@ -241,6 +251,18 @@ impl LoadClient {
         state.totals = state.totals.plus(Totals::of(&phase.statistics));
         state.result = Some(PhaseResult::new(&phase, self.clock));
     }
+}
+
+/// The first address that `host` stands for.
+fn datagram_address(host: &str, port: u16) -> Result<SocketAddr, Error> {
+    let endpoints = Endpoint::resolve(host, port)?;
+    let mut addresses = endpoints.iter().filter_map(|endpoint| match endpoint {
+        Endpoint::Tcp(address) => Some(*address),
+        Endpoint::Unix(_) => None,
+    });
+    addresses
+        .next()
+        .ok_or_else(|| Error::Config(format!("{host} has no address")))
 }
 
 impl Drop for LoadClient {

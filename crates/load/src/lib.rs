@@ -12,6 +12,7 @@ mod clock;
 pub mod config;
 mod connection;
 mod data_set;
+mod datagrams;
 mod distribution;
 mod error;
 mod exchange;

@@ -44,6 +44,11 @@ impl NullResponder {
         let endpoint = match target {
             Target::Tcp { host, port } => Endpoint::resolve(&host, port)?.remove(0),
             Target::Unix { path } => Endpoint::Unix(path),
+            Target::Udp { .. } => {
+                return Err(Error::Config(
+                    "the null responder answers connections, not datagrams".to_owned(),
+                ));
+            }
         };
         let listener = Listener::bind(&endpoint, ListenOptions::default())?;
         let poller = Poller::new(1024).map_err(Error::system("create a poller"))?;

@@ -2,12 +2,14 @@
 use crate::config::{ClientConfig, Protocol};
 use crate::connection::Connection;
 use crate::data_set::DataSet;
+use crate::datagrams::{self, Flow};
 use crate::phase::Phase;
 use crate::protocol::{MemcachedMeta, MemcachedText, Redis};
 use crate::run::Run;
 use net::{Endpoint, Event, Poller, Waker, affinity};
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +17,15 @@ use std::time::Duration;
 pub(crate) const WAKER_TOKEN: u64 = u64::MAX;
 /// Read at once, at most.
 const SHARED_BUFFER_BYTES: usize = 256 << 10;
+
+/// How the server is reached.
+#[derive(Debug)]
+pub(crate) enum Route {
+    /// By connections.
+    Streams(Endpoint),
+    /// By datagrams: the server's address, or that of each of its workers where each has keys of its own.
+    Datagrams(Vec<SocketAddr>),
+}
 
 /// What a worker keeps from phase to phase.
 #[derive(Debug)]
@@ -24,6 +35,8 @@ pub(crate) struct Worker {
     pub(crate) poller: Poller,
     pub(crate) waker: Arc<Waker>,
     pub(crate) connections: Vec<Connection>,
+    /// Instead of connections, where the server is reached by datagrams.
+    pub(crate) flows: Vec<Flow>,
     pub(crate) events: Vec<Event>,
     pub(crate) shared: Box<[u8]>,
     /// Connections with room for another request, in the order in which they are taken (open loop).
@@ -38,20 +51,26 @@ impl Worker {
         index: usize,
         core: Option<usize>,
         config: &ClientConfig,
-        endpoint: &Endpoint,
+        route: &Route,
         numbers: impl IntoIterator<Item = usize>,
     ) -> Result<Self, crate::Error> {
         let poller = Poller::new(1024).map_err(crate::Error::system("create a poller"))?;
         let waker =
             Waker::new(&poller, WAKER_TOKEN).map_err(crate::Error::system("create a waker"))?;
         let depth = (config.pipeline, config.multiget);
-        let open =
-            |(token, number)| Connection::open(number, endpoint, depth, &poller, token as u64);
-        let connections: Vec<Connection> = numbers
-            .into_iter()
-            .enumerate()
-            .map(open)
-            .collect::<Result<_, _>>()?;
+        let (mut connections, mut flows) = (Vec::new(), Vec::new());
+        for (token, number) in (0..).zip(numbers) {
+            match route {
+                Route::Streams(endpoint) => {
+                    connections.push(Connection::open(number, endpoint, depth, &poller, token)?);
+                }
+                Route::Datagrams(addresses) => {
+                    let owner = number % addresses.len();
+                    let depth = (config.pipeline, config.batch);
+                    flows.push(Flow::open(addresses[owner], owner, depth, &poller, token)?);
+                }
+            }
+        }
         Ok(Self {
             index,
             core,
@@ -61,6 +80,7 @@ impl Worker {
             ready: VecDeque::with_capacity(connections.len()),
             dirty: Vec::with_capacity(connections.len()),
             connections,
+            flows,
             poller,
         })
     }
@@ -69,8 +89,11 @@ impl Worker {
     pub(crate) fn renew(
         &mut self,
         config: &ClientConfig,
-        endpoint: &Endpoint,
+        route: &Route,
     ) -> Result<(), crate::Error> {
+        let Route::Streams(endpoint) = route else {
+            return Ok(());
+        };
         let depth = (config.pipeline, config.multiget);
         for (token, connection) in self.connections.iter_mut().enumerate() {
             if !connection.is_clean() {
@@ -102,7 +125,12 @@ impl Worker {
         }
         // Without it, timeouts are late by up to 50 us; where it is refused, spinning hides half of that.
         _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        if !self.flows.is_empty() {
+            return datagrams::Run::new(self, phase, config, data).drive(self);
+        }
         match config.protocol {
+            // The configuration has datagrams with it.
+            Protocol::Batch => {}
             Protocol::MemcachedText => {
                 Run::<MemcachedText>::new(self, phase, config, data).drive(self)
             }

@@ -151,6 +151,14 @@ pub fn push_request(out: &mut Vec<u8>, request: Request<'_>) {
     out.extend_from_slice(value);
 }
 
+/// Append a set, without flags and for ever, up to the value; that must follow.
+#[inline]
+pub fn push_set_head(out: &mut Vec<u8>, key: &[u8], value_bytes: usize) {
+    push_head(out, [SET, key.len() as u8, 0, 0], value_bytes);
+    out.extend_from_slice(&[0; SET_BYTES]);
+    out.extend_from_slice(key);
+}
+
 /// The next answer of `entries`, and what follows it; nothing at the end.
 ///
 /// # Errors

@@ -1,4 +1,3 @@
-use super::Answers;
 use crate::conversation::BURST;
 use crate::counters::Count;
 use crate::execute::Context;
@@ -9,6 +8,7 @@ use mica::{Contents, Entry, Key, Marks};
 use wire::batch::{
     ANSWER_HEAD_BYTES, Answer, Operation, Refusal, Request, parse_request, push_answer, push_found,
 };
+use wire::memcached::Datagrams;
 use wire::memcached::datagram::{DATAGRAM_BYTES_MAX, FRAME_BYTES, Frame};
 use wire::memcached::server::StoreMode;
 
@@ -20,7 +20,7 @@ pub(super) fn carry_out<S: Storage>(
     frame: Frame,
     mut entries: &[u8],
     context: &mut Context<'_, S>,
-    answers: &mut Answers,
+    answers: &mut Datagrams,
 ) {
     let first = answers.len();
     let mut out = answers.begin(frame);

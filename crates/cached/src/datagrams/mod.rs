@@ -1,10 +1,8 @@
 //! Datagrams in, commands carried out in bursts, datagrams out; whatever carries them.
 
-mod answers;
 mod batch;
 mod socket;
 
-pub(crate) use answers::Answers;
 pub(crate) use socket::{Letter, Room, Socket};
 
 use crate::conversation::{BURST, Conversation, Outlet, Status, Tools, limits};
@@ -13,6 +11,7 @@ use crate::execute::After;
 use crate::storage::Storage;
 use arrayvec::ArrayVec;
 use mica::Key;
+use wire::memcached::Datagrams;
 use wire::memcached::datagram::{DATAGRAM_BYTES_MAX, Format, Frame};
 use wire::memcached::server::Parser;
 
@@ -50,7 +49,7 @@ enum Pending<'a> {
 pub(crate) fn carry_out<'a, S: Storage>(
     datagrams: impl Iterator<Item = &'a [u8]>,
     tools: &mut Tools<'_, S>,
-    answers: &mut Answers,
+    answers: &mut Datagrams,
     mut elsewhere: impl FnMut(Undelivered),
 ) {
     let mut datagrams = datagrams.peekable();
@@ -130,7 +129,7 @@ pub(crate) fn converse<S: Storage>(
     commands: &[u8],
     answered: Vec<u8>,
     tools: &mut Tools<'_, S>,
-    answers: &mut Answers,
+    answers: &mut Datagrams,
 ) -> Option<Undelivered> {
     let mut collected = Collected(answered);
     let (consumed, status) = conversation.work(commands, &mut collected, tools);

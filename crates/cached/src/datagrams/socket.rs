@@ -1,10 +1,11 @@
-use super::{Answers, Undelivered, carry_out, converse};
+use super::{Undelivered, carry_out, converse};
 use crate::conversation::Tools;
 use crate::counters::Count;
 use crate::storage::Storage;
 use net::{DatagramSocket, Peer, Received, SENT_BYTES_MAX};
 use std::io::ErrorKind;
 use std::sync::Arc;
+use wire::memcached::Datagrams;
 
 /// Times that a socket is read in its turn; then others have theirs.
 const READS_MAX: usize = 4;
@@ -24,7 +25,7 @@ pub(crate) struct Letter {
 #[derive(Default)]
 pub(crate) struct Room {
     received: Received,
-    answers: Answers,
+    answers: Datagrams,
 }
 
 impl Socket {
@@ -95,7 +96,7 @@ impl Letter {
 }
 
 /// Send what there is room for: nobody waits for datagrams.
-fn send<S>(socket: &DatagramSocket, peer: Peer, answers: &Answers, tools: &Tools<'_, S>) {
+fn send<S>(socket: &DatagramSocket, peer: Peer, answers: &Datagrams, tools: &Tools<'_, S>) {
     let counters = tools.context.counters;
     for (bytes, each, count) in answers.runs(socket.datagrams_max(), SENT_BYTES_MAX) {
         match socket.send(peer, bytes, each) {

@@ -1,5 +1,6 @@
 use super::{parse, require};
 use crate::Error;
+use crate::datagrams::SLOTS_MAX;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -26,6 +27,9 @@ pub struct ClientConfig {
     /// Keys of a read request.
     #[serde(default = "one")]
     pub multiget: usize,
+    /// Requests of a datagram, where there are datagrams.
+    #[serde(default = "one")]
+    pub batch: usize,
     /// Fixes every random choice.
     pub seed: u64,
     /// Check what is read against what was written.
@@ -56,6 +60,13 @@ pub enum Target {
         /// Its file.
         path: PathBuf,
     },
+    /// UDP.
+    Udp {
+        /// Name or address.
+        host: String,
+        /// The server's port, or the port of each of its workers in order, where each has keys of its own.
+        ports: Vec<u16>,
+    },
 }
 
 /// What a server speaks.
@@ -68,6 +79,8 @@ pub enum Protocol {
     MemcachedMeta,
     /// Redis.
     Resp,
+    /// Many requests in a datagram, as `wire::batch` has them.
+    Batch,
 }
 
 /// The keys of the data set.
@@ -152,6 +165,7 @@ impl ClientConfig {
                 )
             },
         )?;
+        self.check_datagrams()?;
         let mut cores = self.cores.clone();
         cores.sort_unstable();
         cores.dedup();
@@ -185,6 +199,37 @@ impl ClientConfig {
         )
     }
 }
+
+impl ClientConfig {
+    /// What only datagrams have, and what they have not.
+    fn check_datagrams(&self) -> Result<(), Error> {
+        let is_batch = self.protocol == Protocol::Batch;
+        let Target::Udp { ports, .. } = &self.target else {
+            require(self.batch == 1, || {
+                "batch is for datagrams; over connections, choose pipeline".to_owned()
+            })?;
+            return require(!is_batch, || {
+                "protocol batch needs a target of kind udp".to_owned()
+            });
+        };
+        require(is_batch || self.protocol == Protocol::MemcachedText, || {
+            "over udp, protocol must be memcached_text or batch".to_owned()
+        })?;
+        within("ports", ports.len(), 1, self.connections)?;
+        within("pipeline", self.pipeline, 1, SLOTS_MAX)?;
+        within("batch", self.batch, 1, if is_batch { 1024 } else { 1 })?;
+        require(self.multiget == 1, || {
+            "over udp, multiget must be 1; choose batch".to_owned()
+        })?;
+        if let SizeConfig::Fixed { bytes } = self.values {
+            within("values.bytes", bytes, 0, DATAGRAM_VALUE_BYTES_MAX)?;
+        }
+        Ok(())
+    }
+}
+
+/// Values that are sure to fit in a datagram with all that goes with them.
+const DATAGRAM_VALUE_BYTES_MAX: usize = 1024;
 
 fn within(what: &str, value: usize, least: usize, most: usize) -> Result<(), Error> {
     require((least..=most).contains(&value), || {

@@ -29,6 +29,8 @@ impl Answerer {
         match self.protocol {
             Protocol::Resp => answer_redis(input, out),
             Protocol::MemcachedText | Protocol::MemcachedMeta => self.answer_memcached(input, out),
+            // It comes in datagrams, which this does not receive.
+            Protocol::Batch => Err(Unread),
         }
     }
 

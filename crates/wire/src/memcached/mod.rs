@@ -2,8 +2,11 @@
 pub mod binary;
 pub mod client;
 pub mod datagram;
+mod datagrams;
 pub mod partition_map;
 pub mod server;
+
+pub use datagrams::Datagrams;
 
 /// What a server's parser found in the bytes that it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

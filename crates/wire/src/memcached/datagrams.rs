@@ -1,14 +1,15 @@
-use wire::memcached::datagram::{DATAGRAM_BYTES_MAX, FRAME_BYTES, Frame};
+use super::datagram::{DATAGRAM_BYTES_MAX, FRAME_BYTES, Frame};
 
 /// Datagrams to send, behind one another.
-#[derive(Default)]
-pub(crate) struct Answers {
+#[derive(Debug, Default)]
+pub struct Datagrams {
     bytes: Vec<u8>,
     /// Where each ends.
     ends: Vec<usize>,
 }
 
-impl Answers {
+impl Datagrams {
+    /// Forget all of them.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -24,6 +25,7 @@ impl Answers {
 
     /// The datagram that was begun, without its frame.
     #[inline]
+    #[must_use]
     pub fn body(&self) -> &[u8] {
         &self.bytes[self.whole() + FRAME_BYTES..]
     }
@@ -43,7 +45,7 @@ impl Answers {
     /// which is left out.
     pub fn push_split(&mut self, frame: Frame, answer: &[u8]) {
         let pieces = answer.chunks(DATAGRAM_BYTES_MAX - FRAME_BYTES);
-        // The count of what is too long does not matter to anybody: see `ANSWER_BYTES_MAX`.
+        // 65,536 of them are 91 MB, which nobody sends so.
         let datagrams = pieces.len() as u16;
         for (sequence, piece) in (0..).zip(pieces) {
             let out = self.begin(Frame {
@@ -73,8 +75,15 @@ impl Answers {
     }
 
     /// How many there are.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
     }
 
     /// All of them, in runs of at most `datagrams_max` and `bytes_max`, all but the last of which have the same length:
@@ -109,10 +118,10 @@ impl Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::memcached::datagram::Format;
+    use crate::memcached::datagram::Format;
 
-    fn answers(lengths: &[usize]) -> Answers {
-        let mut answers = Answers::default();
+    fn answers(lengths: &[usize]) -> Datagrams {
+        let mut answers = Datagrams::default();
         for (number, &length) in (0..).zip(lengths) {
             let out = answers.begin(Frame::single(number, Format::Text));
             out.extend_from_slice(&vec![number as u8; length - FRAME_BYTES]);
@@ -142,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_long_answer_is_split_and_numbered() {
-        let mut answers = Answers::default();
+        let mut answers = Datagrams::default();
         let body: Vec<u8> = (0..3000).map(|at| at as u8).collect();
         answers.push_split(Frame::single(7, Format::Text), &body);
         let mut joined = Vec::new();
