@@ -61,6 +61,8 @@ counts! {
     Authentications,
     /// Wrong passwords.
     AuthenticationFailures,
+    /// Times a connection, or a datagram, went to the worker that its next command is for.
+    Moves,
     /// Datagrams received.
     DatagramsReceived,
     /// Datagrams sent.

@@ -224,6 +224,7 @@ impl Report {
             ("idle_kicks", Count::IdleKicks),
             ("auth_cmds", Count::Authentications),
             ("auth_errors", Count::AuthenticationFailures),
+            ("moves", Count::Moves),
             ("datagrams_received", Count::DatagramsReceived),
             ("datagrams_sent", Count::DatagramsSent),
             ("datagrams_dropped", Count::DatagramsDropped),

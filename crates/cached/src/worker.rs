@@ -154,6 +154,7 @@ impl<S: Storage> Worker<S> {
             if let Some(connection) = connections.take(token) {
                 // It is watched there from now on. If the kernel would not let go of it, events for nobody come here.
                 _ = self.poller.remove(connection.stream());
+                counters.add(Count::Moves, 1);
                 self.inboxes[worker].send(Message::Adopt(connection));
             }
         } else if status == Status::Ended || watched.is_err() {
@@ -165,11 +166,14 @@ impl<S: Storage> Worker<S> {
     fn serve_datagrams(&mut self, index: usize, now: u32, buffers: &mut Buffers) {
         let mut room = std::mem::take(&mut buffers.datagrams);
         let mut tools = buffers.tools(self.index, &mut self.storage, &self.report, now);
-        let inboxes = &self.inboxes;
+        let (inboxes, counters) = (&self.inboxes, self.report.counters(self.index));
         self.sockets[index].serve(
             &mut tools,
             room.get_or_insert_default(),
-            |worker, letter| inboxes[worker].send(Message::Forward(Box::new(letter))),
+            |worker, letter| {
+                counters.add(Count::Moves, 1);
+                inboxes[worker].send(Message::Forward(Box::new(letter)));
+            },
         );
         buffers.datagrams = room;
     }
@@ -177,11 +181,14 @@ impl<S: Storage> Worker<S> {
     fn take_letter(&mut self, letter: Letter, now: u32, buffers: &mut Buffers) {
         let mut room = std::mem::take(&mut buffers.datagrams);
         let mut tools = buffers.tools(self.index, &mut self.storage, &self.report, now);
-        let inboxes = &self.inboxes;
+        let (inboxes, counters) = (&self.inboxes, self.report.counters(self.index));
         letter.arrive(
             &mut tools,
             room.get_or_insert_default(),
-            |worker, letter| inboxes[worker].send(Message::Forward(Box::new(letter))),
+            |worker, letter| {
+                counters.add(Count::Moves, 1);
+                inboxes[worker].send(Message::Forward(Box::new(letter)));
+            },
         );
         buffers.datagrams = room;
     }

@@ -173,3 +173,62 @@ fn a_client_that_knows_the_map_reaches_each_worker_by_its_port() {
         b"STAT access crcw\r\nSTAT hash crc32\r\nSTAT workers 1\r\nEND\r\n"
     );
 }
+
+/// The load generator knows the map: each of its connections is one to each worker, and none is ever moved.
+#[test]
+fn a_load_that_knows_the_map_goes_straight_to_the_owners() {
+    for (mode, depth, keys) in [("erew", 1, 1), ("crew", 8, 1), ("erew", 4, 10)] {
+        let server = Server::start(&["-t", "2", "--access", mode]);
+        let mut client = server.connect();
+        let map = String::from_utf8(client.ask(b"stats partitions\r\n")).expect("text");
+        let own_ports: Vec<u16> = map
+            .lines()
+            .filter_map(|line| line.split_once(":port ")?.1.parse().ok())
+            .collect();
+        let (host, port) = server.address().split_once(':').expect("an address");
+        let config = serde_json::json!({
+            "target": {"kind": "tcp", "host": host, "port": port.parse::<u16>().expect("a port"), "own_ports": own_ports},
+            "protocol": "memcached_text", "connections": 5, "pipeline": depth, "multiget": keys, "seed": 7, "verify": true,
+            "keys": {"count": 2000, "size": {"kind": "fixed", "bytes": 24}}, "values": {"kind": "fixed", "bytes": 100},
+        });
+        let load = load::LoadClient::new(&config.to_string()).expect("a client");
+        let phase = |operations: serde_json::Value,
+                     kind: &str,
+                     count: u64,
+                     control: serde_json::Value| {
+            let phase = serde_json::json!({
+                "name": "phase", "operations": operations, "distribution": {"kind": kind}, "loop": control,
+                "operation_count": count, "interval_seconds": 0.25,
+            });
+            load.start_phase(&phase.to_string()).expect("a phase");
+            assert!(load.wait(support::PATIENCE));
+            load.phase_result().expect("a result")
+        };
+        let closed = || serde_json::json!({"kind": "closed"});
+        let open = || serde_json::json!({"kind": "open", "arrivals": "poisson", "rate_per_second": 50_000.0});
+        let before = client.statistic("moves");
+        assert_eq!(
+            phase(
+                serde_json::json!({"insert": 1.0}),
+                "sequential",
+                2000,
+                closed()
+            )
+            .failed,
+            None
+        );
+        for control in [closed(), open()] {
+            let mix = serde_json::json!({"read": 0.6, "update": 0.3, "read_modify_write": 0.1});
+            let result = phase(mix, "uniform", 10_000, control);
+            assert_eq!((result.failed, result.operations), (None, 10_000));
+            assert_eq!(
+                (result.wrong_values, result.misses),
+                (0, 0),
+                "{:?}",
+                result.first_wrong
+            );
+        }
+        // But for the questions for statistics, which visit all workers.
+        assert_eq!(client.statistic("moves") - before, 1);
+    }
+}

@@ -64,10 +64,26 @@ impl LoadClient {
             }
         }
         let route = match &config.target {
-            Target::Tcp { host, port } => {
-                Route::Streams(choose_endpoint(&Endpoint::resolve(host, *port)?)?)
+            Target::Tcp {
+                host,
+                port,
+                own_ports,
+            } => {
+                let common = choose_endpoint(&Endpoint::resolve(host, *port)?)?;
+                Route::Streams(match common {
+                    Endpoint::Tcp(address) if !own_ports.is_empty() => {
+                        let own = |&port| Endpoint::Tcp((address.ip(), port).into());
+                        own_ports.iter().map(own).collect()
+                    }
+                    common => vec![common],
+                })
             }
-            Target::Unix { path } => Route::Streams(Endpoint::Unix(path.clone())),
+            Target::Unix { path, own_paths } if own_paths.is_empty() => {
+                Route::Streams(vec![Endpoint::Unix(path.clone())])
+            }
+            Target::Unix { own_paths, .. } => {
+                Route::Streams(own_paths.iter().cloned().map(Endpoint::Unix).collect())
+            }
             Target::Udp { host, ports } => {
                 let addresses = ports.iter().map(|&port| datagram_address(host, port));
                 Route::Datagrams(addresses.collect::<Result<_, Error>>()?)

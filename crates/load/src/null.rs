@@ -42,8 +42,8 @@ impl NullResponder {
         let target = serde_json::from_str(endpoint_json)
             .map_err(|error| Error::Config(format!("null responder: {error}")))?;
         let endpoint = match target {
-            Target::Tcp { host, port } => Endpoint::resolve(&host, port)?.remove(0),
-            Target::Unix { path } => Endpoint::Unix(path),
+            Target::Tcp { host, port, .. } => Endpoint::resolve(&host, port)?.remove(0),
+            Target::Unix { path, .. } => Endpoint::Unix(path),
             Target::Udp { .. } => {
                 return Err(Error::Config(
                     "the null responder answers connections, not datagrams".to_owned(),

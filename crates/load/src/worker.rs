@@ -21,8 +21,8 @@ const SHARED_BUFFER_BYTES: usize = 256 << 10;
 /// How the server is reached.
 #[derive(Debug)]
 pub(crate) enum Route {
-    /// By connections.
-    Streams(Endpoint),
+    /// By connections: to the server, or to each of its workers where each has keys of its own.
+    Streams(Vec<Endpoint>),
     /// By datagrams: the server's address, or that of each of its workers where each has keys of its own.
     Datagrams(Vec<SocketAddr>),
 }
@@ -34,6 +34,7 @@ pub(crate) struct Worker {
     pub(crate) core: Option<usize>,
     pub(crate) poller: Poller,
     pub(crate) waker: Arc<Waker>,
+    /// Those to each of the server's workers are behind one another.
     pub(crate) connections: Vec<Connection>,
     /// Instead of connections, where the server is reached by datagrams.
     pub(crate) flows: Vec<Flow>,
@@ -59,12 +60,17 @@ impl Worker {
             Waker::new(&poller, WAKER_TOKEN).map_err(crate::Error::system("create a waker"))?;
         let depth = (config.pipeline, config.multiget);
         let (mut connections, mut flows) = (Vec::new(), Vec::new());
-        for (token, number) in (0..).zip(numbers) {
+        for number in numbers {
             match route {
-                Route::Streams(endpoint) => {
-                    connections.push(Connection::open(number, endpoint, depth, &poller, token)?);
+                Route::Streams(endpoints) => {
+                    for endpoint in endpoints {
+                        let token = connections.len() as u64;
+                        let connection = Connection::open(number, endpoint, depth, &poller, token)?;
+                        connections.push(connection);
+                    }
                 }
                 Route::Datagrams(addresses) => {
+                    let token = flows.len() as u64;
                     let owner = number % addresses.len();
                     let depth = (config.pipeline, config.batch);
                     flows.push(Flow::open(addresses[owner], owner, depth, &poller, token)?);
@@ -91,13 +97,14 @@ impl Worker {
         config: &ClientConfig,
         route: &Route,
     ) -> Result<(), crate::Error> {
-        let Route::Streams(endpoint) = route else {
+        let Route::Streams(endpoints) = route else {
             return Ok(());
         };
         let depth = (config.pipeline, config.multiget);
         for (token, connection) in self.connections.iter_mut().enumerate() {
             if !connection.is_clean() {
                 let number = connection.number;
+                let endpoint = &endpoints[token % endpoints.len()];
                 *connection =
                     Connection::open(number, endpoint, depth, &self.poller, token as u64)?;
             }

@@ -54,11 +54,18 @@ pub enum Target {
         host: String,
         /// Port.
         port: u16,
+        /// The port of each of the server's workers in order, where each has keys of its own: every connection is then
+        /// one to each of them, and a request goes to the one that its key belongs to.
+        #[serde(default)]
+        own_ports: Vec<u16>,
     },
     /// A unix stream socket.
     Unix {
         /// Its file.
         path: PathBuf,
+        /// The file of each of the server's workers in order, likewise.
+        #[serde(default)]
+        own_paths: Vec<PathBuf>,
     },
     /// UDP.
     Udp {
@@ -166,6 +173,13 @@ impl ClientConfig {
             },
         )?;
         self.check_datagrams()?;
+        let members = self.target.members();
+        require(connections * members <= Self::MAX_CONNECTIONS, || {
+            format!(
+                "{connections} connections to each of {members} workers are more than {}; lower connections",
+                Self::MAX_CONNECTIONS
+            )
+        })?;
         let mut cores = self.cores.clone();
         cores.sort_unstable();
         cores.dedup();
@@ -197,6 +211,17 @@ impl ClientConfig {
                 )
             },
         )
+    }
+}
+
+impl Target {
+    /// Streams of a connection: one to each of the server's workers that has keys of its own.
+    pub(crate) fn members(&self) -> usize {
+        match self {
+            Self::Tcp { own_ports, .. } => own_ports.len().max(1),
+            Self::Unix { own_paths, .. } => own_paths.len().max(1),
+            Self::Udp { .. } => 1,
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use wire::memcached::datagram::{Format, Frame};
 use wire::memcached::partition_map::owner;
 
 /// What is not answered for so long is lost.
-const LOST_AFTER: u64 = 200_000_000;
+const LOST_AFTER: u64 = 1_000_000_000;
 /// How often it is looked for what was lost.
 const LOSS_CHECK: u64 = 20_000_000;
 /// How long it is looked for answers before sleeping.
