@@ -71,9 +71,9 @@ impl Interface {
             .map_err(|error| failed("read the number", error.into()))?;
         let index = netdevice::name_to_index(&socket, name)
             .map_err(|error| failed("read the number", error.into()))?;
-        let mtu = request(&socket, name, libc::SIOCGIFMTU, [0; 24])
-            .map_err(|error| failed("read the MTU", error))?;
-        let address = request(&socket, name, libc::SIOCGIFHWADDR, [0; 24])
+        let mtu =
+            ask(&socket, name, Question::Mtu).map_err(|error| failed("read the MTU", error))?;
+        let address = ask(&socket, name, Question::HardwareAddress)
             .map_err(|error| failed("read the MAC address", error))?;
         let (receive_queues, transmit_queues) = match channels(&socket, name) {
             Ok(queues) => queues,
@@ -100,14 +100,8 @@ impl Interface {
 
 /// Queues that receive and that transmit, as the driver tells.
 fn channels(socket: &OwnedFd, name: &str) -> io::Result<(u32, u32)> {
-    let mut channels = Channels {
-        command: ETHTOOL_GET_CHANNELS,
-        ..Default::default()
-    };
-    let mut data = [0; 24];
-    let address = std::ptr::from_mut(&mut channels).expose_provenance();
-    data[..size_of::<usize>()].copy_from_slice(&address.to_ne_bytes());
-    request(socket, name, libc::SIOCETHTOOL, data)?;
+    let mut channels = Channels::default();
+    ask(socket, name, Question::Channels(&mut channels))?;
     let queues = |own: u32| own.saturating_add(channels.combined).max(1);
     Ok((queues(channels.receive), queues(channels.transmit)))
 }
@@ -129,18 +123,33 @@ fn folders(name: &str, index: u32, prefix: &str) -> u32 {
     u32::try_from(queues.unwrap_or(0)).unwrap_or(1).max(1)
 }
 
-/// `ioctl(socket, code, {name, data})`; returns what the kernel makes of `data`.
-///
-/// For `SIOCETHTOOL`, `data` begins with the exposed address of the command's structure.
-fn request(socket: &OwnedFd, name: &str, code: u64, data: [u8; 24]) -> io::Result<[u8; 24]> {
+/// What is asked of an interface.
+enum Question<'a> {
+    Mtu,
+    HardwareAddress,
+    Channels(&'a mut Channels),
+}
+
+/// Ask by ioctl(2); the answer is the union of `struct ifreq` (netdevice(7)), or in the channels.
+fn ask(socket: &OwnedFd, name: &str, question: Question<'_>) -> io::Result<[u8; 24]> {
     let mut request = Request {
         name: [0; NAME_BYTES_MAX + 1],
-        data,
+        data: [0; 24],
     };
     let length = name.len().min(NAME_BYTES_MAX);
     request.name[..length].copy_from_slice(&name.as_bytes()[..length]);
-    // SAFETY: the request has the size of `struct ifreq` or more. The three codes write to nothing else, except for
-    // SIOCETHTOOL with ETHTOOL_GCHANNELS, which fills the `Channels` that `channels` holds while it calls.
+    let code = match question {
+        Question::Mtu => libc::SIOCGIFMTU,
+        Question::HardwareAddress => libc::SIOCGIFHWADDR,
+        Question::Channels(channels) => {
+            channels.command = ETHTOOL_GET_CHANNELS;
+            let address = std::ptr::from_mut(channels).expose_provenance();
+            request.data[..size_of::<usize>()].copy_from_slice(&address.to_ne_bytes());
+            libc::SIOCETHTOOL
+        }
+    };
+    // SAFETY: the request has the size of `struct ifreq` or more, and the kernel writes to nothing else, except for
+    // SIOCETHTOOL with ETHTOOL_GCHANNELS, which fills the channels that the question borrows.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), code as _, &raw mut request) };
     if result < 0 {
         return Err(io::Error::last_os_error());
