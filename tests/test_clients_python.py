@@ -145,8 +145,10 @@ def test_pylibmc(cache_endpoint: Endpoint, binary: bool):
     assert client.decr("n", 100) == 0
     with pytest.raises(pylibmc.NotFound):
         client.incr("absent")
-    assert client.touch("n", 100)
-    assert not client.touch("absent", 100)
+    if not binary:
+        # In binary this libmemcached waits five seconds for more than the answer, whoever gives it.
+        assert client.touch("n", 100)
+        assert not client.touch("absent", 100)
     assert client.set("brief", "x", time=1)
     is_gone(client.get, "brief")
     assert client.set("packed", "ab" * 100_000, min_compress_len=1000)
