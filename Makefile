@@ -23,9 +23,9 @@ build: $(VENV)/.ready
 	for program in $(PROGRAMS); do install -m 755 $${CARGO_TARGET_DIR:-target}/release/$$program python/rackscope/bin/; done
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
-# The real servers that tests run against.
+# The real servers that tests run against, and the clients that test ours.
 fetch: build
-	$(BIN)/rackscope get memcached redis
+	$(BIN)/rackscope get memcached redis libmemcached-tools
 
 # Format, lint and types.
 check: $(VENV)/.ready

@@ -8,43 +8,20 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conftest import process_exists, wait_until
 from rackscope.errors import SystemUnderTestError, UsageError
-from rackscope.systems import find_system, resolve_knobs, server
+from rackscope.systems import server
 from rackscope.systems.account import account_for_systems
-from rackscope.systems.base import Endpoint, EndpointKind, Launch, RunningSystem
+from rackscope.systems.base import Endpoint, EndpointKind
 from rackscope.systems.ports import choose_port, is_free
 from rackscope.systems.text_socket import connect
+from systems_started import started
 
 SYSTEMS = ("cache", "memcached", "redis")
-
-
-@contextlib.contextmanager
-def started(
-    name: str,
-    folder: Path,
-    endpoint_kind: EndpointKind = "tcp",
-    port: int | None = None,
-    cores: tuple[int, ...] | None = None,
-    **settings: str,
-) -> Iterator[RunningSystem]:
-    system = find_system(name)
-    cores = cores or tuple(sorted(os.sched_getaffinity(0)))[:1]
-    settings = {"memory": "64MiB", **settings}
-    knobs = resolve_knobs(system, settings, tuned=False, cores=cores)
-    running = system.start(
-        system.acquire(fetch=True), Launch(folder, cores, knobs.values, endpoint_kind=endpoint_kind, port=port)
-    )
-    try:
-        running.wait_ready()
-        yield running
-    finally:
-        running.stop()
 
 
 def ask(endpoint: Endpoint, request: bytes, answer: bytes) -> None:
