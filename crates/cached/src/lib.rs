@@ -30,6 +30,9 @@ mod counters;
 mod datagrams;
 pub mod error;
 mod execute;
+// Not part of what users of this crate may rely on.
+#[doc(hidden)]
+pub mod harness;
 mod layout;
 mod listen;
 mod meta;

@@ -238,7 +238,7 @@ impl<S: Storage> Worker<S> {
 }
 
 /// What all connections of a worker share.
-struct Buffers {
+pub(crate) struct Buffers {
     scratch: Vec<u8>,
     out: Vec<u8>,
     rooms: [KeyRoom; BURST],
@@ -258,7 +258,8 @@ impl Default for Buffers {
 }
 
 impl Buffers {
-    fn tools<'w, S>(
+    /// What is lent to whatever works for a client.
+    pub fn tools<'w, S>(
         &'w mut self,
         worker: usize,
         storage: &'w mut S,
