@@ -210,6 +210,6 @@ def test_the_program_says_why_it_cannot(tmp_path: Path) -> None:
         assert measured.rate > 0
         assert measured.shares == (1.0,)
         bench._process.kill()
-        with pytest.raises(StudyError, match="ended while it measured .killed by signal 9"):
+        with pytest.raises(StudyError, match=r"ended while it measured \(killed by signal 9\)"):
             bench.fill("EREW", 1)
     assert not (tmp_path / "log").exists()
