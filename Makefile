@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PROGRAMS := rackscope-cached rackscope-keeper rackscope-synthetic
+PROGRAMS := rackscope-access rackscope-cached rackscope-keeper rackscope-synthetic
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PIP_QUIET = 1
 
