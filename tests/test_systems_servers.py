@@ -54,6 +54,17 @@ def sockets_of(pid: int, table: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("endpoint_kind", ["tcp", "unix"])
+def test_workers_with_keys_of_their_own_are_reached_by_themselves(tmp_path: Path, endpoint_kind: EndpointKind):
+    with started("cache", tmp_path / "own", endpoint_kind, threads="2", access="erew") as running:
+        doors = running.own_endpoints
+        assert len({door.describe() for door in doors}) == 2 and running.endpoint not in doors
+        for door in doors:
+            ask(door, b"set key 0 0 5\r\nvalue\r\n", b"STORED\r\n")
+    with started("cache", tmp_path / "shared", endpoint_kind, threads="2") as running:
+        assert running.own_endpoints == ()
+
+
+@pytest.mark.parametrize("endpoint_kind", ["tcp", "unix"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_system_starts_serves_and_leaves_nothing(tmp_path: Path, name: str, endpoint_kind: EndpointKind):
     core = max(os.sched_getaffinity(0))

@@ -158,6 +158,13 @@ class RunningServer(RunningSystem):
         except OSError:
             return {}
 
+    @property
+    def own_endpoints(self) -> tuple[Endpoint, ...]:
+        try:
+            return self._dialect.own_endpoints(self.endpoint)
+        except OSError:
+            return ()
+
     def stop(self) -> None:
         self._process.stop()
 
