@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::options::{Options, Protocols};
+use crate::options::{Options, Protocols, Transport};
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 use std::ffi::OsString;
@@ -23,6 +23,7 @@ usage: rackscope-cached [options]
                             of a partition                           [1m, or less where -m is small]
   -t, --threads N           worker threads                           [1]
       --cores N,...         pin worker threads to these cores, in turn
+      --transport NAME      epoll, io_uring, or auto: io_uring if it can be had [epoll]
   -c, --conn-limit N        connections at a time                    [1024]
   -B, --protocol NAME       auto, ascii or binary                    [auto]
   -F, --disable-flush-all   refuse flush_all
@@ -164,6 +165,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     value.split(',').map(|core| core.trim().parse()).collect();
                 options.cores = cores
                     .map_err(|_| bad("--cores", value, "give core numbers, separated by commas"))?;
+            }
+            Long("transport") => {
+                let value = text(&mut parser)?;
+                let all = [Transport::Auto, Transport::Epoll, Transport::IoUring];
+                let named = all.into_iter().find(|known| known.name() == value);
+                options.transport = named
+                    .ok_or_else(|| bad("--transport", value, "give auto, epoll or io_uring"))?;
             }
             Short('c') | Long("conn-limit") => {
                 options.connections = number(
@@ -385,6 +393,11 @@ mod tests {
         );
         assert_eq!(options("-vv").verbosity, 2);
         assert_eq!(options("--cores 0,3").cores, [0, 3]);
+        assert_eq!(options("--transport epoll").transport, Transport::Epoll);
+        assert_eq!(
+            options("--transport=io_uring").transport,
+            Transport::IoUring
+        );
         assert_eq!(
             options("-s /tmp/x").unix_socket,
             Some(PathBuf::from("/tmp/x"))
@@ -422,6 +435,7 @@ mod tests {
             ("-I k", "-I k"),
             ("-t 0", "-t 0: threads"),
             ("--cores 0,x", "--cores 0,x: give core numbers"),
+            ("--transport udp", "--transport udp: give auto, epoll or"),
             ("-l ,", "-l ,"),
             ("-a 9", "-a 9: give a file's mode in octal"),
             ("-b 0", "-b 0: a backlog is"),

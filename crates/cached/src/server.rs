@@ -8,7 +8,8 @@ use crate::options::Options;
 use crate::process::{self, Process};
 use crate::report::Report;
 use crate::storage::{Owned, Shared, Storage};
-use crate::worker::{Message, WAKE, Worker};
+use crate::transport;
+use crate::worker::{Message, WAKE};
 use mica::{Config, Hasher, Partition};
 use net::{Endpoint, Interest, Listener, Poller, Stream, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -60,6 +61,12 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// What was asked for to carry bytes cannot be had.
+    #[error("{source}. Choose --transport auto or epoll")]
+    Transport {
+        /// Why not.
+        source: net::Unavailable,
+    },
     /// The largest item does not fit.
     #[error(
         "-I {item_bytes_max}: the largest item can be half of a partition, {limit} bytes with these -m and -t. Choose a smaller -I or a larger -m"
@@ -94,7 +101,7 @@ pub enum Error {
     },
 }
 
-fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
+pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::System { what, source }
 }
 
@@ -146,6 +153,8 @@ impl Server {
         let listeners = listen(options)?;
         let process =
             process::prepare(&options.process).map_err(|source| Error::Process { source })?;
+        // With the rights that it will serve with.
+        let options = &transport::choose(options)?;
         let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
         let mut partitions = Vec::with_capacity(layout.partitions);
         for _ in 0..layout.partitions {
@@ -316,17 +325,9 @@ impl Server {
         storage: S,
     ) -> Result<(), Error> {
         let index = self.workers.len();
-        let poller = Poller::new(256).map_err(system("make an epoll instance"))?;
-        let waker = Arc::new(Waker::new(&poller, WAKE).map_err(system("make an eventfd"))?);
         let (inbox, receiver) = mpsc::channel();
-        let worker = Worker {
-            index,
-            poller,
-            waker: Arc::clone(&waker),
-            inbox: receiver,
-            storage,
-            report: Arc::clone(&self.report),
-        };
+        let (waker, run) =
+            transport::worker(index, receiver, storage, Arc::clone(&self.report))?;
         let core = options
             .cores
             .get(index % options.cores.len().max(1))
@@ -341,7 +342,7 @@ impl Server {
                 let go_on = result.is_ok();
                 // Nobody listens any more if an earlier worker could not be pinned.
                 _ = pinned.send(result);
-                if go_on { worker.run() } else { Ok(()) }
+                if go_on { run() } else { Ok(()) }
             })
             .map_err(system("start a thread"))?;
         if let Ok(Err(source)) = is_pinned.recv() {

@@ -16,7 +16,7 @@ use wire::memcached::server::KeyRoom;
 const EVENTS: usize = 256;
 
 /// How often it is looked for connections that ask for nothing.
-const IDLE_CHECK: Duration = Duration::from_secs(1);
+pub(crate) const IDLE_CHECK: Duration = Duration::from_secs(1);
 
 /// The token of the waker; connections have small ones.
 pub(crate) const WAKE: u64 = u64::MAX;
@@ -123,7 +123,7 @@ impl<S: Storage> Worker<S> {
                 Ok(Message::Serve(stream)) => self.take_on(stream, connections),
                 Ok(Message::Tell(whom)) => {
                     // Whoever asked may have stopped waiting.
-                    _ = whom.send(self.statistics());
+                    _ = whom.send(statistics(&self.report, &mut self.storage));
                 }
                 Err(TryRecvError::Empty) => return Ok(true),
                 Err(TryRecvError::Disconnected) => return Ok(false),
@@ -147,16 +147,16 @@ impl<S: Storage> Worker<S> {
             counters.add(Count::Closed, 1);
         }
     }
+}
 
-    fn statistics(&mut self) -> Vec<(String, String)> {
-        let mut statistics = Vec::new();
-        let mut each = |name: &str, value: &dyn Display| {
-            statistics.push((name.to_owned(), value.to_string()));
-        };
-        let now = self.report.clock().now();
-        self.report.tell(b"", &mut self.storage, now, &mut each);
-        statistics
-    }
+/// The general statistics, name and value.
+pub(crate) fn statistics(report: &Report, storage: &mut impl Storage) -> Vec<(String, String)> {
+    let mut statistics = Vec::new();
+    let mut each = |name: &str, value: &dyn Display| {
+        statistics.push((name.to_owned(), value.to_string()));
+    };
+    report.tell(b"", storage, report.clock().now(), &mut each);
+    statistics
 }
 
 /// Connections by token.

@@ -15,6 +15,15 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_rackscope-cached");
 /// A test that waits longer is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What servers are asked to serve over: `io_uring.rs` has all other files as modules.
+pub fn transport() -> &'static str {
+    if module_path!().starts_with("io_uring::") {
+        "io_uring"
+    } else {
+        "epoll"
+    }
+}
+
 /// A running `rackscope-cached`, killed when dropped.
 pub struct Server {
     child: Child,
@@ -26,7 +35,9 @@ impl Server {
     /// On a free port of 127.0.0.1, with `arguments`.
     pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(PROGRAM);
-        command.args(["-p", "0"]).args(arguments);
+        command
+            .args(["-p", "0", "--transport", transport()])
+            .args(arguments);
         Self::from_command(command)
     }
 

@@ -1,0 +1,16 @@
+//! What holds over epoll holds over io_uring: the same tests, on servers that are asked for it.
+
+#[path = "binary.rs"]
+mod binary;
+#[path = "clients.rs"]
+mod clients;
+#[path = "differential.rs"]
+mod differential;
+#[path = "operations.rs"]
+mod operations;
+#[path = "process.rs"]
+mod process;
+#[path = "protocol.rs"]
+mod protocol;
+#[path = "threads.rs"]
+mod threads;
