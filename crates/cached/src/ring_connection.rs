@@ -2,6 +2,8 @@ use crate::conversation::{Conversation, Outlet, Status, Tools};
 use crate::counters::{Count, Counters};
 use crate::report::Report;
 use crate::storage::Storage;
+use net::{Patience, Stream};
+use std::io::ErrorKind;
 
 /// A client that has answers to take is read from no more once this much of what it said waits, and no more answers
 /// are made for it once there are this many bytes of them.
@@ -9,6 +11,10 @@ const HELD_BYTES_MAX: usize = 64 << 10;
 
 /// Buffers of a connection that are larger go back to the system when they become empty.
 const KEPT_BYTES_MAX: usize = 4 << 10;
+
+/// Answers of so many bytes are sent at once, not together with those of others: they would leave the processor's
+/// cache meanwhile, which costs more than the system call.
+const SENT_AT_ONCE_BYTES_MIN: usize = 8 << 10;
 
 /// Buffers for answers that are kept for the next ones, and how large these may be.
 const SPARE_BUFFERS_MAX: usize = 128;
@@ -22,6 +28,8 @@ pub(crate) struct Connection {
     /// Not yet given to the ring.
     answers: Vec<u8>,
     sending: Sending,
+    /// Whether the socket had no room for `answers`.
+    is_stalled: bool,
     /// Nothing more that it says is carried out.
     is_over: bool,
     /// It will say no more.
@@ -80,6 +88,7 @@ impl Connection {
             input: Vec::new(),
             answers: Vec::new(),
             sending: Sending::Nothing,
+            is_stalled: false,
             is_over: false,
             is_silent: false,
             is_receiving: false,
@@ -105,7 +114,7 @@ impl Connection {
     pub fn wants_input(&self) -> bool {
         let is_held_back = match self.sending {
             Sending::Rest(_) => true,
-            _ => self.is_blocked() && self.input.len() >= HELD_BYTES_MAX,
+            _ => self.is_stalled || (self.is_blocked() && self.input.len() >= HELD_BYTES_MAX),
         };
         !(self.is_over || self.is_silent || is_held_back)
     }
@@ -114,6 +123,7 @@ impl Connection {
     pub fn hear<S: Storage>(
         &mut self,
         bytes: &[u8],
+        stream: &Stream,
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) {
@@ -124,7 +134,7 @@ impl Connection {
             return;
         }
         if self.input.is_empty() && !self.is_blocked() {
-            let consumed = self.work(bytes, tools, output);
+            let consumed = self.work(bytes, stream, tools, output);
             self.input.extend_from_slice(&bytes[consumed..]);
             return;
         }
@@ -135,7 +145,7 @@ impl Connection {
             self.input.reserve_exact(missing_bytes.max(bytes.len()));
         }
         self.input.extend_from_slice(bytes);
-        self.work_on_held(tools, output);
+        self.work_on_held(stream, tools, output);
     }
 
     /// The client will say no more.
@@ -144,9 +154,15 @@ impl Connection {
     }
 
     /// Its answers, of which the ring will say how many were sent.
-    pub fn take_answers(&mut self) -> Vec<u8> {
-        self.sending = Sending::Answers;
-        std::mem::take(&mut self.answers)
+    pub fn take_answers(&mut self) -> (Vec<u8>, Patience) {
+        let patience = if std::mem::take(&mut self.is_stalled) {
+            self.sending = Sending::Rest(0);
+            Patience::UntilRoom
+        } else {
+            self.sending = Sending::Answers;
+            Patience::None
+        };
+        (std::mem::take(&mut self.answers), patience)
     }
 
     /// So many of `bytes` were sent. Returns what is to be sent as soon as there is room, and from which place on.
@@ -154,6 +170,7 @@ impl Connection {
         &mut self,
         bytes: Vec<u8>,
         sent: usize,
+        stream: &Stream,
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) -> Option<(Vec<u8>, usize)> {
@@ -179,22 +196,27 @@ impl Connection {
         self.sending = Sending::Nothing;
         output.keep(bytes);
         // Commands that waited for the answers before them.
-        self.work_on_held(tools, output);
+        self.work_on_held(stream, tools, output);
         None
     }
 
     /// Whether what it says has to wait.
     fn is_blocked(&self) -> bool {
-        self.sending != Sending::Nothing || self.answers.len() >= HELD_BYTES_MAX
+        self.sending != Sending::Nothing || self.is_stalled || self.answers.len() >= HELD_BYTES_MAX
     }
 
-    fn work_on_held<S: Storage>(&mut self, tools: &mut Tools<'_, S>, output: &mut Output) {
+    fn work_on_held<S: Storage>(
+        &mut self,
+        stream: &Stream,
+        tools: &mut Tools<'_, S>,
+        output: &mut Output,
+    ) {
         let is_enough = !self.input.is_empty() && self.input.len() >= self.conversation.wanted();
         if !is_enough || self.is_over || self.is_blocked() {
             return;
         }
         let mut input = std::mem::take(&mut self.input);
-        let consumed = self.work(&input, tools, output);
+        let consumed = self.work(&input, stream, tools, output);
         input.drain(..consumed);
         if !input.is_empty() || input.capacity() <= KEPT_BYTES_MAX {
             self.input = input;
@@ -205,11 +227,14 @@ impl Connection {
     fn work<S: Storage>(
         &mut self,
         bytes: &[u8],
+        stream: &Stream,
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) -> usize {
         let mut outlet = Answers {
             answers: &mut self.answers,
+            is_stalled: &mut self.is_stalled,
+            stream,
             output,
         };
         let (consumed, status) = self.conversation.work(bytes, &mut outlet, tools);
@@ -218,16 +243,21 @@ impl Connection {
     }
 }
 
-/// Answers are kept until the ring is given those of many connections.
+/// Answers of few bytes are kept until the ring is given those of many connections.
 struct Answers<'c> {
     answers: &'c mut Vec<u8>,
+    is_stalled: &'c mut bool,
+    stream: &'c Stream,
     output: &'c mut Output,
 }
 
 impl Outlet for Answers<'_> {
-    fn send(&mut self, answers: &mut Vec<u8>, _counters: &Counters) -> Status {
+    fn send(&mut self, answers: &mut Vec<u8>, counters: &Counters) -> Status {
         if answers.is_empty() {
             return Status::Reading;
+        }
+        if self.answers.is_empty() && answers.len() >= SENT_AT_ONCE_BYTES_MIN {
+            return self.send_at_once(answers, counters);
         }
         self.output.waiting_bytes += answers.len();
         if self.answers.is_empty() {
@@ -240,6 +270,36 @@ impl Outlet for Answers<'_> {
             Status::Reading
         } else {
             Status::Writing
+        }
+    }
+}
+
+impl Answers<'_> {
+    fn send_at_once(&mut self, answers: &mut Vec<u8>, counters: &Counters) -> Status {
+        let sent = match self.stream.write(answers) {
+            Ok(sent) => sent,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
+            {
+                0
+            }
+            Err(_) => {
+                answers.clear();
+                return Status::Ended;
+            }
+        };
+        counters.add(Count::BytesWritten, sent as u64);
+        let is_stalled = sent < answers.len();
+        if is_stalled {
+            counters.add(Count::Stalls, 1);
+            *self.is_stalled = true;
+            self.answers.extend_from_slice(&answers[sent..]);
+        }
+        answers.clear();
+        if is_stalled {
+            Status::Writing
+        } else {
+            Status::Reading
         }
     }
 }

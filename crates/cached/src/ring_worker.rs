@@ -141,23 +141,25 @@ impl Clients<'_> {
     fn follow<S: Storage>(&mut self, completion: Completion, tools: &mut Tools<'_, S>) {
         let token = match completion {
             Completion::Received { token, received } => {
-                let Some(connection) = get(&mut self.connections, token) else {
-                    // Its last words.
-                    return self.ring.take(received, |_| ());
-                };
-                let output = &mut self.output;
-                self.ring
-                    .take(received, |bytes| connection.hear(bytes, tools, output));
+                let connection = get(&mut self.connections, token);
+                // It may be gone, and these its last words.
+                if let (Some(connection), Some(stream)) = (connection, self.ring.stream(token)) {
+                    let bytes = self.ring.bytes(&received);
+                    connection.hear(bytes, stream, tools, &mut self.output);
+                }
+                self.ring.give_back(received);
                 token
             }
             Completion::Sent { token, bytes, sent } => {
-                let Some(connection) = get(&mut self.connections, token) else {
+                let connection = get(&mut self.connections, token);
+                let (Some(connection), Some(stream)) = (connection, self.ring.stream(token)) else {
                     return;
                 };
                 let Ok(sent) = sent else {
                     return self.remove(token);
                 };
-                let rest = connection.told_sent(bytes, sent, tools, &mut self.output);
+                let output = &mut self.output;
+                let rest = connection.told_sent(bytes, sent, stream, tools, output);
                 if let Some((bytes, from)) = rest {
                     // It is not sending any more: that is what was completed.
                     _ = self.ring.send(token, bytes, from, Patience::UntilRoom);
@@ -207,9 +209,9 @@ impl Clients<'_> {
         for token in self.queue.drain(..) {
             if let Some(connection) = get(&mut self.connections, token) {
                 connection.is_queued = false;
-                let answers = connection.take_answers();
+                let (answers, patience) = connection.take_answers();
                 // It is not sending: only then is it queued.
-                _ = self.ring.send(token, answers, 0, Patience::None);
+                _ = self.ring.send(token, answers, 0, patience);
             }
         }
         self.output.waiting_bytes = 0;

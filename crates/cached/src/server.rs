@@ -326,8 +326,7 @@ impl Server {
     ) -> Result<(), Error> {
         let index = self.workers.len();
         let (inbox, receiver) = mpsc::channel();
-        let (waker, run) =
-            transport::worker(index, receiver, storage, Arc::clone(&self.report))?;
+        let (waker, run) = transport::worker(index, receiver, storage, Arc::clone(&self.report))?;
         let core = options
             .cores
             .get(index % options.cores.len().max(1))

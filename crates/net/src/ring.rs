@@ -50,7 +50,8 @@ const KIND_SHIFT: u32 = 56;
 ///     while let Some(completion) = ring.completion() {
 ///         match completion {
 ///             Completion::Received { token, received } => {
-///                 let bytes = ring.take(received, |bytes| bytes.to_vec());
+///                 let bytes = ring.bytes(&received).to_vec();
+///                 ring.give_back(received);
 ///                 _ = ring.send(token, bytes, 0, Patience::UntilRoom);
 ///             }
 ///             Completion::Ended { token, .. } => ring.remove(token),
@@ -120,11 +121,11 @@ pub enum Patience {
 /// Something that was done.
 #[derive(Debug)]
 pub enum Completion {
-    /// Bytes came; [`Ring::take`] shows them.
+    /// Bytes came.
     Received {
         /// Whose.
         token: u64,
-        /// Where they are.
+        /// Where they are; [`Ring::bytes`] shows them, until [`Ring::give_back`].
         received: Received,
     },
     /// Nothing more will be received.
@@ -294,11 +295,22 @@ impl Ring {
         self.settle(token);
     }
 
-    /// What was received, after which its buffer is the kernel's again.
-    pub fn take<R>(&mut self, received: Received, look: impl FnOnce(&[u8]) -> R) -> R {
-        let seen = look(self.memory.buffers.bytes(&received));
+    /// What was received.
+    #[must_use]
+    pub fn bytes(&self, received: &Received) -> &[u8] {
+        self.memory.buffers.bytes(received)
+    }
+
+    /// Let the kernel receive into the buffer again.
+    pub fn give_back(&mut self, received: Received) {
         self.memory.buffers.give_back(received.buffer);
-        seen
+    }
+
+    /// A stream that is here and not to be removed. It may be written to while nothing is being sent.
+    #[must_use]
+    pub fn stream(&self, token: u64) -> Option<&Stream> {
+        let slot = self.memory.slots.get(usize::try_from(token).ok()?)?;
+        slot.stream.as_ref().filter(|_| !slot.is_leaving)
     }
 
     /// Hand all that was asked for to the kernel. What can be done at once is; nothing is waited for.
@@ -390,7 +402,7 @@ impl Ring {
             return completion;
         }
         if let Some(Completion::Received { received, .. }) = completion {
-            self.take(received, |_| ());
+            self.give_back(received);
         }
         self.settle(token);
         None
@@ -543,7 +555,9 @@ impl Ring {
             let entry = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
             self.push(entry, CANCEL, None);
             if self.submit().is_err()
-                || self.enter(1, self.wait_flags, Some(CANCEL_PATIENCE)).is_err()
+                || self
+                    .enter(1, self.wait_flags, Some(CANCEL_PATIENCE))
+                    .is_err()
             {
                 return false;
             }

@@ -11,9 +11,9 @@ pub(super) const GROUP: u16 = 0;
 /// What entries and buffers start at a multiple of.
 const PAGE_BYTES: usize = 4096;
 
-/// Bytes that a provided buffer holds, which its owner gives back with [`Ring::take`](super::Ring::take).
+/// Bytes that a provided buffer holds. It is out of use until [`Ring::give_back`](super::Ring::give_back).
 #[derive(Debug)]
-#[must_use = "the kernel gets its buffer back only from `Ring::take`"]
+#[must_use = "the kernel gets its buffer back only from `Ring::give_back`"]
 pub struct Received {
     pub(super) buffer: u16,
     pub(super) length: u32,
@@ -59,8 +59,7 @@ impl Buffers {
         let memory_bytes = data + usize::from(count) * buffer_bytes as usize;
         let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: new memory, wherever the kernel likes; it replaces nothing.
-        let memory =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), memory_bytes, access, kind) }?;
+        let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), memory_bytes, access, kind) }?;
         Ok(Self {
             memory: NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
             memory_bytes,
@@ -112,8 +111,8 @@ impl Buffers {
             Some(lent) if *lent => *lent = false,
             _ => return,
         }
-        let address = self.memory.as_ptr() as u64
-            + (self.data + place * self.buffer_bytes as usize) as u64;
+        let address =
+            self.memory.as_ptr() as u64 + (self.data + place * self.buffer_bytes as usize) as u64;
         let entries: *mut BufRingEntry = self.memory.as_ptr().cast();
         let at = usize::from(self.tail) & (self.lent.len() - 1);
         // SAFETY: `at` is within the entries, which are mapped and suitably aligned. The kernel does not look at this
