@@ -16,7 +16,7 @@ const KEPT_BYTES_MAX: usize = 4 << 10;
 /// cache meanwhile, which costs more than the system call.
 const SENT_AT_ONCE_BYTES_MIN: usize = 8 << 10;
 
-/// Buffers for answers that are kept for the next ones, and how large these may be.
+/// Buffers that are kept to be used again, and how large these may be.
 const SPARE_BUFFERS_MAX: usize = 128;
 const SPARE_BYTES_MAX: usize = 128 << 10;
 
@@ -62,7 +62,7 @@ pub(crate) enum Next {
     Close,
 }
 
-/// What connections share for their answers.
+/// What connections share.
 #[derive(Default)]
 pub(crate) struct Output {
     /// Empty buffers.
@@ -72,7 +72,11 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Keep a buffer for other answers.
+    fn spare(&mut self) -> Vec<u8> {
+        self.spares.pop().unwrap_or_default()
+    }
+
+    /// Keep a buffer to be used again.
     fn keep(&mut self, mut buffer: Vec<u8>) {
         if self.spares.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
             buffer.clear();
@@ -135,17 +139,26 @@ impl Connection {
         }
         if self.input.is_empty() && !self.is_blocked() {
             let consumed = self.work(bytes, stream, tools, output);
-            self.input.extend_from_slice(&bytes[consumed..]);
+            self.hold(&bytes[consumed..], output);
             return;
         }
-        let spare_bytes = self.input.capacity() - self.input.len();
-        let missing_bytes = self.conversation.wanted().saturating_sub(self.input.len());
-        if spare_bytes < bytes.len() && missing_bytes <= self.input.len() {
-            // The last time it grows for this value.
-            self.input.reserve_exact(missing_bytes.max(bytes.len()));
+        self.hold(bytes, output);
+        self.work_on_held(stream, tools, output);
+    }
+
+    /// Keep what cannot be consumed yet. A client gets the room that it fills, and up to three times as much for a value
+    /// that is known to be so long.
+    fn hold(&mut self, bytes: &[u8], output: &mut Output) {
+        let held_bytes = self.input.len() + bytes.len();
+        let missing_bytes = self.conversation.wanted().saturating_sub(held_bytes);
+        if held_bytes > self.input.capacity() && missing_bytes > 0 {
+            if self.input.capacity() == 0 && missing_bytes > KEPT_BYTES_MAX {
+                self.input = output.spare();
+            }
+            let room_bytes = bytes.len() + missing_bytes.min(3 * held_bytes);
+            self.input.reserve_exact(room_bytes);
         }
         self.input.extend_from_slice(bytes);
-        self.work_on_held(stream, tools, output);
     }
 
     /// The client will say no more.
@@ -220,6 +233,8 @@ impl Connection {
         input.drain(..consumed);
         if !input.is_empty() || input.capacity() <= KEPT_BYTES_MAX {
             self.input = input;
+        } else {
+            output.keep(input);
         }
     }
 
@@ -261,8 +276,7 @@ impl Outlet for Answers<'_> {
         }
         self.output.waiting_bytes += answers.len();
         if self.answers.is_empty() {
-            let empty = self.output.spares.pop().unwrap_or_default();
-            *self.answers = std::mem::replace(answers, empty);
+            *self.answers = std::mem::replace(answers, self.output.spare());
         } else {
             self.answers.append(answers);
         }

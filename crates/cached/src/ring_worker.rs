@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use wire::memcached::server::KeyRoom;
 
-/// Buffers that all connections of a worker receive into. The kernel may fill 32 for one connection before it looks
-/// at another, and what a client says that does not take its answers is held: so they are not large.
-const BUFFERS: u16 = 256;
+/// Buffers that all connections of a worker receive into. The kernel uses them in turn, so all of them together should
+/// stay in the processor's cache; and it may fill 32 for one connection before it looks at another, all of which are held
+/// if the client does not take its answers.
+const BUFFERS: u16 = 64;
 const BUFFER_BYTES: u32 = 8 << 10;
 
 /// Answers are handed to the kernel when there are so many bytes of them, while they are still in the cache.

@@ -1,5 +1,8 @@
 //! What holds over epoll holds over io_uring: the same tests, on servers that are asked for it.
-#![allow(clippy::duplicate_mod, reason = "each test file has the support as its own")]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "each test file has the support as its own"
+)]
 
 #[path = "binary.rs"]
 mod binary;
