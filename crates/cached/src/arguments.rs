@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::options::{Access, Options, Protocols};
+use crate::options::{Access, Options, Protocols, Transport};
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 use std::ffi::OsString;
@@ -25,6 +25,7 @@ usage: rackscope-cached [options]
       --cores N,...         pin worker threads to these cores, in turn
       --access MODE         who may touch an item: its worker alone (erew), all may
                             read (crew), all may read and write (crcw)      [crcw]
+      --transport NAME      epoll, io_uring, or auto: io_uring if it can be had [epoll]
   -c, --conn-limit N        connections at a time                    [1024]
   -B, --protocol NAME       auto, ascii or binary                    [auto]
   -F, --disable-flush-all   refuse flush_all
@@ -181,6 +182,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     "crcw" => Access::Crcw,
                     _ => return Err(bad("--access", value, "give erew, crew or crcw")),
                 };
+            }
+            Long("transport") => {
+                let value = text(&mut parser)?;
+                let all = [Transport::Auto, Transport::Epoll, Transport::IoUring];
+                let named = all.into_iter().find(|known| known.name() == value);
+                options.transport = named
+                    .ok_or_else(|| bad("--transport", value, "give auto, epoll or io_uring"))?;
             }
             Short('c') | Long("conn-limit") => {
                 options.connections = number(
@@ -411,6 +419,11 @@ mod tests {
         assert_eq!(options("--access crew").access, Access::Crew);
         assert_eq!(options("-U 7").udp_port, Some(7));
         assert_eq!(options("-U free").udp_port, Some(0));
+        assert_eq!(options("--transport epoll").transport, Transport::Epoll);
+        assert_eq!(
+            options("--transport=io_uring").transport,
+            Transport::IoUring
+        );
         assert_eq!(
             options("-s /tmp/x").unix_socket,
             Some(PathBuf::from("/tmp/x"))
@@ -450,6 +463,7 @@ mod tests {
             ("-t 0", "-t 0: threads"),
             ("--access all", "--access all: give erew, crew or crcw"),
             ("--cores 0,x", "--cores 0,x: give core numbers"),
+            ("--transport udp", "--transport udp: give auto, epoll or"),
             ("-l ,", "-l ,"),
             ("-a 9", "-a 9: give a file's mode in octal"),
             ("-b 0", "-b 0: a backlog is"),

@@ -57,6 +57,18 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// What was asked for to carry bytes cannot be had.
+    #[error("{source}. Choose --transport auto or epoll")]
+    Transport {
+        /// Why not.
+        source: net::Unavailable,
+    },
+    /// What was asked for to carry bytes cannot do what else was.
+    #[error("over io_uring {what}. Choose --transport epoll, or leave the other out")]
+    TransportLacks {
+        /// What it cannot do.
+        what: &'static str,
+    },
     /// The largest item does not fit.
     #[error(
         "-I {item_bytes_max}: the largest item can be half of a partition, {limit} bytes with these -m and -t. Choose a smaller -I or a larger -m"

@@ -1,10 +1,11 @@
-//! The cache engine: memcached's protocols over epoll, items in [`mica`] partitions.
+//! The cache engine: memcached's protocols over epoll or io_uring, items in [`mica`] partitions.
 //!
 //! * [`arguments`]: the command line, as memcached's where it means the same.
 //! * [`server`]: control: listens, hands connections to workers, waits for the signal to end.
 //! * `worker` and `connection`: data: a thread with its own epoll instance, its connections, and two buffers that
 //!   all of them share, so that an idle connection holds no memory for bytes.
 //! * `datagrams`: the same for what comes by UDP, one request a datagram or many.
+//! * `ring_worker` and `ring_connection`: the same over io_uring; `transport` chooses.
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets.
@@ -40,7 +41,10 @@ mod metrics;
 pub mod options;
 pub mod process;
 mod report;
+mod ring_connection;
+mod ring_worker;
 pub mod server;
 mod storage;
 mod store;
+mod transport;
 mod worker;

@@ -34,6 +34,8 @@ pub struct Options {
     pub idle_seconds_max: u32,
     /// What clients may speak.
     pub protocols: Protocols,
+    /// How bytes get from and to clients.
+    pub transport: Transport,
     /// Whether `flush_all` does anything.
     pub allows_flush: bool,
     /// Whether `shutdown` does anything.
@@ -111,6 +113,29 @@ impl Protocols {
     }
 }
 
+/// How bytes get from and to clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// io_uring where it can be had, epoll elsewhere.
+    Auto,
+    /// Told what is ready by epoll, a system call to receive and one to send.
+    Epoll,
+    /// All of it by io_uring, many at a time.
+    IoUring,
+}
+
+impl Transport {
+    /// As the command line and `stats settings` name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Epoll => "epoll",
+            Self::IoUring => "io_uring",
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -128,6 +153,7 @@ impl Default for Options {
             connections: 1024,
             idle_seconds_max: 0,
             protocols: Protocols::Any,
+            transport: Transport::Epoll,
             allows_flush: true,
             allows_shutdown: false,
             accounts: None,

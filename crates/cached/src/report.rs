@@ -293,6 +293,7 @@ impl Report {
             },
         );
         out.tell("binding_protocol", options.protocols.name());
+        out.tell("transport", options.transport.name());
         out.tell("tcp_backlog", options.backlog);
         out.tell("idle_timeout", options.idle_seconds_max);
         out.tell("item_size_max", self.item_bytes_max);

@@ -11,7 +11,8 @@ use crate::options::{Access, Options};
 use crate::process::{self, Process};
 use crate::report::{Held, Report};
 use crate::storage::{Concurrent, Owned, Shared, Storage};
-use crate::worker::{Inbox, Message, WAKE, Worker};
+use crate::transport::{self, Carrier};
+use crate::worker::{Common, Inbox, Message, WAKE};
 use mica::{Hasher, Partition, Reader};
 use net::{DatagramSocket, Endpoint, Interest, Listener, Poller, Stream, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -26,7 +27,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
+pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::System { what, source }
 }
 
@@ -71,7 +72,7 @@ struct Handle {
 
 /// A worker's ends of what leads to it.
 struct Post {
-    poller: Poller,
+    carrier: Carrier,
     waker: Arc<Waker>,
     inbox: Receiver<Message>,
     sockets: Vec<Arc<DatagramSocket>>,
@@ -94,6 +95,8 @@ impl Server {
         let sockets = listen_for_datagrams(options)?;
         let process =
             process::prepare(&options.process).map_err(|source| Error::Process { source })?;
+        // With the rights that it will serve with.
+        let options = &transport::choose(options)?;
         let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
         let mut partitions = Vec::with_capacity(layout.partitions);
         for _ in 0..layout.partitions {
@@ -299,12 +302,12 @@ impl Server {
         let mut inboxes = Vec::with_capacity(workers);
         let mut posts = Vec::with_capacity(workers);
         for sockets in sockets {
-            let poller = Poller::new(256).map_err(system("make an epoll instance"))?;
-            let waker = Arc::new(Waker::new(&poller, WAKE).map_err(system("make an eventfd"))?);
+            let (carrier, waker) = transport::carrier(options)?;
+            let waker = Arc::new(waker);
             let (inbox, receiver) = Inbox::new(Arc::clone(&waker));
             inboxes.push(inbox);
             posts.push(Post {
-                poller,
+                carrier,
                 waker,
                 inbox: receiver,
                 sockets,
@@ -344,9 +347,8 @@ impl Server {
         storage: S,
     ) -> Result<(), Error> {
         let index = self.workers.len();
-        let worker = Worker {
+        let common = Common {
             index,
-            poller: post.poller,
             waker: post.waker,
             inbox: post.inbox,
             sockets: post.sockets.into_iter().map(Socket).collect(),
@@ -354,6 +356,7 @@ impl Server {
             storage,
             report: Arc::clone(&self.report),
         };
+        let run = transport::run(post.carrier, common);
         let core = options
             .cores
             .get(index % options.cores.len().max(1))
@@ -368,7 +371,7 @@ impl Server {
                 let go_on = result.is_ok();
                 // Nobody listens any more if an earlier worker could not be pinned.
                 _ = pinned.send(result);
-                if go_on { worker.run() } else { Ok(()) }
+                if go_on { run() } else { Ok(()) }
             })
             .map_err(system("start a thread"))?;
         if let Ok(Err(source)) = is_pinned.recv() {

@@ -16,7 +16,7 @@ use wire::memcached::server::KeyRoom;
 const EVENTS: usize = 256;
 
 /// How often it is looked for connections that ask for nothing.
-const IDLE_CHECK: Duration = Duration::from_secs(1);
+pub(crate) const IDLE_CHECK: Duration = Duration::from_secs(1);
 
 /// The token of the waker; connections have small ones.
 pub(crate) const WAKE: u64 = u64::MAX;
@@ -62,7 +62,7 @@ impl Inbox {
     }
 }
 
-/// A thread's share of the connections.
+/// A thread's share of the connections, over epoll.
 pub(crate) struct Worker<S> {
     pub index: usize,
     pub poller: Poller,
@@ -76,7 +76,42 @@ pub(crate) struct Worker<S> {
     pub report: Arc<Report>,
 }
 
+/// What a worker has, however it waits.
+pub(crate) struct Common<S> {
+    pub index: usize,
+    pub waker: Arc<Waker>,
+    pub inbox: Receiver<Message>,
+    /// Where datagrams come.
+    pub sockets: Vec<Socket>,
+    /// Everybody's, by number.
+    pub inboxes: Arc<[Inbox]>,
+    pub storage: S,
+    pub report: Arc<Report>,
+}
+
 impl<S: Storage> Worker<S> {
+    pub fn new(poller: Poller, common: Common<S>) -> Self {
+        let Common {
+            index,
+            waker,
+            inbox,
+            sockets,
+            inboxes,
+            storage,
+            report,
+        } = common;
+        Self {
+            index,
+            poller,
+            waker,
+            inbox,
+            sockets,
+            inboxes,
+            storage,
+            report,
+        }
+    }
+
     /// Serve until it is told to end.
     pub fn run(mut self) -> io::Result<()> {
         let mut connections = Connections::default();

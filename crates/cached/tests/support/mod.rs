@@ -17,10 +17,27 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_rackscope-cached");
 /// A test that waits longer is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What servers are asked to serve over. `io_uring.rs` has the other files as modules; where there is no io_uring it
+/// says so, and their tests are made over epoll once more.
+pub fn transport() -> &'static str {
+    if !module_path!().starts_with("io_uring::") {
+        return "epoll";
+    }
+    match net::Ring::new(2, 4096) {
+        Ok(_) => "io_uring",
+        Err(why) => {
+            eprintln!("not tested over io_uring: {why}");
+            "epoll"
+        }
+    }
+}
+
 /// A running `rackscope-cached`, killed when dropped.
 pub struct Server {
     child: Child,
     messages: BufReader<ChildStderr>,
+    /// What it said before it was ready.
+    pub preface: String,
     address: String,
 }
 
@@ -28,7 +45,9 @@ impl Server {
     /// On a free port of 127.0.0.1, with `arguments`.
     pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(PROGRAM);
-        command.args(["-p", "0"]).args(arguments);
+        command
+            .args(["-p", "0", "--transport", transport()])
+            .args(arguments);
         Self::from_command(command)
     }
 
@@ -38,16 +57,21 @@ impl Server {
             .spawn()
             .expect("start the server");
         let mut messages = BufReader::new(child.stderr.take().expect("piped"));
-        let mut ready = String::new();
-        messages.read_line(&mut ready).expect("read the ready line");
-        let address = ready
-            .strip_prefix("rackscope-cached: ready on ")
-            .and_then(|rest| rest.split([',', ' ']).next())
-            .unwrap_or_else(|| panic!("not ready: {ready}"))
-            .to_owned();
+        let mut preface = String::new();
+        let address = loop {
+            let mut line = String::new();
+            messages.read_line(&mut line).expect("read the ready line");
+            let ready = line.strip_prefix("rackscope-cached: ready on ");
+            if let Some(address) = ready.and_then(|rest| rest.split([',', ' ']).next()) {
+                break address.to_owned();
+            }
+            assert!(!line.is_empty(), "not ready: {preface}");
+            preface += &line;
+        };
         Self {
             child,
             messages,
+            preface,
             address,
         }
     }
