@@ -53,7 +53,8 @@ impl Accounts {
         })
     }
 
-    fn parse(text: &[u8]) -> Result<Self, String> {
+    /// Read what a file holds.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
         let mut accounts = Vec::new();
         for (line, number) in text.split(|&byte| byte == b'\n').zip(1..) {
             let line = line.strip_suffix(b"\r").unwrap_or(line);

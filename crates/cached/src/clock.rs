@@ -28,6 +28,15 @@ impl Clock {
         }
     }
 
+    /// A clock for which the start was second `unix_seconds` of Unix time, for whoever says himself what time it is.
+    pub(crate) fn started_at(unix_seconds: i64) -> (Self, u32) {
+        let clock = Self {
+            zero: 0,
+            zero_unix: unix_seconds - i64::from(START),
+        };
+        (clock, START)
+    }
+
     /// The current second.
     #[inline]
     #[must_use]

@@ -24,6 +24,9 @@ mod clock;
 mod connection;
 mod counters;
 mod execute;
+// Not part of what users of this crate may rely on.
+#[doc(hidden)]
+pub mod harness;
 mod listen;
 mod meta;
 mod metrics;

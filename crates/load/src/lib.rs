@@ -22,7 +22,9 @@ mod monitor;
 mod null;
 mod operation;
 mod phase;
-mod protocol;
+// Not part of what users of this crate may rely on: its parsers are tried from outside.
+#[doc(hidden)]
+pub mod protocol;
 mod random;
 mod result;
 mod run;
@@ -35,5 +37,7 @@ pub use client::LoadClient;
 pub use error::Error;
 pub use monitor::Interval;
 pub use null::NullResponder;
+#[doc(hidden)]
+pub use null::{Answerer, Unread};
 pub use operation::Operation;
 pub use result::{LatencyHistogram, OperationCounts, PhaseResult};

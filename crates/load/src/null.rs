@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 mod answer;
 
-use answer::{Answerer, Unread};
+pub use answer::{Answerer, Unread};
 
 const WAKER_TOKEN: u64 = u64::MAX;
 const LISTENER_TOKEN: u64 = u64::MAX - 1;
