@@ -42,7 +42,12 @@ pub(crate) fn choose(options: &Options) -> Result<Options, Error> {
         (Some(error), Transport::IoUring) => return Err(error),
         (Some(error), _) => {
             if options.verbosity > 0 {
-                eprintln!("rackscope-cached: epoll serves, not io_uring: {error}");
+                let reason = match &error {
+                    Error::Transport { source } => source.to_string(),
+                    Error::TransportLacks { what } => format!("over io_uring {what}"),
+                    other => other.to_string(),
+                };
+                eprintln!("rackscope-cached: {reason}; epoll serves instead");
             }
             Transport::Epoll
         }

@@ -45,8 +45,11 @@ impl Server {
     /// On a free port of 127.0.0.1, with `arguments`.
     pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(PROGRAM);
+        // Connections move between workers over epoll only.
+        let moves = arguments.iter().any(|&one| matches!(one, "erew" | "crew"));
+        let transport = if moves { "epoll" } else { transport() };
         command
-            .args(["-p", "0", "--transport", transport()])
+            .args(["-p", "0", "--transport", transport])
             .args(arguments);
         Self::from_command(command)
     }
