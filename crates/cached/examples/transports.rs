@@ -1,6 +1,6 @@
 //! How many requests `rackscope-cached -t 1` answers by each transport, in turns:
-//! `cargo run --release -p cached --example transports -- CACHED [SECONDS [ROUNDS [SERVER_CORE CLIENT_CORE]]]`
-//! (the program; how long a measurement is; how often each is measured). One core serves, one drives. Keys of 16 bytes,
+//! `cargo run --release -p cached --example transports -- CACHED [SECONDS [ROUNDS [SERVER_CORE CLIENT_CORE [NAME]]]]`
+//! (the program; how long a measurement is; how often each is measured; only those of this name). One core serves, one drives. Keys of 16 bytes,
 //! values of 32, 95 % reads; every value is checked.
 
 use load::LoadClient;
@@ -167,8 +167,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let seconds: f64 = rest.first().map_or(Ok(1.0), |text| text.parse())?;
     let (rounds, cores) = (number(1, 5)?, (number(2, 0)?, number(3, 1)?));
+    let name = rest.get(4).map_or("", String::as_str);
+    let transports = || {
+        let all = TRANSPORTS.iter();
+        all.filter(|transport| transport.name.contains(name))
+    };
     let mut systems = Vec::new();
-    for transport in &TRANSPORTS {
+    for transport in transports() {
         systems.push(System::start(program, transport, cores)?);
     }
     for round in 0..=rounds {
@@ -180,7 +185,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    for (transport, system) in TRANSPORTS.iter().zip(&mut systems) {
+    for (transport, system) in transports().zip(&mut systems) {
         let rates = &mut system.rates;
         rates.sort_by(f64::total_cmp);
         println!(

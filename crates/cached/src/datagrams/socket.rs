@@ -2,7 +2,7 @@ use super::{Undelivered, carry_out, converse};
 use crate::conversation::Tools;
 use crate::counters::Count;
 use crate::storage::Storage;
-use net::{DatagramSocket, Peer, Received, SENT_BYTES_MAX};
+use net::{DATAGRAMS_MAX, DatagramSocket, Peer, Received, SENT_BYTES_MAX};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use wire::memcached::Datagrams;
@@ -25,6 +25,7 @@ pub(crate) struct Letter {
 #[derive(Default)]
 pub(crate) struct Room {
     received: Received,
+    /// Empty between messages of different peers.
     answers: Datagrams,
 }
 
@@ -43,13 +44,18 @@ impl Socket {
                 // Nothing is there, or what a peer that has gone away left behind.
                 Err(_) => return,
             }
+            let mut to = None;
             for message in room.received.messages() {
-                let datagrams = message.datagrams().count() as u64;
-                tools
-                    .context
-                    .counters
-                    .add(Count::DatagramsReceived, datagrams);
-                room.answers.clear();
+                let datagrams = message.datagrams().count();
+                let counters = tools.context.counters;
+                counters.add(Count::DatagramsReceived, datagrams as u64);
+                // Answers to one peer go together, as far as one message takes them.
+                if let Some(peer) = to
+                    && (peer != message.peer || room.answers.len() + datagrams > DATAGRAMS_MAX)
+                {
+                    send(&self.0, peer, &mut room.answers, tools);
+                }
+                to = Some(message.peer);
                 let elsewhere = |undelivered: Undelivered| {
                     let letter = Letter {
                         peer: message.peer,
@@ -59,7 +65,9 @@ impl Socket {
                     forward(letter.undelivered.worker, letter);
                 };
                 carry_out(message.datagrams(), tools, &mut room.answers, elsewhere);
-                send(&self.0, message.peer, &room.answers, tools);
+            }
+            if let Some(peer) = to {
+                send(&self.0, peer, &mut room.answers, tools);
             }
         }
     }
@@ -80,7 +88,6 @@ impl Letter {
             answered,
             ..
         } = self.undelivered;
-        room.answers.clear();
         let answers = &mut room.answers;
         match converse(frame, conversation, &commands, answered, tools, answers) {
             Some(undelivered) => forward(
@@ -96,8 +103,9 @@ impl Letter {
 }
 
 /// Send what there is room for: nobody waits for datagrams.
-fn send<S>(socket: &DatagramSocket, peer: Peer, answers: &Datagrams, tools: &Tools<'_, S>) {
+fn send<S>(socket: &DatagramSocket, peer: Peer, answers: &mut Datagrams, tools: &Tools<'_, S>) {
     let counters = tools.context.counters;
+    answers.gather();
     for (bytes, each, count) in answers.runs(socket.datagrams_max(), SENT_BYTES_MAX) {
         match socket.send(peer, bytes, each) {
             Ok(()) => {
@@ -107,4 +115,5 @@ fn send<S>(socket: &DatagramSocket, peer: Peer, answers: &Datagrams, tools: &Too
             Err(_) => counters.add(Count::DatagramsDropped, count as u64),
         }
     }
+    answers.clear();
 }

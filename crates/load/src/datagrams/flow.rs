@@ -127,6 +127,7 @@ impl Flow {
     /// Send what was made, as long as there is room: bytes that were sent. What there is no room for is lost.
     pub(crate) fn send(&mut self) -> io::Result<u64> {
         let mut sent = 0;
+        self.outgoing.gather();
         let runs = self
             .outgoing
             .runs(self.socket.datagrams_max(), SENT_BYTES_MAX);

@@ -1,4 +1,5 @@
 use super::datagram::{DATAGRAM_BYTES_MAX, FRAME_BYTES, Frame};
+use std::cmp::Reverse;
 
 /// Datagrams to send, behind one another.
 #[derive(Debug, Default)]
@@ -6,6 +7,9 @@ pub struct Datagrams {
     bytes: Vec<u8>,
     /// Where each ends.
     ends: Vec<usize>,
+    /// Room to put them in another order.
+    gathered: Vec<u8>,
+    spans: Vec<(usize, usize)>,
 }
 
 impl Datagrams {
@@ -21,6 +25,31 @@ impl Datagrams {
         self.bytes.truncate(self.whole());
         self.bytes.extend_from_slice(&frame.to_bytes());
         &mut self.bytes
+    }
+
+    /// Put those of one length behind one another, the longest first, so that [`runs`](Self::runs) are long: datagrams have no
+    /// order. The pieces of a long answer keep theirs, as the last is the shortest.
+    pub fn gather(&mut self) {
+        let mut start = 0;
+        self.spans.clear();
+        self.spans.extend(self.ends.iter().map(|&end| {
+            let span = (end - start, start);
+            start = end;
+            span
+        }));
+        if self.spans.is_sorted_by(|one, next| one.0 >= next.0) {
+            return;
+        }
+        self.spans
+            .sort_unstable_by_key(|&(length, start)| (Reverse(length), start));
+        self.gathered.clear();
+        self.ends.clear();
+        for &(length, start) in &self.spans {
+            self.gathered
+                .extend_from_slice(&self.bytes[start..start + length]);
+            self.ends.push(self.gathered.len());
+        }
+        std::mem::swap(&mut self.bytes, &mut self.gathered);
     }
 
     /// The datagram that was begun, without its frame.
@@ -147,6 +176,25 @@ mod tests {
         assert_eq!(runs(64, 45)[0], (40, 20, 2));
         let all: usize = answers.runs(3, 50).map(|(bytes, ..)| bytes.len()).sum();
         assert_eq!(all, answers.bytes.len());
+    }
+
+    #[test]
+    fn gathered_datagrams_are_the_same_in_few_runs() {
+        let mut answers = answers(&[20, 30, 20, 12, 20, 30, 20, 30, 12]);
+        let shown = |answers: &Datagrams| -> Vec<Vec<u8>> {
+            answers
+                .runs(1, 1000)
+                .map(|(bytes, ..)| bytes.to_vec())
+                .collect()
+        };
+        let mut before = shown(&answers);
+        answers.gather();
+        let after = shown(&answers);
+        before.sort_by_key(|datagram| Reverse(datagram.len()));
+        assert_eq!(before, after);
+        assert_eq!(answers.runs(64, 1000).count(), 3);
+        answers.gather();
+        assert_eq!(shown(&answers), after);
     }
 
     #[test]
