@@ -28,7 +28,7 @@ impl Datagrams {
     }
 
     /// Put those of one length behind one another, the longest first, so that [`runs`](Self::runs) are long: datagrams have no
-    /// order. The pieces of a long answer keep theirs, as the last is the shortest.
+    /// order. Only the pieces of a long answer keep theirs, behind the others.
     pub fn gather(&mut self) {
         let mut start = 0;
         self.spans.clear();
@@ -40,8 +40,12 @@ impl Datagrams {
         if self.spans.is_sorted_by(|one, next| one.0 >= next.0) {
             return;
         }
-        self.spans
-            .sort_unstable_by_key(|&(length, start)| (Reverse(length), start));
+        let bytes = &self.bytes;
+        self.spans.sort_unstable_by_key(|&(length, start)| {
+            let frame = Frame::parse(&bytes[start..]);
+            let is_piece = frame.is_none_or(|(frame, _)| frame.datagrams != 1);
+            (is_piece, Reverse(if is_piece { 0 } else { length }), start)
+        });
         self.gathered.clear();
         self.ends.clear();
         for &(length, start) in &self.spans {
@@ -195,6 +199,16 @@ mod tests {
         assert_eq!(answers.runs(64, 1000).count(), 3);
         answers.gather();
         assert_eq!(shown(&answers), after);
+    }
+
+    #[test]
+    fn pieces_of_an_answer_stay_in_order() {
+        let mut answers = answers(&[20, 20, 900, 20, 30]);
+        answers.number(1);
+        let pieces = [20, 20, 900, 20, 30].map(|length: usize| length);
+        answers.gather();
+        let lengths: Vec<usize> = answers.runs(1, 1000).map(|(_, each, _)| each).collect();
+        assert_eq!(lengths, pieces);
     }
 
     #[test]
