@@ -42,7 +42,7 @@ class Dragonfly(System):
     knobs = (
         Knob(
             "memory", "memory", "1GiB", None, "memory for data (--maxmemory), 256 MiB a thread at least", _MANUAL,
-            minimum=256 * _MEBIBYTE,
+            minimum=8 * _MEBIBYTE,
         ),
         Knob(
             "threads", "integer", "cores", None, "threads (--proactor_threads); cores is as many as it was given",

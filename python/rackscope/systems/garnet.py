@@ -48,7 +48,7 @@ class Garnet(System):
     usual_port = 6379
     knobs = (
         Knob(
-            "memory", "memory", "1GiB", None, "memory of its log (--memory)", _MANUAL, minimum=64 * _MEBIBYTE,
+            "memory", "memory", "1GiB", None, "memory of its log (--memory)", _MANUAL, minimum=8 * _MEBIBYTE,
         ),
         Knob(
             "index_memory", "size", "128MiB", None, "memory that its hash index starts with (--index)", _MANUAL,

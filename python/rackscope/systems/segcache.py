@@ -60,7 +60,7 @@ class Segcache(System):
     usual_port = 12321
     knobs = (
         Knob(
-            "memory", "memory", "1GiB", None, "memory for items (heap_size)", _MANUAL, minimum=64 * _MEBIBYTE,
+            "memory", "memory", "1GiB", None, "memory for items (heap_size)", _MANUAL, minimum=8 * _MEBIBYTE,
         ),
         Knob(
             "threads", "integer", "cores", None, "worker threads; cores is as many as it was given", _MANUAL,
