@@ -12,7 +12,7 @@ use xdp::packet::{Checksum, Packet, Template, Verify};
 use xdp::{Attach, Attachment, BURST, Filter, Frame, Mode, Options, Program, Socket, Statistics};
 
 /// Far longer than anything takes, so that a test that hangs ends.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(300);
 
 const PORT: u16 = 7_000;
 
