@@ -246,7 +246,7 @@ impl Socket {
     }
 
     /// An empty frame to put a packet into; `None` when all are on their way: [`wake`](Self::wake) the kernel and go on
-    /// later.
+    /// later. Frames for packets that arrive come first: who holds received frames has as many fewer to take.
     #[inline]
     pub fn take(&mut self) -> Option<Frame> {
         if self.free.is_empty() {
@@ -323,7 +323,7 @@ impl Socket {
     /// stays in line for the next call.
     ///
     /// # Errors
-    /// That the interface is down or gone.
+    /// `ENETDOWN` while the interface is down, when packets stay in line; `ENXIO` when it is gone.
     #[inline]
     pub fn wake(&mut self) -> io::Result<()> {
         if self.fill.needs_wakeup() {
@@ -528,7 +528,7 @@ fn unless_about_to_be_released(
     taken: Errno,
     attempt: impl Fn() -> Result<(), Errno>,
 ) -> Result<(), Errno> {
-    const RELEASE: Duration = Duration::from_millis(500);
+    const RELEASE: Duration = Duration::from_secs(1);
     let start = Instant::now();
     loop {
         match attempt() {

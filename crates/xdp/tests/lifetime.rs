@@ -7,7 +7,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use xdp::{Attach, Copying, Error, Interface, Mode, Options, Program, Socket};
+
+/// Far longer than anything takes, so that a test that hangs ends.
+const DEADLINE: Duration = Duration::from_secs(300);
 
 fn load() -> Program {
     Program::load(&ports(7_000, 7_000), 1).expect("loads")
@@ -24,6 +28,17 @@ fn bind(end: &End, queue: u32, options: &Options) -> Result<Socket, Error> {
         .run(|| Socket::bind(&interface, queue, options))
 }
 
+/// A process that another test is just starting has a copy of every descriptor for a moment.
+fn loses_its_program(end: &End) -> bool {
+    let start = Instant::now();
+    while end.has_program() {
+        if start.elapsed() > DEADLINE {
+            return false;
+        }
+    }
+    true
+}
+
 #[test]
 fn a_program_goes_with_its_attachment() {
     let Some(pair) = pair(1) else { return };
@@ -33,7 +48,7 @@ fn a_program_goes_with_its_attachment() {
         let attachment = attach(left, Attach::Only(mode)).expect("attaches");
         assert!(left.has_program());
         drop(attachment);
-        assert!(!left.has_program());
+        assert!(loses_its_program(left));
     }
 }
 
@@ -80,8 +95,19 @@ fn a_program_and_a_socket_go_with_a_killed_process() {
     child.kill().expect("it was started");
     child.wait().expect("it ends");
     assert!(attached && was_there);
-    assert!(!left.has_program());
-    bind(left, 0, &Options::default()).expect("the queue is free");
+    assert!(loses_its_program(left));
+    bind_when_free(left, 0, &Options::default());
+}
+
+/// On a host that is busy, the kernel may take longer to give a queue back than `bind` waits.
+fn bind_when_free(end: &End, queue: u32, options: &Options) -> Socket {
+    let start = Instant::now();
+    loop {
+        match bind(end, queue, options) {
+            Err(Error::QueueTaken { .. }) if start.elapsed() < DEADLINE => {}
+            bound => return bound.expect("it is free"),
+        }
+    }
 }
 
 #[test]
@@ -101,7 +127,7 @@ fn a_queue_has_one_socket_and_is_free_again_when_it_is_closed() {
     );
     for _ in 0..10 {
         drop(sockets.pop());
-        sockets.push(bind(left, 1, &Options::default()).expect("it is free"));
+        sockets.push(bind_when_free(left, 1, &Options::default()));
     }
     let error = bind(left, 2, &Options::default()).expect_err("there is none");
     assert!(
@@ -185,10 +211,16 @@ fn what_a_driver_refuses_is_told_and_the_next_best_is_had() {
     assert_eq!(attachment.mode(), Mode::Native);
     assert!(attachment.native_refusal().is_none());
     drop(attachment);
-    for end in [&left, &right] {
-        end.namespace
-            .ip(&format!("link set {} mtu 3600", end.interface.name));
-    }
+    let mtu = |mtu: u32| {
+        for end in [&left, &right] {
+            end.namespace
+                .ip(&format!("link set {} mtu {mtu}", end.interface.name));
+        }
+    };
+    mtu(3_400);
+    attach(&left, Attach::Only(Mode::Native)).expect("packets fit a page");
+    // More than the largest page has room for.
+    mtu(65_535);
     let error = attach(&left, Attach::Only(Mode::Native)).expect_err("too long");
     assert!(matches!(error, Error::NativeRefused { .. }), "{error}");
     assert!(error.to_string().contains("lower the MTU"), "{error}");
@@ -198,8 +230,9 @@ fn what_a_driver_refuses_is_told_and_the_next_best_is_had() {
         attachment.native_refusal(),
         Some(Error::NativeRefused { .. })
     ));
-    // A socket's frames must hold such packets too.
+    // A socket's frames must hold the packets too.
     drop(socket);
+    mtu(3_600);
     let error = bind(&left, 0, &Options::default()).expect_err("too long");
     assert!(matches!(
         error,
@@ -218,7 +251,7 @@ fn what_a_driver_refuses_is_told_and_the_next_best_is_had() {
         frame_bytes: 4_096,
         ..Options::default()
     };
-    bind(&left, 0, &longer).expect("they fit");
+    bind_when_free(&left, 0, &longer);
     left.namespace.ip("link set left mtu 9000");
     let error = bind(&left, 0, &longer).expect_err("too long");
     assert!(
@@ -355,7 +388,14 @@ fn locked_memory_is_given_back_and_its_lack_is_named() {
         set_capabilities(None, sets).expect("it can be given up");
         let bind = |queue| Socket::bind(&left.interface, queue, &options);
         for _ in 0..5 {
-            let _first = bind(0).expect("there is room for one");
+            // On a host that is busy, the kernel may take longer to give memory back than `bind` waits.
+            let start = Instant::now();
+            let _first = loop {
+                match bind(0) {
+                    Err(Error::LockedMemory { .. }) if start.elapsed() < DEADLINE => {}
+                    bound => break bound.expect("there is room for one"),
+                }
+            };
             let error = bind(1).expect_err("there is no room for two");
             assert!(
                 matches!(error, Error::LockedMemory { bytes: 4_194_304 }),

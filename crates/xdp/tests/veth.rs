@@ -4,7 +4,7 @@ mod common;
 
 use common::{End, Pair, pair, ports};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use xdp::packet::{Checksum, Packet, Template, Verify};
 use xdp::{Attach, Attachment, BURST, Filter, Frame, Mode, Options, Program, Socket, Statistics};
 
 /// Far longer than anything takes, so that a test that hangs ends.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(300);
 
 const PORT: u16 = 7_000;
 
@@ -108,6 +108,16 @@ impl Drop for Stop<'_> {
     }
 }
 
+/// What a socket answers, whatever signals come meanwhile: with a timeout, the kernel does not go on by itself.
+fn patiently<T>(mut call: impl FnMut() -> io::Result<T>) -> T {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            outcome => return outcome.expect("it arrives in time"),
+        }
+    }
+}
+
 /// A kernel's socket in a namespace, connected.
 fn kernel_socket(from: &End, to: SocketAddr) -> UdpSocket {
     let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
@@ -135,14 +145,14 @@ fn the_kernels_sockets_are_answered_in_place() {
                 for length in (0..200).chain([longest - 1, longest]) {
                     let question: Vec<u8> = (0..length).map(|at| (at * 7 + length) as u8).collect();
                     client.send(&question).expect("sends");
-                    let answered = client.recv(&mut buffer).expect("an answer");
+                    let answered = patiently(|| client.recv(&mut buffer));
                     let expected: Vec<u8> = question.iter().map(|byte| !byte).collect();
                     assert_eq!(&buffer[..answered], &expected[..], "{mode:?} {address}");
                 }
                 // The kernel does look at checksums: an answer that was damaged does not arrive, the next one does.
                 client.send(&[b'd'; 100]).expect("sends");
                 client.send(b"good").expect("sends");
-                let answered = client.recv(&mut buffer).expect("an answer");
+                let answered = patiently(|| client.recv(&mut buffer));
                 assert_eq!(&buffer[..answered], [!b'g', !b'o', !b'o', !b'd']);
             }
             drop(stopper);
@@ -185,11 +195,11 @@ fn what_is_for_other_ports_addresses_and_protocols_reaches_the_kernel() {
                 client.send(b"question").expect("sends");
                 let mut buffer = [0; 64];
                 if !ours {
-                    let (length, from) = server.recv_from(&mut buffer).expect("a question");
+                    let (length, from) = patiently(|| server.recv_from(&mut buffer));
                     assert_eq!(&buffer[..length], b"question");
                     server.send_to(b"kernel's", from).expect("sends");
                 }
-                let length = client.recv(&mut buffer).expect("an answer");
+                let length = patiently(|| client.recv(&mut buffer));
                 let expected = if ours {
                     b"question".map(|byte| !byte)
                 } else {
@@ -517,4 +527,59 @@ fn frames_are_neither_lost_nor_lent_to_another_socket() {
         .downcast::<&str>()
         .expect("text");
     assert_eq!(message, "a frame of another socket");
+}
+
+/// All frames of a socket arrive with packets and are sent before any is asked back: twice what is reported at once.
+#[test]
+fn more_frames_can_be_sent_than_are_reported_at_once() {
+    let Some(Pair { left, right }) = pair(1) else {
+        return;
+    };
+    let small = Options {
+        receive_frames: 16,
+        transmit_frames: 16,
+        ..Options::default()
+    };
+    let open = |end: &End| {
+        end.namespace.run(|| {
+            let program = Program::load(&ports(PORT, PORT), 1).expect("loads");
+            let attached = program.attach(&end.interface, Attach::BestAvailable);
+            let socket = Socket::bind(&end.interface, 0, &small).expect("binds");
+            program.register(&socket).expect("registers");
+            (attached.expect("attaches"), socket)
+        })
+    };
+    let ((_one, mut one), (_other, mut other)) = (open(&left), open(&right));
+    let template = Template::new(&left.endpoint(PORT), &right.endpoint(PORT)).expect("one family");
+    let back = Template::new(&right.endpoint(PORT), &left.endpoint(PORT)).expect("one family");
+    let start = Instant::now();
+    let send = |from: &mut Socket, frames: &mut Vec<Frame>, to: &mut Socket| {
+        let count = from.transmit(frames);
+        from.wake().expect("sends");
+        let mut arrived = Vec::new();
+        while arrived.len() < count && start.elapsed() < DEADLINE {
+            wait(to);
+            to.receive(&mut arrived, BURST);
+        }
+        assert_eq!((count, arrived.len()), (16, 16));
+        arrived
+    };
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut questions: Vec<Frame> =
+            std::iter::from_fn(|| packet(&mut other, &back, 9, |payload| payload.fill(3)))
+                .collect();
+        held.extend(send(&mut other, &mut questions, &mut one));
+    }
+    assert!(one.take().is_none());
+    for frame in &mut held {
+        let length = template.write(one.room(frame), 9, Checksum::Compute);
+        frame.set_length(length.expect("it fits"));
+    }
+    for _ in 0..2 {
+        for frame in send(&mut one, &mut held, &mut other) {
+            other.release(frame);
+        }
+    }
+    assert!(held.is_empty());
 }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::Command;
+use std::time::{Duration, Instant};
 use xdp::packet::Endpoint;
 use xdp::{Error, Filter, Interface, Program};
 
@@ -86,6 +87,20 @@ impl End {
         }
     }
 
+    /// Wait until the kernel sends on the interface. Brought up before its peer, it has a queue that drops everything until
+    /// the kernel gets round to the change, which takes a lock that much else takes.
+    fn wait_until_ready(&self) {
+        let start = Instant::now();
+        loop {
+            let name = &self.interface.name;
+            let shown = self.namespace.ip(&format!("link show dev {name}"));
+            if shown.contains("state UP") && !shown.contains("qdisc noop ") {
+                return;
+            }
+            assert!(start.elapsed() < Duration::from_secs(300), "{shown}");
+        }
+    }
+
     /// Whether `ip` shows an XDP program at the interface.
     pub fn has_program(&self) -> bool {
         let shown = self
@@ -155,10 +170,13 @@ pub fn pair(queues: u32) -> Option<Pair> {
             ipv6: ipv6.parse().expect("an address"),
         }
     };
-    Some(Pair {
+    let pair = Pair {
         left: end(left, "left", 1),
         right: end(right, "right", 2),
-    })
+    };
+    pair.left.wait_until_ready();
+    pair.right.wait_until_ready();
+    Some(pair)
 }
 
 /// All datagrams for these ports.
