@@ -2,11 +2,11 @@
 use crate::config::{ClientConfig, Protocol};
 use crate::connection::Connection;
 use crate::data_set::DataSet;
-use crate::datagrams::{self, Flow};
+use crate::datagrams::{self, Attached, Flow, Link, Queue, request_bytes_max};
 use crate::phase::Phase;
 use crate::protocol::{MemcachedMeta, MemcachedText, Redis};
 use crate::run::Run;
-use net::{Endpoint, Event, Poller, Waker, affinity};
+use net::{Endpoint, Event, Interest, Poller, Waker, affinity};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -25,6 +25,14 @@ pub(crate) enum Route {
     Streams(Vec<Endpoint>),
     /// By datagrams: the server's address, or that of each of its workers where each has keys of its own.
     Datagrams(Vec<SocketAddr>),
+    /// By datagrams past the kernel.
+    PastTheKernel(Box<Attached>),
+}
+
+impl Route {
+    pub(crate) fn is_of_datagrams(&self) -> bool {
+        !matches!(self, Self::Streams(_))
+    }
 }
 
 /// What a worker keeps from phase to phase.
@@ -52,6 +60,7 @@ impl Worker {
         index: usize,
         core: Option<usize>,
         config: &ClientConfig,
+        data: &DataSet,
         route: &Route,
         numbers: impl IntoIterator<Item = usize>,
     ) -> Result<Self, crate::Error> {
@@ -70,12 +79,24 @@ impl Worker {
                     }
                 }
                 Route::Datagrams(addresses) => {
-                    let token = flows.len() as u64;
                     let owner = number % addresses.len();
-                    let depth = (config.pipeline, config.batch);
-                    flows.push(Flow::open(addresses[owner], owner, depth, &poller, token)?);
+                    let link = Link::to(addresses[owner])?;
+                    flows.push(Flow::new(link, owner, (config.pipeline, config.batch)));
+                }
+                Route::PastTheKernel(attached) => {
+                    let owner = number % attached.owners();
+                    let longest = request_bytes_max(data);
+                    let first = number - flows.len();
+                    let queue = Queue::open(attached, (number, first), owner, longest)?;
+                    let link = Link::Queue(Box::new(queue));
+                    flows.push(Flow::new(link, owner, (config.pipeline, config.batch)));
                 }
             }
+        }
+        for (token, flow) in (0..).zip(&flows) {
+            poller
+                .add(&flow.link, token, Interest::READ)
+                .map_err(crate::Error::system("watch a socket"))?;
         }
         Ok(Self {
             index,

@@ -1,4 +1,4 @@
-use super::{Undelivered, carry_out, converse};
+use super::{Limits, Undelivered, carry_out, converse};
 use crate::conversation::Tools;
 use crate::counters::Count;
 use crate::storage::Storage;
@@ -25,7 +25,7 @@ pub(crate) struct Letter {
 #[derive(Default)]
 pub(crate) struct Room {
     received: Received,
-    answers: Datagrams,
+    pub answers: Datagrams,
 }
 
 impl Socket {
@@ -51,14 +51,12 @@ impl Socket {
                     .add(Count::DatagramsReceived, datagrams);
                 room.answers.clear();
                 let elsewhere = |undelivered: Undelivered| {
-                    let letter = Letter {
-                        peer: message.peer,
-                        socket: Arc::clone(&self.0),
-                        undelivered,
-                    };
-                    forward(letter.undelivered.worker, letter);
+                    let worker = undelivered.worker;
+                    let letter = Letter::new(undelivered, message.peer, Arc::clone(&self.0));
+                    forward(worker, letter);
                 };
-                carry_out(message.datagrams(), tools, &mut room.answers, elsewhere);
+                let (datagrams, answers) = (message.datagrams(), &mut room.answers);
+                carry_out(datagrams, Limits::SOCKETS, tools, answers, elsewhere);
                 send(&self.0, message.peer, &room.answers, tools);
             }
         }
@@ -66,6 +64,15 @@ impl Socket {
 }
 
 impl Letter {
+    /// To be answered to `peer` from `socket`.
+    pub fn new(undelivered: Undelivered, peer: Peer, socket: Arc<DatagramSocket>) -> Self {
+        Self {
+            undelivered,
+            peer,
+            socket,
+        }
+    }
+
     /// Go on with what another worker found to be for this one, or the next.
     pub fn arrive<S: Storage>(
         self,
