@@ -85,9 +85,14 @@ impl LoadClient {
             Target::Unix { own_paths, .. } => {
                 Route::Streams(own_paths.iter().cloned().map(Endpoint::Unix).collect())
             }
-            Target::Udp { host, ports } => {
+            Target::Udp {
+                host,
+                ports,
+                joined,
+            } => {
                 let addresses = ports.iter().map(|&port| datagram_address(host, port));
-                Route::Datagrams(addresses.collect::<Result<_, Error>>()?)
+                let datagrams_max = if *joined { net::DATAGRAMS_MAX } else { 1 };
+                Route::Datagrams(addresses.collect::<Result<_, Error>>()?, datagrams_max)
             }
             Target::Xdp {
                 interface,

@@ -24,7 +24,8 @@ pub(crate) enum Route {
     /// By connections: to the server, or to each of its workers where each has keys of its own.
     Streams(Vec<Endpoint>),
     /// By datagrams: the server's address, or that of each of its workers where each has keys of its own.
-    Datagrams(Vec<SocketAddr>),
+    /// And how many datagrams may be sent at once.
+    Datagrams(Vec<SocketAddr>, usize),
     /// By datagrams past the kernel.
     PastTheKernel(Box<Attached>),
 }
@@ -78,9 +79,9 @@ impl Worker {
                         connections.push(connection);
                     }
                 }
-                Route::Datagrams(addresses) => {
+                Route::Datagrams(addresses, datagrams_max) => {
                     let owner = number % addresses.len();
-                    let link = Link::to(addresses[owner])?;
+                    let link = Link::to(addresses[owner], *datagrams_max)?;
                     flows.push(Flow::new(link, owner, (config.pipeline, config.batch)));
                 }
                 Route::PastTheKernel(attached) => {

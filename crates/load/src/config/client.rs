@@ -74,6 +74,9 @@ pub enum Target {
         host: String,
         /// The server's port, or the port of each of its workers in order, where each has keys of its own.
         ports: Vec<u16>,
+        /// Hand the kernel many datagrams at once (`UDP_SEGMENT`), where they are equally long.
+        #[serde(default = "yes")]
+        joined: bool,
     },
     /// UDP past the kernel (AF_XDP): each of the connections has a queue of the interface, in order, and so
     /// the worker that serves the queue at the other end of a veth, where that is in native mode.
@@ -101,7 +104,8 @@ impl TryFrom<String> for MacAddress {
 
     fn try_from(text: String) -> Result<Self, String> {
         let byte = |digits: &str| match digits.len() {
-            2 => u8::from_str_radix(digits, 16).ok(),
+            // A sign would be taken for a digit.
+            2 if !digits.starts_with('+') => u8::from_str_radix(digits, 16).ok(),
             _ => None,
         };
         let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
@@ -401,6 +405,50 @@ pub(crate) mod tests {
                 .to_string();
             assert!(message.contains(sentence), "{message}");
         }
+        let xdp = |source: &str, mac: &str| {
+            json!({
+                "kind": "xdp", "interface": "eth0", "source": source, "destination": "198.18.0.2",
+                "destination_mac": mac, "ports": [11211],
+            })
+        };
+        let mac = "02:00:00:00:00:fe";
+        for (target, sentence) in [
+            (
+                xdp("198.18.0.1:40000", "02:00:00:00:00"),
+                "a MAC address is like",
+            ),
+            (
+                xdp("198.18.0.1:40000", "02:00:00:00:00:+1"),
+                "a MAC address is like",
+            ),
+            (xdp("[fd00::1]:40000", mac), "are of two versions of IP"),
+            (
+                xdp("198.18.0.1:65530", mac),
+                "needs a port with 49 ports behind it",
+            ),
+            (
+                xdp("198.18.0.1:0", mac),
+                "needs a port with 49 ports behind it",
+            ),
+        ] {
+            let mut config = valid();
+            config["target"] = target;
+            let message = ClientConfig::from_json(&config.to_string()).expect_err(sentence);
+            assert!(message.to_string().contains(sentence), "{message}");
+        }
+        let mut config = valid();
+        config["target"] = xdp("198.18.0.1:40000", mac);
+        ClientConfig::from_json(&config.to_string()).expect("valid");
+        config["target"]["ports"] = json!([1, 2, 3]);
+        config["connections"] = json!(5);
+        config["cores"] = json!([0, 1]);
+        let message = ClientConfig::from_json(&config.to_string()).expect_err("too few ways");
+        assert!(
+            message
+                .to_string()
+                .contains("ports must be between 1 and 2, not 3"),
+            "{message}"
+        );
         let mut config = valid();
         config["conections"] = json!(1);
         let message = ClientConfig::from_json(&config.to_string())

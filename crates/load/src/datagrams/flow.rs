@@ -38,15 +38,15 @@ impl Flow {
 /// What carries datagrams to the server and back.
 #[derive(Debug)]
 pub(crate) enum Link {
-    /// A socket of the kernel's.
-    Kernel(DatagramSocket, Peer),
+    /// A socket of the kernel's, whom it sends to, and how many at once.
+    Kernel(DatagramSocket, Peer, usize),
     /// A queue of a network interface, past the kernel.
     Queue(Box<Queue>),
 }
 
 impl Link {
-    /// A socket that sends to `address`.
-    pub(crate) fn to(address: SocketAddr) -> Result<Self, crate::Error> {
+    /// A socket that sends to `address`, at most `datagrams_max` at once.
+    pub(crate) fn to(address: SocketAddr, datagrams_max: usize) -> Result<Self, crate::Error> {
         let any: IpAddr = match address {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -56,7 +56,8 @@ impl Link {
             address,
             local: None,
         };
-        Ok(Self::Kernel(socket, peer))
+        let datagrams_max = socket.datagrams_max().min(datagrams_max);
+        Ok(Self::Kernel(socket, peer, datagrams_max))
     }
 
     /// The longest datagram that it carries, in bytes.
@@ -68,12 +69,12 @@ impl Link {
     }
 
     fn send(&mut self, outgoing: &Datagrams) -> io::Result<u64> {
-        let (socket, peer) = match self {
-            Self::Kernel(socket, peer) => (socket, *peer),
+        let (socket, peer, datagrams_max) = match self {
+            Self::Kernel(socket, peer, datagrams_max) => (socket, *peer, *datagrams_max),
             Self::Queue(queue) => return queue.send(outgoing),
         };
         let mut sent = 0;
-        for (bytes, each, _) in outgoing.runs(socket.datagrams_max(), SENT_BYTES_MAX) {
+        for (bytes, each, _) in outgoing.runs(datagrams_max, SENT_BYTES_MAX) {
             match socket.send(peer, bytes, each) {
                 Ok(()) => sent += bytes.len() as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -95,7 +96,7 @@ impl Link {
         mut take: impl FnMut(usize, &[u8]),
     ) -> io::Result<bool> {
         let socket = match self {
-            Self::Kernel(socket, _) => socket,
+            Self::Kernel(socket, ..) => socket,
             Self::Queue(queue) => return Ok(queue.receive(take)),
         };
         match socket.receive(received) {
@@ -123,7 +124,7 @@ impl Link {
 impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Kernel(socket, _) => socket.as_fd(),
+            Self::Kernel(socket, ..) => socket.as_fd(),
             Self::Queue(queue) => queue.as_fd(),
         }
     }
