@@ -17,6 +17,8 @@ usage: rackscope-cached [options]
   -s, --unix-socket PATH    listen on a unix socket instead of TCP
   -a, --unix-mask MODE      who may open the unix socket, in octal   [700]
   -U, --udp-port N          UDP port; 0 for none, 'free' picks one   [0]
+      --xdp INTERFACE       serve the datagrams of this network interface past the
+                            kernel (AF_XDP); takes -U with a number
   -b, --listen-backlog N    connections that may wait for an answer  [1024]
   -m, --memory-limit MIB    room for items                           [64]
   -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most half
@@ -120,6 +122,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     }
                 };
             }
+            Long("xdp") => options.interface = Some(text(&mut parser)?),
             Short('l') | Long("listen") => {
                 let value = text(&mut parser)?;
                 let addresses: Vec<String> =
@@ -286,6 +289,12 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             ));
         }
     }
+    if options.interface.is_some() && options.udp_port.unwrap_or(0) == 0 {
+        return Err(refused(
+            "--xdp",
+            "say the UDP port with -U, as a number: those of the workers follow it",
+        ));
+    }
     Ok(Request::Serve(Box::new(options)))
 }
 
@@ -424,6 +433,8 @@ mod tests {
             options("--transport=io_uring").transport,
             Transport::IoUring
         );
+        let past = options("-U 7 --xdp eth0");
+        assert_eq!(past.interface.as_deref(), Some("eth0"));
         assert_eq!(
             options("-s /tmp/x").unix_socket,
             Some(PathBuf::from("/tmp/x"))
@@ -455,6 +466,8 @@ mod tests {
             ("-p", "-p"),
             ("-U x", "-U x: a port is 1 to 65535"),
             ("-U 11211 -Y /x", "-U: who gives a password"),
+            ("--xdp eth0", "--xdp: say the UDP port with -U"),
+            ("--xdp eth0 -U free", "--xdp: say the UDP port with -U"),
             ("-m 0", "-m 0: memory is in MiB"),
             ("-m lots", "-m lots"),
             ("-I 1t", "-I 1t: give bytes"),

@@ -37,6 +37,32 @@ pub enum Error {
         "there is no address to serve datagrams at. Give -l an address of this host, such as 127.0.0.1"
     )]
     NoDatagramAddress,
+    /// Datagrams cannot be served past the kernel.
+    #[error("--xdp: {source}. Without --xdp, datagrams are served through the kernel")]
+    Xdp {
+        /// What and why.
+        source: xdp::Error,
+    },
+    /// Nothing is listened to that could come over the interface.
+    #[error(
+        "--xdp {interface}: no datagram for a loopback address comes over it. Give -l an address of {interface}, or 0.0.0.0"
+    )]
+    OnlyLoopback {
+        /// Its name.
+        interface: String,
+    },
+    /// The interface carries too little.
+    #[error(
+        "--xdp {interface}: its packets are {mtu} bytes long, and datagrams of answers are up to {least}: `ip link set {interface} mtu {least}`, or leave out --xdp"
+    )]
+    ShortPackets {
+        /// Its name.
+        interface: String,
+        /// Its MTU in bytes.
+        mtu: u32,
+        /// What would do, in bytes.
+        least: u32,
+    },
     /// The file of accounts is of no use.
     #[error("{source}. Check -Y")]
     Accounts {

@@ -4,7 +4,8 @@
 //! * [`server`]: control: listens, hands connections to workers, waits for the signal to end.
 //! * `worker` and `connection`: data: a thread with its own epoll instance, its connections, and two buffers that
 //!   all of them share, so that an idle connection holds no memory for bytes.
-//! * `datagrams`: the same for what comes by UDP, one request a datagram or many.
+//! * `datagrams`: the same for what comes by UDP, one request a datagram or many, from the kernel or past it (AF_XDP,
+//!   which `attach` sets up).
 //! * `ring_worker` and `ring_connection`: the same over io_uring; `transport` chooses.
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
@@ -23,6 +24,7 @@ macro_rules! protocol_version {
 
 mod accounts;
 pub mod arguments;
+mod attach;
 mod binary;
 mod clock;
 mod connection;

@@ -57,6 +57,9 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     if let Some(address) = server.datagram_addresses().first() {
         eprintln!("rackscope-cached: datagrams are served at {address}");
     }
+    if let Some(how) = server.past_the_kernel() {
+        eprintln!("rackscope-cached: datagrams are served past the kernel on {how}");
+    }
     if let Some(address) = server.metrics() {
         eprintln!("rackscope-cached: metrics at http://{address}/metrics");
     }

@@ -10,6 +10,8 @@ pub struct Options {
     pub port: u16,
     /// UDP port, where datagrams are served; 0 for a free one.
     pub udp_port: Option<u16>,
+    /// A network interface on which datagrams are served past the kernel.
+    pub interface: Option<String>,
     /// Addresses or names to listen on.
     pub listen: Vec<String>,
     /// A unix socket to listen on instead.
@@ -141,6 +143,7 @@ impl Default for Options {
         Self {
             port: 11211,
             udp_port: None,
+            interface: None,
             listen: vec!["127.0.0.1".to_owned()],
             unix_socket: None,
             unix_socket_mode: 0o700,

@@ -1,8 +1,9 @@
 //! Control: listens, hands connections to workers in turn, and ends them.
 
 use crate::accounts::Accounts;
+use crate::attach::{PastTheKernel, attach};
 use crate::clock::Clock;
-use crate::datagrams::Socket;
+use crate::datagrams::{Queue, Socket};
 use crate::error::Error;
 use crate::layout::layout;
 use crate::listen::{doors, listen, listen_for_datagrams};
@@ -54,6 +55,7 @@ pub struct Server {
     exhausted: bool,
     verbosity: u8,
     metrics: Option<Metrics>,
+    past_the_kernel: Option<PastTheKernel>,
     _process: Process,
 }
 
@@ -76,6 +78,7 @@ struct Post {
     waker: Arc<Waker>,
     inbox: Receiver<Message>,
     sockets: Vec<Arc<DatagramSocket>>,
+    queues: Vec<Queue>,
 }
 
 impl Server {
@@ -93,8 +96,16 @@ impl Server {
         let listeners = listen(options)?;
         let doors = doors(options, &listeners)?;
         let sockets = listen_for_datagrams(options)?;
+        // Before the process goes to the background, where nobody would hear what is wrong.
+        let mut past_the_kernel = attach(options, &sockets)?;
         let process =
             process::prepare(&options.process).map_err(|source| Error::Process { source })?;
+        // Behind `fork`, which frames do not outlive, and before root is given up.
+        let queues = match &mut past_the_kernel {
+            Some(past) => past.open(options.threads, &sockets)?,
+            None => (0..options.threads).map(|_| Vec::new()).collect(),
+        };
+        process::give_up_root(&options.process).map_err(|source| Error::Process { source })?;
         // With the rights that it will serve with.
         let options = &transport::choose(options)?;
         let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
@@ -135,10 +146,11 @@ impl Server {
             exhausted: false,
             verbosity: options.verbosity,
             metrics: None,
+            past_the_kernel,
             _process: process,
         };
         server.watch_listeners()?;
-        server.start_workers(options, &hasher, partitions, sockets)?;
+        server.start_workers(options, &hasher, partitions, (sockets, queues))?;
         if let Some(address) = options.metrics {
             let metrics = Metrics::start(address, server.questions());
             server.metrics = Some(metrics.map_err(|source| Error::Metrics { address, source })?);
@@ -181,6 +193,11 @@ impl Server {
     /// Where datagrams are served.
     pub fn datagram_addresses(&self) -> &[SocketAddr] {
         self.report.datagram_addresses()
+    }
+
+    /// On which interface datagrams are served past the kernel, and how.
+    pub fn past_the_kernel(&self) -> Option<&PastTheKernel> {
+        self.past_the_kernel.as_ref()
     }
 
     /// Where each worker listens by itself, where each has keys of its own.
@@ -296,12 +313,12 @@ impl Server {
         options: &Options,
         hasher: &Hasher,
         mut partitions: Vec<Partition>,
-        sockets: Vec<Vec<Arc<DatagramSocket>>>,
+        (sockets, queues): (Vec<Vec<Arc<DatagramSocket>>>, Vec<Vec<Queue>>),
     ) -> Result<(), Error> {
         let workers = options.threads;
         let mut inboxes = Vec::with_capacity(workers);
         let mut posts = Vec::with_capacity(workers);
-        for sockets in sockets {
+        for (sockets, queues) in sockets.into_iter().zip(queues) {
             let (carrier, waker) = transport::carrier(options)?;
             let waker = Arc::new(waker);
             let (inbox, receiver) = Inbox::new(Arc::clone(&waker));
@@ -311,6 +328,7 @@ impl Server {
                 waker,
                 inbox: receiver,
                 sockets,
+                queues,
             });
         }
         let inboxes: Arc<[Inbox]> = inboxes.into();
@@ -352,6 +370,7 @@ impl Server {
             waker: post.waker,
             inbox: post.inbox,
             sockets: post.sockets.into_iter().map(Socket).collect(),
+            queues: post.queues,
             inboxes: Arc::clone(inboxes),
             storage,
             report: Arc::clone(&self.report),

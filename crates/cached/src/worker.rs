@@ -1,7 +1,7 @@
 use crate::connection::{Connection, SCRATCH_BYTES};
 use crate::conversation::{BURST, Status, Tools};
 use crate::counters::Count;
-use crate::datagrams::{Letter, Room, Socket};
+use crate::datagrams::{Letter, Queue, Room, Socket};
 use crate::execute::Context;
 use crate::report::{Held, Report, held};
 use crate::storage::Storage;
@@ -23,6 +23,9 @@ pub(crate) const WAKE: u64 = u64::MAX;
 
 /// The token of the first socket for datagrams.
 const FIRST_SOCKET: u64 = 1 << 32;
+
+/// The token of the first queue that is served past the kernel.
+const FIRST_QUEUE: u64 = 1 << 33;
 
 /// The buffer for answers is cut back to what a burst of small answers takes when it has grown beyond this.
 const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
@@ -70,6 +73,8 @@ pub(crate) struct Worker<S> {
     pub inbox: Receiver<Message>,
     /// Where datagrams come.
     pub sockets: Vec<Socket>,
+    /// Where they come past the kernel.
+    pub queues: Vec<Queue>,
     /// Everybody's, by number.
     pub inboxes: Arc<[Inbox]>,
     pub storage: S,
@@ -83,6 +88,8 @@ pub(crate) struct Common<S> {
     pub inbox: Receiver<Message>,
     /// Where datagrams come.
     pub sockets: Vec<Socket>,
+    /// Where they come past the kernel.
+    pub queues: Vec<Queue>,
     /// Everybody's, by number.
     pub inboxes: Arc<[Inbox]>,
     pub storage: S,
@@ -96,6 +103,7 @@ impl<S: Storage> Worker<S> {
             waker,
             inbox,
             sockets,
+            queues,
             inboxes,
             storage,
             report,
@@ -106,6 +114,7 @@ impl<S: Storage> Worker<S> {
             waker,
             inbox,
             sockets,
+            queues,
             inboxes,
             storage,
             report,
@@ -124,6 +133,9 @@ impl<S: Storage> Worker<S> {
         for (token, socket) in (FIRST_SOCKET..).zip(&self.sockets) {
             self.poller.add(&*socket.0, token, Interest::READ)?;
         }
+        for (token, queue) in (FIRST_QUEUE..).zip(&self.queues) {
+            self.poller.add(queue, token, Interest::READ)?;
+        }
         loop {
             events.clear();
             match self.poller.wait(timeout) {
@@ -136,6 +148,8 @@ impl<S: Storage> Worker<S> {
             for event in &events {
                 if event.token() == WAKE {
                     woken = true;
+                } else if let Some(index) = event.token().checked_sub(FIRST_QUEUE) {
+                    self.serve_queue(index as usize, now, &mut buffers);
                 } else if let Some(index) = event.token().checked_sub(FIRST_SOCKET) {
                     self.serve_datagrams(index as usize, now, &mut buffers);
                 } else {
@@ -205,6 +219,21 @@ impl<S: Storage> Worker<S> {
         self.sockets[index].serve(
             &mut tools,
             room.get_or_insert_default(),
+            |worker, letter| {
+                counters.add(Count::Moves, 1);
+                inboxes[worker].send(Message::Forward(Box::new(letter)));
+            },
+        );
+        buffers.datagrams = room;
+    }
+
+    fn serve_queue(&mut self, index: usize, now: u32, buffers: &mut Buffers) {
+        let mut room = std::mem::take(&mut buffers.datagrams);
+        let mut tools = buffers.tools(self.index, &mut self.storage, &self.report, now);
+        let (inboxes, counters) = (&self.inboxes, self.report.counters(self.index));
+        self.queues[index].serve(
+            &mut tools,
+            &mut room.get_or_insert_default().answers,
             |worker, letter| {
                 counters.add(Count::Moves, 1);
                 inboxes[worker].send(Message::Forward(Box::new(letter)));

@@ -4,6 +4,7 @@ use crate::clock::{self, Clock};
 use crate::config::{ClientConfig, PhaseConfig, Target};
 use crate::connection::choose_endpoint;
 use crate::data_set::DataSet;
+use crate::datagrams::Attached;
 use crate::monitor::{self, Interval, Intervals, Totals};
 use crate::phase::{Phase, lock};
 use crate::result::PhaseResult;
@@ -84,9 +85,25 @@ impl LoadClient {
             Target::Unix { own_paths, .. } => {
                 Route::Streams(own_paths.iter().cloned().map(Endpoint::Unix).collect())
             }
-            Target::Udp { host, ports } => {
+            Target::Udp {
+                host,
+                ports,
+                joined,
+            } => {
                 let addresses = ports.iter().map(|&port| datagram_address(host, port));
-                Route::Datagrams(addresses.collect::<Result<_, Error>>()?)
+                let datagrams_max = if *joined { net::DATAGRAMS_MAX } else { 1 };
+                Route::Datagrams(addresses.collect::<Result<_, Error>>()?, datagrams_max)
+            }
+            Target::Xdp {
+                interface,
+                source,
+                destination,
+                destination_mac,
+                ports,
+            } => {
+                let to = (*destination, *destination_mac);
+                let attached = Attached::to(interface, &config, *source, to, ports)?;
+                Route::PastTheKernel(Box::new(attached))
             }
         };
         let client = Self {
@@ -104,9 +121,17 @@ impl LoadClient {
     fn connect(&self) -> Result<Vec<Worker>, Error> {
         let count = self.config.cores.len().max(1);
         let worker = |index: usize| {
-            let numbers = (index..self.config.connections).step_by(count);
             let core = self.config.cores.get(index).copied();
-            Worker::new(index, core, &self.config, &self.route, numbers)
+            let (config, data, route) = (&self.config, &self.data, &self.route);
+            let connections = config.connections;
+            if route.is_of_datagrams() {
+                // Behind one another, so that each has a way to each of the server's workers.
+                let numbers = index * connections / count..(index + 1) * connections / count;
+                Worker::new(index, core, config, data, route, numbers)
+            } else {
+                let numbers = (index..connections).step_by(count);
+                Worker::new(index, core, config, data, route, numbers)
+            }
         };
         (0..count).map(worker).collect()
     }
@@ -118,7 +143,7 @@ impl LoadClient {
     /// another phase is running.
     pub fn start_phase(&self, phase_json: &str) -> Result<(), Error> {
         let config = PhaseConfig::from_json(phase_json, self.config.protocol)?;
-        if matches!(self.route, Route::Datagrams(_)) {
+        if self.route.is_of_datagrams() {
             config.check_for_datagrams()?;
         }
         let mut state = self.open_state()?;

@@ -44,7 +44,7 @@ impl NullResponder {
         let endpoint = match target {
             Target::Tcp { host, port, .. } => Endpoint::resolve(&host, port)?.remove(0),
             Target::Unix { path, .. } => Endpoint::Unix(path),
-            Target::Udp { .. } => {
+            Target::Udp { .. } | Target::Xdp { .. } => {
                 return Err(Error::Config(
                     "the null responder answers connections, not datagrams".to_owned(),
                 ));

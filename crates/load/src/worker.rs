@@ -2,11 +2,11 @@
 use crate::config::{ClientConfig, Protocol};
 use crate::connection::Connection;
 use crate::data_set::DataSet;
-use crate::datagrams::{self, Flow};
+use crate::datagrams::{self, Attached, Flow, Link, Queue, request_bytes_max};
 use crate::phase::Phase;
 use crate::protocol::{MemcachedMeta, MemcachedText, Redis};
 use crate::run::Run;
-use net::{Endpoint, Event, Poller, Waker, affinity};
+use net::{Endpoint, Event, Interest, Poller, Waker, affinity};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -24,7 +24,16 @@ pub(crate) enum Route {
     /// By connections: to the server, or to each of its workers where each has keys of its own.
     Streams(Vec<Endpoint>),
     /// By datagrams: the server's address, or that of each of its workers where each has keys of its own.
-    Datagrams(Vec<SocketAddr>),
+    /// And how many datagrams may be sent at once.
+    Datagrams(Vec<SocketAddr>, usize),
+    /// By datagrams past the kernel.
+    PastTheKernel(Box<Attached>),
+}
+
+impl Route {
+    pub(crate) fn is_of_datagrams(&self) -> bool {
+        !matches!(self, Self::Streams(_))
+    }
 }
 
 /// What a worker keeps from phase to phase.
@@ -52,6 +61,7 @@ impl Worker {
         index: usize,
         core: Option<usize>,
         config: &ClientConfig,
+        data: &DataSet,
         route: &Route,
         numbers: impl IntoIterator<Item = usize>,
     ) -> Result<Self, crate::Error> {
@@ -69,13 +79,25 @@ impl Worker {
                         connections.push(connection);
                     }
                 }
-                Route::Datagrams(addresses) => {
-                    let token = flows.len() as u64;
+                Route::Datagrams(addresses, datagrams_max) => {
                     let owner = number % addresses.len();
-                    let depth = (config.pipeline, config.batch);
-                    flows.push(Flow::open(addresses[owner], owner, depth, &poller, token)?);
+                    let link = Link::to(addresses[owner], *datagrams_max)?;
+                    flows.push(Flow::new(link, owner, (config.pipeline, config.batch)));
+                }
+                Route::PastTheKernel(attached) => {
+                    let owner = number % attached.owners();
+                    let longest = request_bytes_max(data);
+                    let first = number - flows.len();
+                    let queue = Queue::open(attached, (number, first), owner, longest)?;
+                    let link = Link::Queue(Box::new(queue));
+                    flows.push(Flow::new(link, owner, (config.pipeline, config.batch)));
                 }
             }
+        }
+        for (token, flow) in (0..).zip(&flows) {
+            poller
+                .add(&flow.link, token, Interest::READ)
+                .map_err(crate::Error::system("watch a socket"))?;
         }
         Ok(Self {
             index,

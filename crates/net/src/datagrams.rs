@@ -1,9 +1,10 @@
 use crate::Error;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use rustix::net::{SocketFlags, SocketType, sockopt};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Messages taken from the kernel at a time.
 const MESSAGES: usize = 16;
@@ -115,6 +116,12 @@ impl DatagramSocket {
         rustix::net::bind(&socket, &address)?;
         let socket = UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
+        // That forbade fragments, which what is longer than a packet has to be sent in.
+        sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::WANT)?;
+        if socket.local_addr()?.is_ipv6() {
+            sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::WANT)?;
+            allow_fragments_of_ipv6(&socket)?;
+        }
         Ok(Self {
             address: socket.local_addr()?,
             state,
@@ -170,6 +177,25 @@ impl DatagramSocket {
 
 /// What is asked for to hold datagrams that wait, in bytes.
 const BUFFER_BYTES: usize = 8 << 20;
+
+/// `IPV6_DONTFRAG` of `ipv6(7)`, off.
+fn allow_fragments_of_ipv6(socket: &UdpSocket) -> io::Result<()> {
+    let off: libc::c_int = 0;
+    // SAFETY: the kernel reads an integer from `off`, which outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IPV6,
+            libc::IPV6_DONTFRAG,
+            (&raw const off).cast(),
+            size_of_val(&off) as libc::socklen_t,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
 
 impl AsFd for DatagramSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -22,6 +22,9 @@ const DELETE: u8 = 3;
 /// The most bytes that an answer has beside the value.
 pub const ANSWER_HEAD_BYTES: usize = HEAD_BYTES + FLAGS_BYTES;
 
+/// What a set has beside key and value, in bytes: the most of all requests.
+pub const SET_HEAD_BYTES: usize = HEAD_BYTES + SET_BYTES;
+
 /// One request of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {

@@ -1,3 +1,4 @@
+use super::Limits;
 use crate::conversation::BURST;
 use crate::counters::Count;
 use crate::execute::Context;
@@ -5,20 +6,16 @@ use crate::storage::{Read, Storage};
 use crate::store::Outcome;
 use arrayvec::ArrayVec;
 use mica::{Contents, Entry, Key, Marks};
-use wire::batch::{
-    ANSWER_HEAD_BYTES, Answer, Operation, Refusal, Request, parse_request, push_answer, push_found,
-};
+use wire::batch::{Answer, Operation, Refusal, Request, parse_request, push_answer, push_found};
 use wire::memcached::Datagrams;
-use wire::memcached::datagram::{DATAGRAM_BYTES_MAX, FRAME_BYTES, Frame};
+use wire::memcached::datagram::{FRAME_BYTES, Frame};
 use wire::memcached::server::StoreMode;
-
-/// The largest value that an answer can bring: UDP's longest datagram, less what is in front of the value.
-const VALUE_BYTES_MAX: usize = net::SENT_BYTES_MAX - ANSWER_HEAD_BYTES - FRAME_BYTES;
 
 /// Carry out the requests in `entries` and answer them in order, in as few datagrams as hold them.
 pub(super) fn carry_out<S: Storage>(
     frame: Frame,
     mut entries: &[u8],
+    limits: Limits,
     context: &mut Context<'_, S>,
     answers: &mut Datagrams,
 ) {
@@ -47,9 +44,9 @@ pub(super) fn carry_out<S: Storage>(
         }
         for (key, request) in &burst {
             let before = out.len();
-            answer(request, *key, context, out);
+            answer(request, *key, limits, context, out);
             // One that does not fit any more begins the next datagram.
-            if out.len() - body > DATAGRAM_BYTES_MAX - FRAME_BYTES && before > body {
+            if out.len() - body > limits.joined - FRAME_BYTES && before > body {
                 let moved = out.split_off(before);
                 answers.end();
                 out = answers.begin(frame);
@@ -72,6 +69,7 @@ pub(super) fn carry_out<S: Storage>(
 fn answer<S: Storage>(
     request: &Request<'_>,
     key: Key<'_>,
+    limits: Limits,
     context: &mut Context<'_, S>,
     out: &mut Vec<u8>,
 ) {
@@ -82,7 +80,7 @@ fn answer<S: Storage>(
                 push_found(out, front.flags, front.value_bytes);
             });
             let count = match read {
-                Read::Hit if out.len() - start > VALUE_BYTES_MAX + ANSWER_HEAD_BYTES => {
+                Read::Hit if out.len() - start > limits.single - FRAME_BYTES => {
                     out.truncate(start);
                     push_answer(out, Answer::Refused(Refusal::TooLarge));
                     Count::GetHits

@@ -1,8 +1,10 @@
 //! Datagrams in, commands carried out in bursts, datagrams out; whatever carries them.
 
 mod batch;
+mod queue;
 mod socket;
 
+pub(crate) use queue::Queue;
 pub(crate) use socket::{Letter, Room, Socket};
 
 use crate::conversation::{BURST, Conversation, Outlet, Status, Tools, limits};
@@ -20,6 +22,31 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 const TOO_LONG: &[u8] = b"SERVER_ERROR the answer is too long for datagrams\r\n";
 const IN_PIECES: &[u8] = b"SERVER_ERROR multi-packet request not supported\r\n";
+
+/// How long an answer to a batch may be, in bytes with its frame.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// Of answers to several requests in one datagram.
+    joined: usize,
+    /// Of the answer to one request.
+    single: usize,
+}
+
+impl Limits {
+    /// Over the kernel's sockets: what goes whole everywhere, and, for one answer, what the kernel cuts into fragments.
+    const SOCKETS: Self = Self {
+        joined: DATAGRAM_BYTES_MAX,
+        single: net::SENT_BYTES_MAX,
+    };
+
+    /// Where nobody cuts packets, which carry so many bytes.
+    fn of_packets(payload_bytes: usize) -> Self {
+        Self {
+            joined: payload_bytes,
+            single: payload_bytes,
+        }
+    }
+}
 
 /// A datagram whose commands are for another worker.
 pub(crate) struct Undelivered {
@@ -48,6 +75,7 @@ enum Pending<'a> {
 /// other workers to `elsewhere`.
 pub(crate) fn carry_out<'a, S: Storage>(
     datagrams: impl Iterator<Item = &'a [u8]>,
+    limits_of_batches: Limits,
     tools: &mut Tools<'_, S>,
     answers: &mut Datagrams,
     mut elsewhere: impl FnMut(Undelivered),
@@ -115,7 +143,8 @@ pub(crate) fn carry_out<'a, S: Storage>(
                     }
                 }
                 Pending::Batch(frame, entries) => {
-                    batch::carry_out(frame, entries, &mut tools.context, answers);
+                    let limits = limits_of_batches;
+                    batch::carry_out(frame, entries, limits, &mut tools.context, answers);
                 }
             }
         }

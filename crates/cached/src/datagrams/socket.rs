@@ -1,4 +1,4 @@
-use super::{Undelivered, carry_out, converse};
+use super::{Limits, Undelivered, carry_out, converse};
 use crate::conversation::Tools;
 use crate::counters::Count;
 use crate::storage::Storage;
@@ -25,8 +25,7 @@ pub(crate) struct Letter {
 #[derive(Default)]
 pub(crate) struct Room {
     received: Received,
-    /// Empty between messages of different peers.
-    answers: Datagrams,
+    pub answers: Datagrams,
 }
 
 impl Socket {
@@ -44,6 +43,7 @@ impl Socket {
                 // Nothing is there, or what a peer that has gone away left behind.
                 Err(_) => return,
             }
+            room.answers.clear();
             let mut to = None;
             for message in room.received.messages() {
                 let datagrams = message.datagrams().count();
@@ -57,14 +57,12 @@ impl Socket {
                 }
                 to = Some(message.peer);
                 let elsewhere = |undelivered: Undelivered| {
-                    let letter = Letter {
-                        peer: message.peer,
-                        socket: Arc::clone(&self.0),
-                        undelivered,
-                    };
-                    forward(letter.undelivered.worker, letter);
+                    let worker = undelivered.worker;
+                    let letter = Letter::new(undelivered, message.peer, Arc::clone(&self.0));
+                    forward(worker, letter);
                 };
-                carry_out(message.datagrams(), tools, &mut room.answers, elsewhere);
+                let (datagrams, answers) = (message.datagrams(), &mut room.answers);
+                carry_out(datagrams, Limits::SOCKETS, tools, answers, elsewhere);
             }
             if let Some(peer) = to {
                 send(&self.0, peer, &mut room.answers, tools);
@@ -74,6 +72,15 @@ impl Socket {
 }
 
 impl Letter {
+    /// To be answered to `peer` from `socket`.
+    pub fn new(undelivered: Undelivered, peer: Peer, socket: Arc<DatagramSocket>) -> Self {
+        Self {
+            undelivered,
+            peer,
+            socket,
+        }
+    }
+
     /// Go on with what another worker found to be for this one, or the next.
     pub fn arrive<S: Storage>(
         self,
@@ -89,6 +96,7 @@ impl Letter {
             ..
         } = self.undelivered;
         let answers = &mut room.answers;
+        answers.clear();
         match converse(frame, conversation, &commands, answered, tools, answers) {
             Some(undelivered) => forward(
                 undelivered.worker,

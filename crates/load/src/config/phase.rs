@@ -106,7 +106,7 @@ impl PhaseConfig {
     /// [`Error::Config`], as for [`Self::from_json`].
     pub fn check_for_datagrams(&self) -> Result<(), Error> {
         require(matches!(self.control, LoopConfig::Closed {}), || {
-            "over udp the loop must be closed".to_owned()
+            "over udp and xdp the loop must be closed".to_owned()
         })?;
         let can = |operation: &Operation| {
             matches!(
@@ -115,7 +115,7 @@ impl PhaseConfig {
             )
         };
         require(self.operations.keys().all(can), || {
-            "over udp, operations must be of read, update and insert".to_owned()
+            "over udp and xdp, operations must be of read, update and insert".to_owned()
         })
     }
 

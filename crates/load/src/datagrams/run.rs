@@ -1,5 +1,6 @@
 //! A worker's part of one phase.
-use super::flow::{Flow, Sent};
+use super::flow::{Flow, Link};
+use super::window::{Sent, Window};
 use crate::clock;
 use crate::config::{ClientConfig, Protocol};
 use crate::data_set::DataSet;
@@ -16,7 +17,7 @@ use net::Received;
 use std::io;
 use std::time::Duration;
 use wire::batch::{self, parse_answer, push_request};
-use wire::memcached::datagram::{Format, Frame};
+use wire::memcached::datagram::{FRAME_BYTES, Format, Frame};
 use wire::memcached::partition_map::owner;
 
 /// What is not answered for so long is lost.
@@ -27,6 +28,28 @@ const LOSS_CHECK: u64 = 20_000_000;
 const SPIN_BEFORE_SLEEP: u64 = 50_000;
 /// The longest sleep.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
+
+/// The longest request of a datagram, in bytes with the datagram's frame.
+pub(crate) fn request_bytes_max(data: &DataSet) -> usize {
+    FRAME_BYTES + batch::SET_HEAD_BYTES + data.keys.most() + data.values.most()
+}
+
+/// Requests for a datagram.
+struct Gathered {
+    requests: Vec<Sent>,
+    /// How long they are at most.
+    bytes: usize,
+}
+
+/// A request that was drawn.
+struct Next {
+    operation: Operation,
+    id: u64,
+    /// The server's worker that it is for.
+    owner: usize,
+    /// How long it is at most.
+    bytes: usize,
+}
 
 /// One phase of one worker.
 pub(crate) struct Run<'a> {
@@ -40,7 +63,13 @@ pub(crate) struct Run<'a> {
     /// Requests of a datagram.
     batch: usize,
     /// Requests for each of the server's workers, to be sent once there are enough of them.
-    gathered: Vec<Vec<Sent>>,
+    gathered: Vec<Gathered>,
+    /// Of a datagram, its frame left out.
+    entries_bytes_max: usize,
+    /// Of a request without its value.
+    key_and_head_bytes_max: usize,
+    /// Drawn, and not yet gathered.
+    next: Option<Next>,
     /// The flow to try first.
     turn: usize,
     /// Operations that may still be started.
@@ -59,7 +88,12 @@ impl<'a> Run<'a> {
         let (index, workers) = (worker.index, phase.statistics.len());
         let share = |count: u64| (count + (workers - 1 - index) as u64) / workers as u64;
         let owners = worker.flows.iter().map(|flow| flow.owner + 1).max();
-        let gathered = || Vec::with_capacity(config.batch);
+        let gathered = || Gathered {
+            requests: Vec::with_capacity(config.batch),
+            bytes: 0,
+        };
+        let links = worker.flows.iter().map(|flow| &flow.link);
+        let datagram_bytes_max = links.map(Link::datagram_bytes_max).min();
         Self {
             phase,
             data,
@@ -75,6 +109,9 @@ impl<'a> Run<'a> {
             gathered: std::iter::repeat_with(gathered)
                 .take(owners.unwrap_or(1))
                 .collect(),
+            entries_bytes_max: datagram_bytes_max.unwrap_or(0).saturating_sub(FRAME_BYTES),
+            key_and_head_bytes_max: batch::SET_HEAD_BYTES + data.keys.most(),
+            next: None,
             turn: 0,
             quota: phase.config.operation_count.map_or(u64::MAX, share),
             outstanding: 0,
@@ -99,7 +136,8 @@ impl<'a> Run<'a> {
         let mut now = clock::now();
         let (mut quiet_since, mut next_check) = (now, now + LOSS_CHECK);
         loop {
-            let is_over = self.phase.is_stopped() || now >= self.phase.deadline || self.quota == 0;
+            let all_drawn = self.quota == 0 && self.next.is_none();
+            let is_over = self.phase.is_stopped() || now >= self.phase.deadline || all_drawn;
             if is_over {
                 self.flush(&mut worker.flows, now);
             } else {
@@ -108,16 +146,27 @@ impl<'a> Run<'a> {
             for flow in &mut worker.flows {
                 self.statistics.bytes_sent.add(flow.send()?);
             }
-            if is_over && self.outstanding == 0 {
+            if is_over && self.outstanding == 0 && self.next.is_none() {
                 return Ok(());
             }
             let mut is_quiet = true;
-            for flow in &mut worker.flows {
-                is_quiet &= flow.receive(&mut received)? == 0;
-                if received.messages().next().is_some() {
-                    now = clock::now();
-                    self.take(flow, &received, now);
-                }
+            for number in 0..worker.flows.len() {
+                let (before, rest) = worker.flows.split_at_mut(number);
+                let Some((Flow { link, window, .. }, behind)) = rest.split_first_mut() else {
+                    break;
+                };
+                let mut arrived = None;
+                is_quiet &= !link.receive(number, &mut received, |to, datagram| {
+                    let other = match to.checked_sub(number + 1) {
+                        None if to == number => Some(&mut *window),
+                        None => Some(&mut before[to].window),
+                        Some(to) => behind.get_mut(to).map(|flow| &mut flow.window),
+                    };
+                    if let Some(window) = other {
+                        let now = *arrived.get_or_insert_with(clock::now);
+                        self.take(window, datagram, now);
+                    }
+                })?;
             }
             now = clock::now();
             if now >= next_check {
@@ -147,26 +196,12 @@ impl<'a> Run<'a> {
     /// Draw requests as long as there is room for the datagrams that they make.
     fn fill(&mut self, flows: &mut [Flow], now: u64) {
         for owner in 0..self.gathered.len() {
-            if self.gathered[owner].len() >= self.batch && !self.place(flows, owner, now) {
+            if self.gathered[owner].requests.len() >= self.batch && !self.place(flows, owner, now) {
                 return;
             }
         }
-        while self.quota > 0 {
-            let (operation, id) = self.draw();
-            let owner = match self.gathered.len() {
-                1 => 0,
-                owners => {
-                    let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
-                    owner(key, owners)
-                }
-            };
-            self.gathered[owner].push(Sent {
-                operation,
-                id,
-                floor: 0,
-            });
-            self.quota -= 1;
-            if self.gathered[owner].len() >= self.batch && !self.place(flows, owner, now) {
+        while let Some(next) = self.next.take().or_else(|| self.draw_next()) {
+            if !self.gather(flows, next, now) {
                 return;
             }
         }
@@ -174,11 +209,56 @@ impl<'a> Run<'a> {
 
     /// Nothing more will be drawn: send what was gathered.
     fn flush(&mut self, flows: &mut [Flow], now: u64) {
+        if let Some(next) = self.next.take() {
+            self.gather(flows, next, now);
+        }
         for owner in 0..self.gathered.len() {
-            if !self.gathered[owner].is_empty() {
+            if !self.gathered[owner].requests.is_empty() {
                 self.place(flows, owner, now);
             }
         }
+    }
+
+    /// The next request, unless there were enough.
+    fn draw_next(&mut self) -> Option<Next> {
+        self.quota = self.quota.checked_sub(1)?;
+        let (operation, id) = self.draw();
+        let owner = match self.gathered.len() {
+            1 => 0,
+            owners => {
+                let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
+                owner(key, owners)
+            }
+        };
+        let value_bytes = match operation {
+            Operation::Read => 0,
+            _ => self.data.values.size(id),
+        };
+        Some(Next {
+            operation,
+            id,
+            owner,
+            bytes: self.key_and_head_bytes_max + value_bytes,
+        })
+    }
+
+    /// Put a request to others for the same datagram, as far as that has room; false where it cannot be sent for now.
+    fn gather(&mut self, flows: &mut [Flow], next: Next, now: u64) -> bool {
+        let owner = next.owner;
+        let Gathered { requests, bytes } = &self.gathered[owner];
+        let has_room = requests.is_empty() || bytes + next.bytes <= self.entries_bytes_max;
+        if !has_room && !self.place(flows, owner, now) {
+            self.next = Some(next);
+            return false;
+        }
+        let gathered = &mut self.gathered[owner];
+        gathered.bytes += next.bytes;
+        gathered.requests.push(Sent {
+            operation: next.operation,
+            id: next.id,
+            floor: 0,
+        });
+        gathered.requests.len() < self.batch || self.place(flows, owner, now)
     }
 
     fn draw(&mut self) -> (Operation, u64) {
@@ -197,16 +277,20 @@ impl<'a> Run<'a> {
     fn place(&mut self, flows: &mut [Flow], owner: usize, now: u64) -> bool {
         let count = flows.len();
         let mut turns = (0..count).map(|step| (self.turn + step) % count);
-        let free = turns.find(|&turn| flows[turn].owner == owner && flows[turn].has_room());
+        let free = turns.find(|&turn| flows[turn].owner == owner && flows[turn].window.has_room());
         let Some(flow) = free.map(|turn| {
             self.turn = turn;
             &mut flows[turn]
         }) else {
             return false;
         };
-        let mut outgoing = std::mem::take(&mut flow.outgoing);
-        if let Some((request, slot)) = flow.take_slot() {
-            std::mem::swap(&mut slot.requests, &mut self.gathered[owner]);
+        let Flow {
+            window, outgoing, ..
+        } = flow;
+        if let Some((request, slot)) = window.take_slot() {
+            let gathered = &mut self.gathered[owner];
+            gathered.bytes = 0;
+            std::mem::swap(&mut slot.requests, &mut gathered.requests);
             slot.sent = now;
             self.outstanding += slot.requests.len();
             let out = outgoing.begin(Frame::single(request, self.format));
@@ -215,7 +299,6 @@ impl<'a> Run<'a> {
             }
             outgoing.end();
         }
-        flow.outgoing = outgoing;
         true
     }
 
@@ -261,28 +344,22 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Take the answers of all messages.
-    fn take(&mut self, flow: &mut Flow, received: &Received, now: u64) {
-        for message in received.messages() {
-            self.statistics
-                .bytes_received
-                .add(message.bytes.len() as u64);
-            for datagram in message.datagrams() {
-                let Some((frame, answers)) = Frame::parse(datagram) else {
-                    self.phase
-                        .fail("the server sent a datagram without a frame".to_owned());
-                    continue;
-                };
-                // Else it comes too late: what it answers counts as lost.
-                if let Some(slot) = flow.slot(frame) {
-                    let (sent, mut answered) = (slot.sent, slot.answered);
-                    self.take_answers(&slot.requests, &mut answered, answers, now - sent);
-                    slot.answered = answered;
-                    if answered == slot.requests.len() {
-                        self.statistics.last_completion.set(now);
-                        flow.release(frame.request);
-                    }
-                }
+    /// Take the answers of a datagram.
+    fn take(&mut self, window: &mut Window, datagram: &[u8], now: u64) {
+        self.statistics.bytes_received.add(datagram.len() as u64);
+        let Some((frame, answers)) = Frame::parse(datagram) else {
+            return self
+                .phase
+                .fail("the server sent a datagram without a frame".to_owned());
+        };
+        // Else it comes too late: what it answers counts as lost.
+        if let Some(slot) = window.slot(frame) {
+            let (sent, mut answered) = (slot.sent, slot.answered);
+            self.take_answers(&slot.requests, &mut answered, answers, now - sent);
+            slot.answered = answered;
+            if answered == slot.requests.len() {
+                self.statistics.last_completion.set(now);
+                window.release(frame.request);
             }
         }
     }
@@ -365,9 +442,9 @@ impl<'a> Run<'a> {
 
     /// What was sent before `time` and not answered is lost.
     fn give_up_lost(&mut self, flows: &mut [Flow], time: u64) {
-        for flow in flows {
-            while let Some(request) = flow.overdue(time) {
-                let slot = flow.waiting(request);
+        for Flow { window, .. } in flows {
+            while let Some(request) = window.overdue(time) {
+                let slot = window.waiting(request);
                 for sent in &slot.requests[slot.answered..] {
                     self.outstanding -= 1;
                     self.refuse(sent, || {
@@ -384,7 +461,7 @@ impl<'a> Run<'a> {
                         }
                     }
                 }
-                flow.release(request);
+                window.release(request);
             }
         }
     }

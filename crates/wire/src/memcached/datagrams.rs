@@ -120,7 +120,8 @@ impl Datagrams {
     }
 
     /// All of them, in runs of at most `datagrams_max` and `bytes_max`, all but the last of which have the same length:
-    /// their bytes, that length, and how many they are.
+    /// their bytes, that length, and how many they are. One that may be longer than a packet is by itself: the kernel
+    /// would not take several such at once (`UDP_SEGMENT` of `udp(7)`).
     pub fn runs(
         &self,
         datagrams_max: usize,
@@ -132,6 +133,7 @@ impl Datagrams {
             let first = *self.ends.get(next)? - start;
             let (mut end, mut count) = (start + first, 1);
             while count < datagrams_max
+                && first <= DATAGRAM_BYTES_MAX + FRAME_BYTES
                 && let Some(&after) = self.ends.get(next + count)
                 && after - end <= first
                 && after - start <= bytes_max
@@ -178,6 +180,9 @@ mod tests {
         );
         assert_eq!(runs(2, 1000).len(), 5);
         assert_eq!(runs(64, 45)[0], (40, 20, 2));
+        // Longer than a packet of Ethernet.
+        let long = self::answers(&[2000, 2000, 2000]);
+        assert_eq!(long.runs(64, 60_000).count(), 3);
         let all: usize = answers.runs(3, 50).map(|(bytes, ..)| bytes.len()).sum();
         assert_eq!(all, answers.bytes.len());
     }
