@@ -61,6 +61,12 @@ counts! {
     Authentications,
     /// Wrong passwords.
     AuthenticationFailures,
+    /// TLS sessions that clients began, and did not take up from an earlier connection.
+    TlsNewSessions,
+    /// TLS handshakes that failed or took too long.
+    TlsHandshakeErrors,
+    /// TLS sessions that failed later.
+    TlsProtocolErrors,
     /// Connections taken on.
     Opened,
     /// Connections ended.

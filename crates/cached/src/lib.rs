@@ -4,6 +4,7 @@
 //! * [`server`]: control: listens, hands connections to workers, waits for the signal to end.
 //! * `worker` and `connection`: data: a thread with its own epoll instance, its connections, and two buffers that
 //!   all of them share, so that an idle connection holds no memory for bytes.
+//! * [`tls`]: what stands between the two where what is said is encrypted; `any_connection`: either kind.
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets.
@@ -19,6 +20,8 @@ macro_rules! protocol_version {
 }
 
 mod accounts;
+pub mod address;
+mod any_connection;
 pub mod arguments;
 mod binary;
 mod clock;
@@ -35,4 +38,5 @@ mod report;
 pub mod server;
 mod storage;
 mod store;
+pub mod tls;
 mod worker;

@@ -1,10 +1,18 @@
+use crate::address::ListenAddress;
 use crate::options::Options;
 use crate::server::Error;
 use net::{Endpoint, ListenOptions, Listener};
 use std::io;
 
+/// Where clients may come to.
+pub(crate) struct Door {
+    pub listener: Listener,
+    /// Whether what is said there is encrypted.
+    pub is_tls: bool,
+}
+
 /// Everything that `options` say to listen on.
-pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
+pub(crate) fn listen(options: &Options) -> Result<Vec<Door>, Error> {
     let mut listeners = Vec::new();
     let how = ListenOptions {
         backlog: options.backlog,
@@ -12,19 +20,29 @@ pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
         ..ListenOptions::default()
     };
     if let Some(path) = &options.unix_socket {
+        let how = (how, false, None);
         listen_on(vec![Endpoint::Unix(path.clone())], how, &mut listeners)?;
         return Ok(listeners);
     }
     let mut known = Vec::new();
-    for host in &options.listen {
+    for text in &options.listen {
+        let address = ListenAddress::parse(text).map_err(|reason| Error::Address {
+            text: text.clone(),
+            reason,
+        })?;
+        let is_tls = options.tls.is_some() && !address.is_plain;
+        let port = address.port.unwrap_or(options.port);
         let mut endpoints =
-            Endpoint::resolve(host, options.port).map_err(|source| Error::Setup {
+            Endpoint::resolve(address.host, port).map_err(|source| Error::Setup {
                 source,
                 advice: "Give -l an address of this host, such as 127.0.0.1",
             })?;
-        endpoints.retain(|endpoint| !known.contains(endpoint));
-        known.extend(endpoints.iter().cloned());
-        listen_on(endpoints, how, &mut listeners)?;
+        // A port to be picked is another one each time that it is asked for by name.
+        if address.port != Some(0) {
+            endpoints.retain(|endpoint| !known.contains(endpoint));
+            known.extend(endpoints.iter().cloned());
+        }
+        listen_on(endpoints, (how, is_tls, address.port), &mut listeners)?;
     }
     Ok(listeners)
 }
@@ -33,16 +51,22 @@ pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
 /// have no IPv6.
 fn listen_on(
     endpoints: Vec<Endpoint>,
-    how: ListenOptions,
-    listeners: &mut Vec<Listener>,
+    (how, is_tls, port): (ListenOptions, bool, Option<u16>),
+    doors: &mut Vec<Door>,
 ) -> Result<(), Error> {
     let mut missing = None;
     let mut any = endpoints.is_empty();
+    // Where the port is to be picked: the server's is the same everywhere, one that is asked for apart is not.
+    let mut first = match port {
+        None => doors.first().map(|door| door.listener.endpoint().clone()),
+        Some(_) => None,
+    };
     for endpoint in endpoints {
-        let endpoint = same_port(endpoint, listeners.first());
+        let endpoint = same_port(endpoint, first.as_ref());
         match Listener::bind(&endpoint, how) {
             Ok(listener) => {
-                listeners.push(listener);
+                first.get_or_insert_with(|| listener.endpoint().clone());
+                doors.push(Door { listener, is_tls });
                 any = true;
             }
             Err(source) if is_missing(&source) => missing = Some(source),
@@ -66,8 +90,8 @@ fn is_missing(error: &net::Error) -> bool {
 }
 
 /// A name may stand for several addresses: where the port is to be picked, they all get the first one's.
-fn same_port(endpoint: Endpoint, first: Option<&Listener>) -> Endpoint {
-    match (endpoint, first.map(Listener::endpoint)) {
+fn same_port(endpoint: Endpoint, first: Option<&Endpoint>) -> Endpoint {
+    match (endpoint, first) {
         (Endpoint::Tcp(mut address), Some(Endpoint::Tcp(first))) if address.port() == 0 => {
             address.set_port(first.port());
             Endpoint::Tcp(address)

@@ -34,6 +34,9 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
         signal_hook::low_level::pipe::register(signal, signals.try_clone()?)?;
     }
+    // As memcached reads its certificates again; without any there is nothing to do, and no reason to end.
+    let (refresh, signals) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(signal_hook::consts::SIGHUP, signals)?;
     let mut server = Server::start(options)?;
     let endpoints: Vec<String> = server.endpoints().map(ToString::to_string).collect();
     eprintln!(
@@ -50,5 +53,5 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     if let Some(address) = server.metrics() {
         eprintln!("rackscope-cached: metrics at http://{address}/metrics");
     }
-    Ok(server.run(&stop)?)
+    Ok(server.run(&stop, &refresh)?)
 }

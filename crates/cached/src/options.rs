@@ -1,5 +1,6 @@
 //! How to serve.
 
+use crate::tls::TlsOptions;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 pub struct Options {
     /// TCP port; 0 for a free one.
     pub port: u16,
-    /// Addresses or names to listen on.
+    /// Addresses or names to listen on, as [`ListenAddress`](crate::address::ListenAddress) reads them.
     pub listen: Vec<String>,
     /// A unix socket to listen on instead.
     pub unix_socket: Option<PathBuf>,
@@ -36,6 +37,8 @@ pub struct Options {
     pub allows_shutdown: bool,
     /// A file of lines `user:password`, one of which a client must give before anything else.
     pub accounts: Option<PathBuf>,
+    /// How to speak TLS, where it is spoken.
+    pub tls: Option<TlsOptions>,
     /// Where metrics are told to Prometheus.
     pub metrics: Option<SocketAddr>,
     /// How much to say on standard error.
@@ -100,6 +103,7 @@ impl Default for Options {
             allows_flush: true,
             allows_shutdown: false,
             accounts: None,
+            tls: None,
             metrics: None,
             verbosity: 0,
             process: ProcessOptions::default(),

@@ -1,16 +1,18 @@
 //! Control: listens, hands connections to workers in turn, and ends them.
 
 use crate::accounts::{self, Accounts};
+use crate::any_connection::Arrival;
 use crate::clock::Clock;
-use crate::listen::listen;
+use crate::listen::{Door, listen};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::process::{self, Process};
 use crate::report::Report;
 use crate::storage::{Owned, Shared, Storage};
+use crate::tls::{self, Tls};
 use crate::worker::{Message, WAKE, Worker};
 use mica::{Config, Hasher, Partition};
-use net::{Endpoint, Interest, Listener, Poller, Stream, Waker};
+use net::{Endpoint, Interest, Poller, Stream, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -39,6 +41,20 @@ pub enum Error {
         source: net::Error,
         /// What to do.
         advice: &'static str,
+    },
+    /// What `-l` says is no address.
+    #[error("-l {text}: {reason}")]
+    Address {
+        /// What it says.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// TLS cannot be spoken.
+    #[error("{source}")]
+    Tls {
+        /// What is wrong with which file.
+        source: tls::Error,
     },
     /// The file of accounts is of no use.
     #[error("{source}. Check -Y")]
@@ -105,10 +121,11 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 const TOO_MANY_CONNECTIONS: &[u8] = b"ERROR Too many open connections\r\n";
 
 const SIGNAL: u64 = u64::MAX - 1;
+const REFRESH: u64 = u64::MAX - 2;
 
 /// A server that listens. Dropping it ends it.
 pub struct Server {
-    listeners: Vec<Listener>,
+    listeners: Vec<Door>,
     poller: Poller,
     /// Wakes `poller` when a worker ends.
     obituary: Arc<Waker>,
@@ -143,6 +160,9 @@ impl Server {
         let accounts = accounts
             .transpose()
             .map_err(|source| Error::Accounts { source })?;
+        let clock = Clock::start();
+        let tls = options.tls.clone().map(|tls| Tls::new(tls, clock.now()));
+        let tls = tls.transpose().map_err(|source| Error::Tls { source })?;
         let listeners = listen(options)?;
         let process =
             process::prepare(&options.process).map_err(|source| Error::Process { source })?;
@@ -156,9 +176,9 @@ impl Server {
         }
         let report = Report::new(
             options.clone(),
-            accounts,
+            (accounts, tls),
             layout.config.item_bytes_max,
-            Clock::start(),
+            clock,
         );
         let poller = Poller::new(64).map_err(system("make an epoll instance"))?;
         let mut server = Self {
@@ -206,27 +226,29 @@ impl Server {
 
     /// Where it listens.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        self.listeners.iter().map(Listener::endpoint)
+        self.listeners.iter().map(|door| door.listener.endpoint())
     }
 
-    /// Serve until `stop` is readable.
+    /// Serve until `stop` is readable. When `refresh` is, certificates are read again.
     ///
     /// # Errors
     /// [`Error::Worker`] if a worker ends by itself, [`Error::System`] if the poller fails.
-    pub fn run(&mut self, stop: impl AsFd) -> Result<(), Error> {
+    pub fn run(&mut self, stop: impl AsFd, refresh: impl AsFd) -> Result<(), Error> {
         self.poller
             .add(&stop, SIGNAL, Interest::READ)
+            .and_then(|()| self.poller.add(&refresh, REFRESH, Interest::READ))
             .map_err(system("watch for signals"))?;
         let mut ready = Vec::new();
         loop {
             let timeout = self.exhausted.then_some(ACCEPT_RETRY);
-            let (mut stopped, mut worker_ended) = (false, false);
+            let (mut stopped, mut refreshed, mut worker_ended) = (false, false, false);
             ready.clear();
             match self.poller.wait(timeout) {
                 Ok(events) => {
                     for event in events {
                         match event.token() {
                             SIGNAL => stopped = true,
+                            REFRESH => refreshed = true,
                             WAKE => worker_ended = true,
                             listener => ready.push(listener as usize),
                         }
@@ -241,6 +263,11 @@ impl Server {
             if stopped {
                 return Ok(());
             }
+            if refreshed {
+                // However many signals there were; what comes meanwhile is for the next time.
+                _ = rustix::io::read(&refresh, &mut [0; 64]);
+                self.refresh();
+            }
             if self.exhausted {
                 self.exhausted = false;
                 self.watch_listeners()?;
@@ -254,10 +281,18 @@ impl Server {
         }
     }
 
+    /// Read the certificates again, if there are any.
+    fn refresh(&self) {
+        let now = self.report.clock().now();
+        if let Some(Err(error)) = self.report.tls().map(|tls| tls.refresh(now)) {
+            eprintln!("rackscope-cached: the certificates stay as they are. {error}");
+        }
+    }
+
     fn watch_listeners(&self) -> Result<(), Error> {
-        for (token, listener) in (0..).zip(&self.listeners) {
+        for (token, door) in (0..).zip(&self.listeners) {
             self.poller
-                .add(listener, token, Interest::READ)
+                .add(&door.listener, token, Interest::READ)
                 .map_err(system("watch a listening socket"))?;
         }
         Ok(())
@@ -266,8 +301,12 @@ impl Server {
     /// Hand over every connection that waits.
     fn accept_from(&mut self, index: usize) -> Result<(), Error> {
         loop {
-            match self.listeners[index].accept() {
-                Ok(Some(stream)) => self.welcome(stream),
+            let door = &self.listeners[index];
+            match door.listener.accept() {
+                Ok(Some(stream)) => {
+                    let is_tls = door.is_tls;
+                    self.welcome(stream, is_tls);
+                }
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // No descriptors or memory left. The connection stays in the backlog, so the listener stays
@@ -275,9 +314,9 @@ impl Server {
                     if self.verbosity > 0 {
                         eprintln!("rackscope-cached: cannot accept a connection for now: {error}");
                     }
-                    for listener in &self.listeners {
+                    for door in &self.listeners {
                         self.poller
-                            .remove(listener)
+                            .remove(&door.listener)
                             .map_err(system("stop watching a listening socket"))?;
                     }
                     self.exhausted = true;
@@ -288,25 +327,28 @@ impl Server {
     }
 
     /// Take on a client, unless there are too many.
-    fn welcome(&mut self, stream: Stream) {
+    fn welcome(&mut self, stream: Stream, is_tls: bool) {
         if self.handed - self.report.closed_connections() >= self.connections_max {
             self.report.count_refused();
             // It is a courtesy; a client that cannot be told learns from the closed connection.
-            _ = stream.write(TOO_MANY_CONNECTIONS);
+            if !is_tls {
+                _ = stream.write(TOO_MANY_CONNECTIONS);
+            }
             return;
         }
-        self.hand_over(stream);
+        let tls = self.report.tls().filter(|_| is_tls).map(Tls::current);
+        self.hand_over(Arrival { stream, tls });
         if self.verbosity > 1 {
             eprintln!("rackscope-cached: connection {} accepted", self.handed);
         }
     }
 
     /// To the workers in turn.
-    fn hand_over(&mut self, stream: Stream) {
+    fn hand_over(&mut self, arrival: Arrival) {
         let worker = &self.workers[self.handed as usize % self.workers.len()];
         self.handed += 1;
         // If the worker has ended, `run` is about to learn of it.
-        _ = worker.inbox.send(Message::Serve(stream));
+        _ = worker.inbox.send(Message::Serve(arrival));
         worker.waker.wake();
     }
 

@@ -1,10 +1,11 @@
-use crate::connection::{Connection, SCRATCH_BYTES};
+use crate::any_connection::{AnyConnection, Arrival};
+use crate::connection::SCRATCH_BYTES;
 use crate::conversation::{BURST, Status, Tools};
 use crate::counters::Count;
 use crate::execute::Context;
 use crate::report::Report;
 use crate::storage::Storage;
-use net::{Event, Interest, Poller, Stream, Waker};
+use net::{Event, Interest, Poller, Waker};
 use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
 /// What a worker is asked to do, beside what its clients ask for.
 pub(crate) enum Message {
     /// Take on a client.
-    Serve(Stream),
+    Serve(Arrival),
     /// Tell the general statistics, name and value.
     Tell(Sender<Vec<(String, String)>>),
 }
@@ -55,7 +56,9 @@ impl<S: Storage> Worker<S> {
         let counters = report.counters(self.index);
         let clock = report.clock();
         let idle_seconds_max = report.options().idle_seconds_max;
-        let timeout = (idle_seconds_max > 0).then_some(IDLE_CHECK);
+        // Handshakes have a time of their own.
+        let is_timed = idle_seconds_max > 0 || report.tls().is_some();
+        let timeout = is_timed.then_some(IDLE_CHECK);
         let mut checked_at = clock.now();
         loop {
             events.clear();
@@ -101,9 +104,10 @@ impl<S: Storage> Worker<S> {
             }
             if timeout.is_some() && now != checked_at {
                 checked_at = now;
-                let closed = connections.remove_idle(idle_seconds_max, now);
-                counters.add(Count::IdleKicks, closed);
-                counters.add(Count::Closed, closed);
+                connections.remove_over_time(idle_seconds_max, now, |count| {
+                    counters.add(count, 1);
+                    counters.add(Count::Closed, 1);
+                });
             }
             if out.capacity() > ANSWERS_KEPT_BYTES_MAX {
                 out.shrink_to(SCRATCH_BYTES * 2);
@@ -120,7 +124,7 @@ impl<S: Storage> Worker<S> {
         self.waker.reset();
         loop {
             match self.inbox.try_recv() {
-                Ok(Message::Serve(stream)) => self.take_on(stream, connections),
+                Ok(Message::Serve(arrival)) => self.take_on(arrival, connections),
                 Ok(Message::Tell(whom)) => {
                     // Whoever asked may have stopped waiting.
                     _ = whom.send(self.statistics());
@@ -131,11 +135,15 @@ impl<S: Storage> Worker<S> {
         }
     }
 
-    fn take_on(&self, stream: Stream, connections: &mut Connections) {
+    fn take_on(&self, arrival: Arrival, connections: &mut Connections) {
         let counters = self.report.counters(self.index);
         counters.add(Count::Opened, 1);
         let now = self.report.clock().now();
-        let token = connections.insert(Connection::new(stream, &self.report, now));
+        let Some(connection) = AnyConnection::new(arrival, &self.report, now) else {
+            counters.add(Count::Closed, 1);
+            return;
+        };
+        let token = connections.insert(connection);
         if let Some(connection) = connections.get(token)
             && self
                 .poller
@@ -162,17 +170,17 @@ impl<S: Storage> Worker<S> {
 /// Connections by token.
 #[derive(Default)]
 struct Connections {
-    slots: Vec<Option<Box<Connection>>>,
+    slots: Vec<Option<AnyConnection>>,
     free: Vec<usize>,
 }
 
 impl Connections {
-    fn get(&mut self, token: u64) -> Option<&mut Connection> {
-        self.slots.get_mut(token as usize)?.as_deref_mut()
+    fn get(&mut self, token: u64) -> Option<&mut AnyConnection> {
+        self.slots.get_mut(token as usize)?.as_mut()
     }
 
-    fn insert(&mut self, connection: Connection) -> u64 {
-        let connection = Some(Box::new(connection));
+    fn insert(&mut self, connection: AnyConnection) -> u64 {
+        let connection = Some(connection);
         if let Some(index) = self.free.pop() {
             self.slots[index] = connection;
             index as u64
@@ -182,20 +190,17 @@ impl Connections {
         }
     }
 
-    /// Close those that were idle for `seconds` at second `now`; says how many.
-    fn remove_idle(&mut self, seconds: u32, now: u32) -> u64 {
-        let is_idle = |slot: &Option<Box<Connection>>| {
-            slot.as_ref()
-                .is_some_and(|connection| connection.is_idle(seconds, now))
-        };
-        let idle: Vec<u64> = (0..)
-            .zip(&self.slots)
-            .filter_map(|(token, slot)| is_idle(slot).then_some(token))
-            .collect();
-        for &token in &idle {
-            self.remove(token);
+    /// Close those whose time is over at second `now`; `each` learns as what each of them counts.
+    fn remove_over_time(&mut self, idle_seconds_max: u32, now: u32, mut each: impl FnMut(Count)) {
+        for token in 0..self.slots.len() {
+            let over = self.slots[token]
+                .as_ref()
+                .and_then(|connection| connection.is_over_time(idle_seconds_max, now));
+            if let Some(count) = over {
+                self.remove(token as u64);
+                each(count);
+            }
         }
-        idle.len() as u64
     }
 
     fn remove(&mut self, token: u64) {

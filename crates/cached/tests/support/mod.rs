@@ -19,7 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Server {
     child: Child,
     messages: BufReader<ChildStderr>,
-    address: String,
+    addresses: Vec<String>,
 }
 
 impl Server {
@@ -38,21 +38,27 @@ impl Server {
         let mut messages = BufReader::new(child.stderr.take().expect("piped"));
         let mut ready = String::new();
         messages.read_line(&mut ready).expect("read the ready line");
-        let address = ready
+        let addresses = ready
             .strip_prefix("rackscope-cached: ready on ")
-            .and_then(|rest| rest.split([',', ' ']).next())
+            .and_then(|rest| rest.split_once(" ("))
             .unwrap_or_else(|| panic!("not ready: {ready}"))
-            .to_owned();
+            .0;
+        let addresses = addresses.split(", ").map(str::to_owned).collect();
         Self {
             child,
             messages,
-            address,
+            addresses,
         }
     }
 
     /// Where it listens: `127.0.0.1:11211`, or `unix:/path`.
     pub fn address(&self) -> &str {
-        &self.address
+        &self.addresses[0]
+    }
+
+    /// All the places where it listens.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
     }
 
     pub fn pid(&self) -> u32 {
@@ -60,7 +66,7 @@ impl Server {
     }
 
     pub fn connect(&self) -> Client {
-        Client::connect(&self.address)
+        Client::connect(self.address())
     }
 
     /// The next line that it says on standard error.
@@ -77,15 +83,7 @@ impl Server {
 
     /// A connection without the client around it.
     pub fn tcp(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.address).expect("connect");
-        stream.set_nodelay(true).expect("set an option");
-        stream
-            .set_read_timeout(Some(PATIENCE))
-            .expect("set an option");
-        stream
-            .set_write_timeout(Some(PATIENCE))
-            .expect("set an option");
-        stream
+        tcp(self.address())
     }
 
     /// Send a signal, wait for the end, and return how it ended and what it said.
@@ -147,6 +145,19 @@ impl Drop for Folder {
     }
 }
 
+/// A connection to `address` that does not wait for ever.
+pub fn tcp(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("connect");
+    stream.set_nodelay(true).expect("set an option");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("set an option");
+    stream
+        .set_write_timeout(Some(PATIENCE))
+        .expect("set an option");
+    stream
+}
+
 trait Socket: Read + Write + Send {}
 impl<T: Read + Write + Send> Socket for T {}
 
@@ -167,17 +178,16 @@ impl Client {
                 .expect("set an option");
             Box::new(stream)
         } else {
-            let stream = TcpStream::connect(address).expect("connect");
-            stream.set_nodelay(true).expect("set an option");
-            stream
-                .set_read_timeout(Some(PATIENCE))
-                .expect("set an option");
-            stream
-                .set_write_timeout(Some(PATIENCE))
-                .expect("set an option");
-            Box::new(stream)
+            Box::new(tcp(address))
         };
         Self { socket }
+    }
+
+    /// Over whatever is connected already.
+    pub fn over(socket: impl Read + Write + Send + 'static) -> Self {
+        Self {
+            socket: Box::new(socket),
+        }
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
@@ -199,6 +209,22 @@ impl Client {
         }
         answer.truncate(answer.len() - 4);
         answer
+    }
+
+    /// What comes next, at least a byte.
+    pub fn some(&mut self) -> Vec<u8> {
+        let mut piece = vec![0; 1 << 16];
+        loop {
+            match self.socket.read(&mut piece) {
+                Ok(0) => panic!("closed"),
+                Ok(length) => {
+                    piece.truncate(length);
+                    return piece;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
     }
 
     /// What comes, until it ends with `end`.
@@ -264,4 +290,20 @@ pub fn shown(bytes: &[u8]) -> String {
         Some((at, _)) => format!("{}... ({} bytes)", &text[..at], bytes.len()),
         None => text,
     }
+}
+
+/// `VmRSS` of `/proc/[pid]/status`.
+pub fn resident_bytes(pid: u32) -> usize {
+    let status =
+        std::fs::read_to_string(format!("/proc/{pid}/status")).expect("read the process's status");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("a resident size");
+    let kibibytes: usize = line
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number");
+    kibibytes * 1024
 }
