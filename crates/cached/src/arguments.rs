@@ -34,6 +34,8 @@ usage: rackscope-cached [options]
   -A, --enable-shutdown     let clients end the server with 'shutdown'
   -Y, --auth-file FILE      lines of user:password; clients that speak text must
                             first 'set' one of them, as 'user password'
+  -e, --memory-file FILE    keep items in this file at a graceful stop (SIGUSR1, SIGTERM,
+                            SIGINT, 'shutdown'), and take them back at the next start
   -d, --daemon              go to the background once ready
   -P, --pidfile FILE        keep the process number in a file
   -u, --user NAME           who to be, when started as root
@@ -59,11 +61,12 @@ usage: rackscope-cached [options]
 
 Items live in a circular log: when it is full, the oldest goes, except that an item
 read shortly before its turn moves to the front again. Their index comes on top of
--m: about 8 bytes an item. SIGTERM and SIGINT end the server with exit status 0.
+-m: about 8 bytes an item. SIGTERM, SIGINT and SIGUSR1 end the server with exit
+status 0.
 
 memcached's -C, -D, -f, -L, -n, -R, -W, -X and other -o are accepted and change
 nothing: there are no slabs to tune, huge pages are used anyway, and a connection's
-turn is bounded by bytes. -e, -M and -S are refused.
+turn is bounded by bytes. -M and -S are refused.
 ";
 
 /// What the command line asks for.
@@ -244,7 +247,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                 return Err(refused("-M", "the oldest items always make room here"));
             }
             Short('e') | Long("memory-file") => {
-                return Err(refused("-e", "items do not outlive the server here"));
+                options.memory_file = Some(PathBuf::from(parser.value()?));
             }
             Short('S') | Long("enable-sasl") => {
                 return Err(refused(
@@ -418,6 +421,7 @@ mod tests {
         assert_eq!(unit.protocols, Protocols::Text);
         let extended = options("-o modern,idle_timeout=30,hashpower=20 -o slab_reassign");
         assert_eq!(extended.idle_seconds_max, 30);
+        assert_eq!(options("-e /x").memory_file, Some(PathBuf::from("/x")));
         assert_eq!(options("-Y /x").protocols, Protocols::Text);
         assert_eq!(
             options("--metrics 127.0.0.1:9150").metrics,

@@ -322,7 +322,7 @@ impl<S: Storage> Context<'_, S> {
     }
 
     fn refresh_certificates(&mut self, out: &mut Vec<u8>) {
-        match self.report.tls().map(|tls| tls.refresh(self.now)) {
+        match self.report.tls().map(|tls| tls.refresh()) {
             None => reply::line(out, b"ERROR"),
             Some(Ok(())) => reply::line(out, b"OK"),
             Some(Err(error)) => reply::line(out, format!("SERVER_ERROR {error}").as_bytes()),

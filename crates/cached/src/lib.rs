@@ -6,6 +6,7 @@
 //!   all of them share, so that an idle connection holds no memory for bytes.
 //! * [`tls`]: what stands between the two where what is said is encrypted; `any_connection`: either kind.
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
+//! * [`memory_file`]: what outlives the process, where that is asked for.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets.
 //! * `storage`: with one worker it owns all partitions, and no lock is taken anywhere on a request's path; with more,
@@ -30,6 +31,7 @@ mod conversation;
 mod counters;
 mod execute;
 mod listen;
+pub mod memory_file;
 mod meta;
 mod metrics;
 pub mod options;

@@ -41,6 +41,8 @@ pub struct Options {
     pub tls: Option<TlsOptions>,
     /// Where metrics are told to Prometheus.
     pub metrics: Option<SocketAddr>,
+    /// Where items are kept between one server and the next.
+    pub memory_file: Option<PathBuf>,
     /// How much to say on standard error.
     pub verbosity: u8,
     /// The process that serves.
@@ -105,6 +107,7 @@ impl Default for Options {
             accounts: None,
             tls: None,
             metrics: None,
+            memory_file: None,
             verbosity: 0,
             process: ProcessOptions::default(),
         }

@@ -211,10 +211,7 @@ impl Report {
             }
             out.tell("ssl_handshake_errors", count(Count::TlsHandshakeErrors));
             out.tell("ssl_proto_errors", count(Count::TlsProtocolErrors));
-            out.tell(
-                "time_since_server_cert_refresh",
-                now.saturating_sub(tls.read_at()),
-            );
+            out.tell("time_since_server_cert_refresh", tls.age_seconds());
         }
         out.tell("limit_maxbytes", self.options.memory_mebibytes << 20);
         out.tell("accepting_conns", 1);

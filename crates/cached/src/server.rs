@@ -4,6 +4,7 @@ use crate::accounts::{self, Accounts};
 use crate::any_connection::Arrival;
 use crate::clock::Clock;
 use crate::listen::{Door, listen};
+use crate::memory_file::{self, MemoryFile};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::process::{self, Process};
@@ -56,6 +57,9 @@ pub enum Error {
         /// What is wrong with which file.
         source: tls::Error,
     },
+    /// Items cannot be kept.
+    #[error(transparent)]
+    MemoryFile(#[from] memory_file::Error),
     /// The file of accounts is of no use.
     #[error("{source}. Check -Y")]
     Accounts {
@@ -138,6 +142,7 @@ pub struct Server {
     exhausted: bool,
     verbosity: u8,
     metrics: Option<Metrics>,
+    memory_file: Option<Arc<MemoryFile>>,
     _process: Process,
 }
 
@@ -160,20 +165,27 @@ impl Server {
         let accounts = accounts
             .transpose()
             .map_err(|source| Error::Accounts { source })?;
-        let clock = Clock::start();
-        let tls = options.tls.clone().map(|tls| Tls::new(tls, clock.now()));
+        let tls = options.tls.clone().map(Tls::new);
         let tls = tls.transpose().map_err(|source| Error::Tls { source })?;
         let listeners = listen(options)?;
         let process =
             process::prepare(&options.process).map_err(|source| Error::Process { source })?;
         let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
-        let mut partitions = Vec::with_capacity(layout.partitions);
-        for _ in 0..layout.partitions {
-            partitions.push(
-                Partition::new(layout.config, hasher.clone())
-                    .map_err(|source| Error::Memory { source })?,
-            );
-        }
+        let memory_file = options.memory_file.as_deref().map(MemoryFile::claim);
+        let memory_file = memory_file.transpose()?.map(Arc::new);
+        let mut partitions = make_partitions(&layout, &hasher)?;
+        let restored = memory_file
+            .as_ref()
+            .map(|file| file.restore(&hasher, &mut partitions))
+            .transpose()?;
+        let clock = match restored {
+            Some(Some(clock)) => clock,
+            Some(None) => {
+                partitions = make_partitions(&layout, &hasher)?;
+                Clock::start()
+            }
+            None => Clock::start(),
+        };
         let report = Report::new(
             options.clone(),
             (accounts, tls),
@@ -192,6 +204,7 @@ impl Server {
             exhausted: false,
             verbosity: options.verbosity,
             metrics: None,
+            memory_file,
             _process: process,
         };
         server.watch_listeners()?;
@@ -215,6 +228,10 @@ impl Server {
             };
             let metrics = Metrics::start(address, ask);
             server.metrics = Some(metrics.map_err(|source| Error::Metrics { address, source })?);
+        }
+        if let Some(file) = &server.memory_file {
+            // Nothing can fail any more, and nobody is served yet.
+            file.consume()?;
         }
         Ok(server)
     }
@@ -281,10 +298,47 @@ impl Server {
         }
     }
 
+    /// Serve nobody any more, and keep the items where that is asked for.
+    ///
+    /// # Errors
+    /// [`Error::MemoryFile`] if they cannot be kept.
+    pub fn stop(mut self) -> Result<(), Error> {
+        let Some(file) = self.memory_file.take() else {
+            return Ok(());
+        };
+        self.listeners.clear();
+        self.metrics = None;
+        // The last worker reaches all items; what the others did before they ended is among them.
+        self.end_workers(1);
+        let (whom, told) = mpsc::channel();
+        if let Some(worker) = self.workers.first() {
+            _ = worker.inbox.send(Message::Save(file, whom));
+            worker.waker.wake();
+        }
+        match told.recv() {
+            Ok(result) => Ok(result?),
+            Err(_) => Err(self.explain_ended_worker()),
+        }
+    }
+
+    /// End all workers but the first `kept`.
+    fn end_workers(&mut self, kept: usize) {
+        for Handle {
+            inbox,
+            waker,
+            thread,
+        } in self.workers.drain(kept.min(self.workers.len())..)
+        {
+            drop(inbox);
+            waker.wake();
+            // What it has to say, it said to `run`.
+            _ = thread.join();
+        }
+    }
+
     /// Read the certificates again, if there are any.
     fn refresh(&self) {
-        let now = self.report.clock().now();
-        if let Some(Err(error)) = self.report.tls().map(|tls| tls.refresh(now)) {
+        if let Some(Err(error)) = self.report.tls().map(Tls::refresh) {
             eprintln!("rackscope-cached: the certificates stay as they are. {error}");
         }
     }
@@ -422,17 +476,7 @@ impl Drop for Server {
         self.listeners.clear();
         // It can send to a worker, and a worker ends when nobody can.
         self.metrics = None;
-        for Handle {
-            inbox,
-            waker,
-            thread,
-        } in self.workers.drain(..)
-        {
-            drop(inbox);
-            waker.wake();
-            // What it has to say, it said to `run`.
-            _ = thread.join();
-        }
+        self.end_workers(0);
     }
 }
 
@@ -442,6 +486,13 @@ impl Drop for WakeOnDrop {
     fn drop(&mut self) {
         self.0.wake();
     }
+}
+
+fn make_partitions(layout: &Layout, hasher: &Hasher) -> Result<Vec<Partition>, Error> {
+    (0..layout.partitions)
+        .map(|_| Partition::new(layout.config, hasher.clone()))
+        .collect::<Result<_, _>>()
+        .map_err(|source| Error::Memory { source })
 }
 
 struct Layout {

@@ -3,6 +3,7 @@ use crate::connection::SCRATCH_BYTES;
 use crate::conversation::{BURST, Status, Tools};
 use crate::counters::Count;
 use crate::execute::Context;
+use crate::memory_file::{self, MemoryFile};
 use crate::report::Report;
 use crate::storage::Storage;
 use net::{Event, Interest, Poller, Waker};
@@ -29,6 +30,8 @@ const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
 pub(crate) enum Message {
     /// Take on a client.
     Serve(Arrival),
+    /// Keep the items in a file, tell how that went, and end.
+    Save(Arc<MemoryFile>, Sender<Result<(), memory_file::Error>>),
     /// Tell the general statistics, name and value.
     Tell(Sender<Vec<(String, String)>>),
 }
@@ -128,6 +131,10 @@ impl<S: Storage> Worker<S> {
                 Ok(Message::Tell(whom)) => {
                     // Whoever asked may have stopped waiting.
                     _ = whom.send(self.statistics());
+                }
+                Ok(Message::Save(file, whom)) => {
+                    _ = whom.send(file.save(&mut self.storage, self.report.clock()));
+                    return Ok(false);
                 }
                 Err(TryRecvError::Empty) => return Ok(true),
                 Err(TryRecvError::Disconnected) => return Ok(false),

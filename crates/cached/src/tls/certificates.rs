@@ -11,8 +11,8 @@ use rustls::server::{
 };
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// A file of certificates is short; anything longer is not one.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -28,21 +28,25 @@ const AUTHORITIES: &str = "ssl_ca_cert";
 #[derive(Debug)]
 pub struct Tls {
     options: TlsOptions,
-    current: Mutex<Arc<ServerConfig>>,
-    /// The second at which the files were read last.
-    read_at: AtomicU32,
+    current: Mutex<Current>,
+}
+
+/// What the files say, and when they were read.
+#[derive(Debug)]
+struct Current {
+    config: Arc<ServerConfig>,
+    read_at: Instant,
 }
 
 impl Tls {
-    /// Read the files that `options` name, at second `now`.
+    /// Read the files that `options` name.
     ///
     /// # Errors
     /// [`Error`] names the option, the file and what is wrong with it.
-    pub fn new(options: TlsOptions, now: u32) -> Result<Self, Error> {
+    pub fn new(options: TlsOptions) -> Result<Self, Error> {
         Ok(Self {
-            current: Mutex::new(Arc::new(read(&options)?)),
+            current: Mutex::new(Current::read(&options)?),
             options,
-            read_at: AtomicU32::new(now),
         })
     }
 
@@ -50,26 +54,38 @@ impl Tls {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn refresh(&self, now: u32) -> Result<(), Error> {
-        let fresh = Arc::new(read(&self.options)?);
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
-        self.read_at.store(now, Ordering::Relaxed);
+    pub fn refresh(&self) -> Result<(), Error> {
+        let fresh = Current::read(&self.options)?;
+        *self.lock() = fresh;
         Ok(())
     }
 
     /// What a new connection is to use.
     pub fn current(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.lock().config)
     }
 
-    /// The second at which the files were read last.
-    pub fn read_at(&self) -> u32 {
-        self.read_at.load(Ordering::Relaxed)
+    /// Seconds since the files were read.
+    pub fn age_seconds(&self) -> u64 {
+        self.lock().read_at.elapsed().as_secs()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How it was asked for.
     pub fn options(&self) -> &TlsOptions {
         &self.options
+    }
+}
+
+impl Current {
+    fn read(options: &TlsOptions) -> Result<Self, Error> {
+        Ok(Self {
+            config: Arc::new(read(options)?),
+            read_at: Instant::now(),
+        })
     }
 }
 

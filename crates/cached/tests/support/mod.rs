@@ -19,6 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Server {
     child: Child,
     messages: BufReader<ChildStderr>,
+    said: String,
     addresses: Vec<String>,
 }
 
@@ -36,17 +37,23 @@ impl Server {
             .spawn()
             .expect("start the server");
         let mut messages = BufReader::new(child.stderr.take().expect("piped"));
-        let mut ready = String::new();
-        messages.read_line(&mut ready).expect("read the ready line");
-        let addresses = ready
-            .strip_prefix("rackscope-cached: ready on ")
-            .and_then(|rest| rest.split_once(" ("))
-            .unwrap_or_else(|| panic!("not ready: {ready}"))
-            .0;
-        let addresses = addresses.split(", ").map(str::to_owned).collect();
+        let mut said = String::new();
+        let addresses = loop {
+            let start = said.len();
+            if messages.read_line(&mut said).expect("read what it says") == 0 {
+                panic!("not ready: {said}");
+            }
+            let ready = said[start..].strip_prefix("rackscope-cached: ready on ");
+            if let Some((addresses, _)) = ready.and_then(|rest| rest.split_once(" (")) {
+                let addresses = addresses.split(", ").map(str::to_owned).collect();
+                said.truncate(start);
+                break addresses;
+            }
+        };
         Self {
             child,
             messages,
+            said,
             addresses,
         }
     }
@@ -54,6 +61,11 @@ impl Server {
     /// Where it listens: `127.0.0.1:11211`, or `unix:/path`.
     pub fn address(&self) -> &str {
         &self.addresses[0]
+    }
+
+    /// What it said before it was ready.
+    pub fn said(&self) -> &str {
+        &self.said
     }
 
     /// All the places where it listens.
