@@ -1,6 +1,6 @@
 //! Why the server does not run.
 
-use crate::{accounts, process};
+use crate::{accounts, memory_file, process, tls};
 use std::io;
 
 /// Why the server does not run.
@@ -22,6 +22,14 @@ pub enum Error {
         /// What to do.
         advice: &'static str,
     },
+    /// What `-l` says is no address.
+    #[error("-l {text}: {reason}")]
+    Address {
+        /// What it says.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// There are no ports for workers behind the common one.
     #[error(
         "port {port} leaves no {workers} ports behind it for the workers. Choose a smaller -p, or --access crcw"
@@ -37,6 +45,15 @@ pub enum Error {
         "there is no address to serve datagrams at. Give -l an address of this host, such as 127.0.0.1"
     )]
     NoDatagramAddress,
+    /// TLS cannot be spoken.
+    #[error("{source}")]
+    Tls {
+        /// What is wrong with which file.
+        source: tls::Error,
+    },
+    /// Items cannot be kept.
+    #[error(transparent)]
+    MemoryFile(#[from] memory_file::Error),
     /// The file of accounts is of no use.
     #[error("{source}. Check -Y")]
     Accounts {

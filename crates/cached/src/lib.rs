@@ -6,7 +6,9 @@
 //!   all of them share, so that an idle connection holds no memory for bytes.
 //! * `datagrams`: the same for what comes by UDP, one request a datagram or many.
 //! * `ring_worker` and `ring_connection`: the same over io_uring; `transport` chooses.
+//! * [`tls`]: what stands between the two where what is said is encrypted; `any_connection`: either kind.
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
+//! * [`memory_file`]: what outlives the process, where that is asked for.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets.
 //! * `storage`: who may touch a partition. With one worker it owns all of them; with more, either each owns its share
@@ -22,6 +24,8 @@ macro_rules! protocol_version {
 }
 
 mod accounts;
+pub mod address;
+mod any_connection;
 pub mod arguments;
 mod binary;
 mod clock;
@@ -36,6 +40,7 @@ mod execute;
 pub mod harness;
 mod layout;
 mod listen;
+pub mod memory_file;
 mod meta;
 mod metrics;
 pub mod options;
@@ -46,5 +51,6 @@ mod ring_worker;
 pub mod server;
 mod storage;
 mod store;
+pub mod tls;
 mod transport;
 mod worker;
