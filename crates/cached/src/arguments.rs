@@ -1,5 +1,9 @@
 //! The command line.
 
+mod tls;
+
+use self::tls::TlsArguments;
+use crate::address::ListenAddress;
 use crate::options::{Access, Options, Protocols, Transport};
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
@@ -13,7 +17,8 @@ rackscope-cached: an in-memory cache that speaks memcached's protocols (text, me
 usage: rackscope-cached [options]
 
   -p, --port N              TCP port; 0 picks a free one             [11211]
-  -l, --listen ADDRESS,...  addresses or host names to listen on     [127.0.0.1]
+  -l, --listen ADDRESS,...  addresses or host names to listen on, each with :PORT where
+                            it is another; notls:ADDRESS is not encrypted [127.0.0.1]
   -s, --unix-socket PATH    listen on a unix socket instead of TCP
   -a, --unix-mask MODE      who may open the unix socket, in octal   [700]
   -U, --udp-port N          UDP port; 0 for none, 'free' picks one   [0]
@@ -34,13 +39,26 @@ usage: rackscope-cached [options]
   -A, --enable-shutdown     let clients end the server with 'shutdown'
   -Y, --auth-file FILE      lines of user:password; clients that speak text must
                             first 'set' one of them, as 'user password'
+  -e, --memory-file FILE    keep items in this file at a graceful stop (SIGUSR1, SIGTERM,
+                            SIGINT, 'shutdown'), and take them back at the next start
   -d, --daemon              go to the background once ready
   -P, --pidfile FILE        keep the process number in a file
   -u, --user NAME           who to be, when started as root
   -k, --lock-memory         keep all memory from being swapped
   -r, --enable-coredumps    leave core files as large as the host allows
-  -o, --extended idle_timeout=SECONDS
-                            close connections that ask for nothing so long
+  -Z, --enable-ssl          encrypt what is said over TCP (TLS 1.2 and 1.3)
+  -o, --extended NAME=VALUE,...
+     idle_timeout=SECONDS   close connections that ask for nothing so long
+     ssl_chain_cert=FILE    the server's certificate and those that lead to its authority
+     ssl_key=FILE           its private key, where that is not in the same file
+     ssl_verify_mode=N      ask clients for certificates: 0 never, 1 if they have one,
+                            2 and 3 always                           [0]
+     ssl_ca_cert=FILE       authorities that vouch for clients
+     ssl_min_version=N      2 for TLS 1.2, 3 for TLS 1.3             [2]
+     ssl_ciphers=NAME:...   suites, by OpenSSL's names               [all there are]
+     ssl_session_cache      let clients resume sessions
+     ssl_handshake_timeout=SECONDS
+                            give up handshakes that take longer      [10]
       --metrics ADDRESS     tell Prometheus at http://ADDRESS/metrics
   -v, --verbose             say more on standard error (-vv: every connection)
   -V, --version             print the version and exit
@@ -48,11 +66,12 @@ usage: rackscope-cached [options]
 
 Items live in a circular log: when it is full, the oldest goes, except that an item
 read shortly before its turn moves to the front again. Their index comes on top of
--m: about 8 bytes an item. SIGTERM and SIGINT end the server with exit status 0.
+-m: about 8 bytes an item. SIGTERM, SIGINT and SIGUSR1 end the server with exit
+status 0.
 
 memcached's -C, -D, -f, -L, -n, -R, -W, -X and other -o are accepted and change
 nothing: there are no slabs to tune, huge pages are used anyway, and a connection's
-turn is bounded by bytes. -e, -M, -S and -Z are refused.
+turn is bounded by bytes. -M and -S are refused.
 ";
 
 /// What the command line asks for.
@@ -102,6 +121,7 @@ const THREADS_MAX: usize = 256;
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut options = Options::default();
+    let mut tls = TlsArguments::default();
     while let Some(argument) = parser.next()? {
         match argument {
             Short('p') | Long("port") => {
@@ -133,6 +153,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                         value,
                         "give addresses or host names, separated by commas",
                     ));
+                }
+                for address in &addresses {
+                    ListenAddress::parse(address)
+                        .map_err(|reason| bad("-l", address.clone(), reason))?;
                 }
                 options.listen = addresses;
             }
@@ -225,7 +249,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             Short('r') | Long("enable-coredumps") => options.process.dumps_core = true,
             Short('o') | Long("extended") => {
                 let value = text(&mut parser)?;
-                extended(&value, &mut options)?;
+                extended(&value, &mut options, &mut tls)?;
             }
             Long("metrics") => {
                 let value = text(&mut parser)?;
@@ -251,7 +275,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                 return Err(refused("-M", "the oldest items always make room here"));
             }
             Short('e') | Long("memory-file") => {
-                return Err(refused("-e", "items do not outlive the server here"));
+                options.memory_file = Some(PathBuf::from(parser.value()?));
             }
             Short('S') | Long("enable-sasl") => {
                 return Err(refused(
@@ -259,12 +283,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     "SASL is not spoken here; -Y asks clients of the text protocol for a password",
                 ));
             }
-            Short('Z') | Long("enable-ssl") => {
-                return Err(refused(
-                    "-Z",
-                    "TLS is not spoken here; put a proxy in front, or use a unix socket",
-                ));
-            }
+            Short('Z') | Long("enable-ssl") => tls.turn_on(),
             Short('v') | Long("verbose") => options.verbosity = options.verbosity.saturating_add(1),
             Short('V') | Long("version") => return Ok(Request::Version),
             Short('h') | Long("help") => return Ok(Request::Help),
@@ -295,6 +314,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             "say the UDP port with -U, as a number: those of the workers follow it",
         ));
     }
+    options.tls = tls.finish(&options)?;
     Ok(Request::Serve(Box::new(options)))
 }
 
@@ -337,7 +357,7 @@ const WITHOUT_MEANING: [&str; 34] = [
 ];
 
 /// memcached's `-o name,name=value`.
-fn extended(text: &str, options: &mut Options) -> Result<(), Error> {
+fn extended(text: &str, options: &mut Options, tls: &mut TlsArguments) -> Result<(), Error> {
     for one in text.split(',') {
         let (name, value) = one.split_once('=').unwrap_or((one, ""));
         match name {
@@ -346,6 +366,7 @@ fn extended(text: &str, options: &mut Options) -> Result<(), Error> {
                 options.idle_seconds_max =
                     seconds.map_err(|_| bad("-o", one.to_owned(), "give idle_timeout=SECONDS"))?;
             }
+            name if name.starts_with("ssl_") => tls.set(name, value, one)?,
             name if WITHOUT_MEANING.contains(&name) => {}
             _ => return Err(bad("-o", one.to_owned(), "there is no such suboption here")),
         }
@@ -450,6 +471,7 @@ mod tests {
         assert_eq!(unit.protocols, Protocols::Text);
         let extended = options("-o modern,idle_timeout=30,hashpower=20 -o slab_reassign");
         assert_eq!(extended.idle_seconds_max, 30);
+        assert_eq!(options("-e /x").memory_file, Some(PathBuf::from("/x")));
         assert_eq!(options("-Y /x").protocols, Protocols::Text);
         assert_eq!(
             options("--metrics 127.0.0.1:9150").metrics,
@@ -485,7 +507,6 @@ mod tests {
             ("-o idle_timeout=x", "-o idle_timeout=x: give"),
             ("-o modern,sideways", "-o sideways: there is no such"),
             ("-M", "-M: the oldest items"),
-            ("-Z", "-Z: TLS"),
             ("--metrics 9150", "--metrics 9150: give ADDRESS:PORT"),
             ("--color", "--color"),
             ("serve", "serve"),

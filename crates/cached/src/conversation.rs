@@ -5,6 +5,7 @@ use crate::report::Report;
 use crate::storage::Storage;
 use arrayvec::ArrayVec;
 use mica::Key;
+use net::Interest;
 use wire::memcached::binary;
 use wire::memcached::server::{
     Checkpoint, Command, KeyRoom, Limits, Parser, Request, Step, StoreMode, reply,
@@ -55,6 +56,22 @@ pub(crate) enum Status {
     Ended,
     /// This worker, which the next command is for.
     Elsewhere(usize),
+}
+
+impl Status {
+    /// What the poller must watch for from now on, if that is not `interest`, which becomes it.
+    #[inline]
+    pub fn changed_interest(self, interest: &mut Interest) -> Option<Interest> {
+        let wanted = match self {
+            Self::Reading => Interest::READ,
+            Self::Writing => Interest::WRITE,
+            Self::Ended | Self::Elsewhere(_) => return None,
+        };
+        (wanted != *interest).then(|| {
+            *interest = wanted;
+            wanted
+        })
+    }
 }
 
 /// What a worker lends to the conversation at work.

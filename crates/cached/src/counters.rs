@@ -69,6 +69,12 @@ counts! {
     DatagramsSent,
     /// Datagrams that there was no room to send.
     DatagramsDropped,
+    /// TLS sessions that clients began, and did not take up from an earlier connection.
+    TlsNewSessions,
+    /// TLS handshakes that failed or took too long.
+    TlsHandshakeErrors,
+    /// TLS sessions that failed later.
+    TlsProtocolErrors,
     /// Connections taken on.
     Opened,
     /// Connections ended.

@@ -1,6 +1,6 @@
 //! Why the server does not run.
 
-use crate::{accounts, process};
+use crate::{accounts, memory_file, process, tls};
 use std::io;
 
 /// Why the server does not run.
@@ -21,6 +21,14 @@ pub enum Error {
         source: net::Error,
         /// What to do.
         advice: &'static str,
+    },
+    /// What `-l` says is no address.
+    #[error("-l {text}: {reason}")]
+    Address {
+        /// What it says.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// There are no ports for workers behind the common one.
     #[error(
@@ -63,6 +71,15 @@ pub enum Error {
         /// What would do, in bytes.
         least: u32,
     },
+    /// TLS cannot be spoken.
+    #[error("{source}")]
+    Tls {
+        /// What is wrong with which file.
+        source: tls::Error,
+    },
+    /// Items cannot be kept.
+    #[error(transparent)]
+    MemoryFile(#[from] memory_file::Error),
     /// The file of accounts is of no use.
     #[error("{source}. Check -Y")]
     Accounts {

@@ -176,6 +176,7 @@ impl<S: Storage> Context<'_, S> {
             Command::Version => {
                 reply::line(out, concat!("VERSION ", protocol_version!()).as_bytes())
             }
+            Command::RefreshCertificates => self.refresh_certificates(out),
             // Said for the sake of clients that ask; nothing is logged per command at any level.
             Command::Verbosity { .. } => reply::line(out, b"OK"),
             Command::Stats { section } => self.stats(section, out),
@@ -411,6 +412,14 @@ impl<S: Storage> Context<'_, S> {
                 Section::Unknown => b"ERROR",
             },
         );
+    }
+
+    fn refresh_certificates(&mut self, out: &mut Vec<u8>) {
+        match self.report.tls().map(|tls| tls.refresh()) {
+            None => reply::line(out, b"ERROR"),
+            Some(Ok(())) => reply::line(out, b"OK"),
+            Some(Err(error)) => reply::line(out, format!("SERVER_ERROR {error}").as_bytes()),
+        }
     }
 
     fn flush(&mut self, delay: i32, out: &mut Vec<u8>) {

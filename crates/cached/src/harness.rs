@@ -87,7 +87,7 @@ impl Harness {
             worker: Rest {
                 report: Report::new(
                     options,
-                    accounts.map(Accounts::parse).transpose()?,
+                    (accounts.map(Accounts::parse).transpose()?, None),
                     layout.item_bytes_max,
                     (Vec::new(), Vec::new()),
                     clock,

@@ -7,7 +7,9 @@
 //! * `datagrams`: the same for what comes by UDP, one request a datagram or many, from the kernel or past it (AF_XDP,
 //!   which `attach` sets up).
 //! * `ring_worker` and `ring_connection`: the same over io_uring; `transport` chooses.
+//! * [`tls`]: what stands between the two where what is said is encrypted; `any_connection`: either kind.
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
+//! * [`memory_file`]: what outlives the process, where that is asked for.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets.
 //! * `storage`: who may touch a partition. With one worker it owns all of them; with more, either each owns its share
@@ -23,6 +25,8 @@ macro_rules! protocol_version {
 }
 
 mod accounts;
+pub mod address;
+mod any_connection;
 pub mod arguments;
 mod attach;
 mod binary;
@@ -38,6 +42,7 @@ mod execute;
 pub mod harness;
 mod layout;
 mod listen;
+pub mod memory_file;
 mod meta;
 mod metrics;
 pub mod options;
@@ -48,5 +53,6 @@ mod ring_worker;
 pub mod server;
 mod storage;
 mod store;
+pub mod tls;
 mod transport;
 mod worker;

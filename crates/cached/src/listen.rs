@@ -1,41 +1,60 @@
+use crate::address::ListenAddress;
 use crate::error::Error;
-use crate::options::{Access, Options};
+use crate::options::Options;
 use net::{DatagramSocket, Endpoint, ListenOptions, Listener};
 use std::io;
 use std::sync::Arc;
 
+/// A socket that is listened on.
+pub(crate) struct Listening {
+    pub listener: Listener,
+    /// Who serves those that come here; all in turn if nobody in particular does.
+    pub worker: Option<usize>,
+    /// Whether what is said there is encrypted.
+    pub is_tls: bool,
+}
+
 /// Everything that `options` say to listen on.
-pub(crate) fn listen(options: &Options) -> Result<Vec<Listener>, Error> {
+pub(crate) fn listen(options: &Options) -> Result<Vec<Listening>, Error> {
     let mut listeners = Vec::new();
     let how = how(options);
     if let Some(path) = &options.unix_socket {
+        let how = (how, false, None);
         listen_on(vec![Endpoint::Unix(path.clone())], how, &mut listeners)?;
         return Ok(listeners);
     }
     let mut known = Vec::new();
-    for host in &options.listen {
-        let mut endpoints = resolve(host, options.port)?;
-        endpoints.retain(|endpoint| !known.contains(endpoint));
-        known.extend(endpoints.iter().cloned());
-        listen_on(endpoints, how, &mut listeners)?;
+    for text in &options.listen {
+        let address = parse(text)?;
+        let is_tls = options.tls.is_some() && !address.is_plain;
+        let port = address.port.unwrap_or(options.port);
+        let mut endpoints = resolve(address.host, port)?;
+        // A port to be picked is another one each time that it is asked for by name.
+        if address.port != Some(0) {
+            endpoints.retain(|endpoint| !known.contains(endpoint));
+            known.extend(endpoints.iter().cloned());
+        }
+        listen_on(endpoints, (how, is_tls, address.port), &mut listeners)?;
     }
     Ok(listeners)
 }
 
 /// A door for each worker, where each has keys of its own: the ports behind the common one, or PATH.0, PATH.1 and so on.
-/// A client that knows the partition map saves the server a detour.
-pub(crate) fn doors(options: &Options, common: &[Listener]) -> Result<Vec<Listener>, Error> {
+/// A client that knows the partition map saves the server a detour. The common one is the first of `common`, and they
+/// are encrypted if that is.
+pub(crate) fn doors(options: &Options, common: &[Listening]) -> Result<Vec<Listening>, Error> {
     let mut doors = Vec::new();
-    if options.threads == 1 || options.access == Access::Crcw {
-        return Ok(doors);
-    }
-    let Some(first) = common.first().map(Listener::endpoint) else {
+    let Some(first) = common.first().filter(|_| options.parts() > 1) else {
         return Ok(doors);
     };
+    // As it was asked for, which may be by the address.
+    let asked = options.listen.first().map(|text| parse(text)).transpose()?;
+    let port = asked.and_then(|address| address.port);
+    let port = port.unwrap_or(options.port);
     for worker in 0..options.threads {
-        let endpoint = match first.clone() {
+        let endpoint = match first.listener.endpoint().clone() {
             Endpoint::Tcp(mut address) => {
-                address.set_port(own_port(options.port, worker, options)?);
+                address.set_port(own_port(port, worker, options)?);
                 Endpoint::Tcp(address)
             }
             Endpoint::Unix(mut path) => {
@@ -44,8 +63,12 @@ pub(crate) fn doors(options: &Options, common: &[Listener]) -> Result<Vec<Listen
             }
         };
         // Not as `listen_on` does: each has a port of its own.
-        let door = Listener::bind(&endpoint, how(options));
-        doors.push(door.map_err(|source| Error::Listen { source })?);
+        let listener = Listener::bind(&endpoint, how(options));
+        doors.push(Listening {
+            listener: listener.map_err(|source| Error::Listen { source })?,
+            worker: Some(worker),
+            is_tls: first.is_tls,
+        });
     }
     Ok(doors)
 }
@@ -64,8 +87,9 @@ pub(crate) fn listen_for_datagrams(
         Err(source) => Err(Error::Listen { source }),
     };
     let mut known = Vec::new();
-    for host in &options.listen {
-        for endpoint in resolve(host, port)? {
+    for text in &options.listen {
+        // A port beside the address is that of TCP.
+        for endpoint in resolve(parse(text)?.host, port)? {
             let Endpoint::Tcp(mut address) = endpoint else {
                 continue;
             };
@@ -88,7 +112,7 @@ pub(crate) fn listen_for_datagrams(
     let Some(first) = workers[0].first().map(|socket| socket.address()) else {
         return Err(Error::NoDatagramAddress);
     };
-    if options.threads > 1 && options.access != Access::Crcw {
+    if options.parts() > 1 {
         for (worker, sockets) in workers.iter_mut().enumerate() {
             let mut address = first;
             address.set_port(own_port(port, worker, options)?);
@@ -96,6 +120,13 @@ pub(crate) fn listen_for_datagrams(
         }
     }
     Ok(workers)
+}
+
+fn parse(text: &str) -> Result<ListenAddress<'_>, Error> {
+    ListenAddress::parse(text).map_err(|reason| Error::Address {
+        text: text.to_owned(),
+        reason,
+    })
 }
 
 fn resolve(host: &str, port: u16) -> Result<Vec<Endpoint>, Error> {
@@ -130,16 +161,28 @@ fn how(options: &Options) -> ListenOptions {
 /// have no IPv6.
 fn listen_on(
     endpoints: Vec<Endpoint>,
-    how: ListenOptions,
-    listeners: &mut Vec<Listener>,
+    (how, is_tls, port): (ListenOptions, bool, Option<u16>),
+    listeners: &mut Vec<Listening>,
 ) -> Result<(), Error> {
     let mut missing = None;
     let mut any = endpoints.is_empty();
+    // Where the port is to be picked: the server's is the same everywhere, one that is asked for apart is not.
+    let mut first = match port {
+        None => listeners
+            .first()
+            .map(|first| first.listener.endpoint().clone()),
+        Some(_) => None,
+    };
     for endpoint in endpoints {
-        let endpoint = same_port(endpoint, listeners.first());
+        let endpoint = same_port(endpoint, first.as_ref());
         match Listener::bind(&endpoint, how) {
             Ok(listener) => {
-                listeners.push(listener);
+                first.get_or_insert_with(|| listener.endpoint().clone());
+                listeners.push(Listening {
+                    listener,
+                    worker: None,
+                    is_tls,
+                });
                 any = true;
             }
             Err(source) if is_missing(&source) => missing = Some(source),
@@ -163,8 +206,8 @@ fn is_missing(error: &net::Error) -> bool {
 }
 
 /// A name may stand for several addresses: where the port is to be picked, they all get the first one's.
-fn same_port(endpoint: Endpoint, first: Option<&Listener>) -> Endpoint {
-    match (endpoint, first.map(Listener::endpoint)) {
+fn same_port(endpoint: Endpoint, first: Option<&Endpoint>) -> Endpoint {
+    match (endpoint, first) {
         (Endpoint::Tcp(mut address), Some(Endpoint::Tcp(first))) if address.port() == 0 => {
             address.set_port(first.port());
             Endpoint::Tcp(address)

@@ -20,7 +20,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Statistics that go up and down, or stand still; all others only grow.
-const GAUGES: [&str; 14] = [
+const GAUGES: [&str; 15] = [
     "accepting_conns",
     "bytes",
     "curr_connections",
@@ -33,6 +33,7 @@ const GAUGES: [&str; 14] = [
     "pointer_size",
     "threads",
     "time",
+    "time_since_server_cert_refresh",
     "uptime",
     "verbosity",
 ];

@@ -1,5 +1,6 @@
 //! How to serve.
 
+use crate::tls::TlsOptions;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ pub struct Options {
     pub udp_port: Option<u16>,
     /// A network interface on which datagrams are served past the kernel.
     pub interface: Option<String>,
-    /// Addresses or names to listen on.
+    /// Addresses or names to listen on, as [`ListenAddress`](crate::address::ListenAddress) reads them.
     pub listen: Vec<String>,
     /// A unix socket to listen on instead.
     pub unix_socket: Option<PathBuf>,
@@ -44,12 +45,27 @@ pub struct Options {
     pub allows_shutdown: bool,
     /// A file of lines `user:password`, one of which a client must give before anything else.
     pub accounts: Option<PathBuf>,
+    /// How to speak TLS, where it is spoken.
+    pub tls: Option<TlsOptions>,
     /// Where metrics are told to Prometheus.
     pub metrics: Option<SocketAddr>,
+    /// Where items are kept between one server and the next.
+    pub memory_file: Option<PathBuf>,
     /// How much to say on standard error.
     pub verbosity: u8,
     /// The process that serves.
     pub process: ProcessOptions,
+}
+
+impl Options {
+    /// Of how many workers each has partitions of its own; 1 where all have the same.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        match self.access {
+            Access::Erew | Access::Crew => self.threads,
+            Access::Crcw => 1,
+        }
+    }
 }
 
 /// What is asked of the process, beside serving.
@@ -160,7 +176,9 @@ impl Default for Options {
             allows_flush: true,
             allows_shutdown: false,
             accounts: None,
+            tls: None,
             metrics: None,
+            memory_file: None,
             verbosity: 0,
             process: ProcessOptions::default(),
         }

@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::counters::{Count, Counters, Totals};
 use crate::options::Options;
 use crate::storage::Storage;
+use crate::tls::{Tls, TlsOptions};
 use mica::Statistics;
 use net::Endpoint;
 use std::fmt::Display;
@@ -17,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Report {
     options: Options,
     accounts: Option<Accounts>,
+    tls: Option<Tls>,
     item_bytes_max: usize,
     /// Where each worker is reached by itself, where each has keys of its own.
     doors: Vec<Endpoint>,
@@ -76,7 +78,7 @@ impl Report {
     /// A report for a server with `options`.
     pub fn new(
         options: Options,
-        accounts: Option<Accounts>,
+        (accounts, tls): (Option<Accounts>, Option<Tls>),
         item_bytes_max: usize,
         (doors, datagram_addresses): (Vec<Endpoint>, Vec<SocketAddr>),
         clock: Clock,
@@ -85,6 +87,7 @@ impl Report {
             workers: (0..options.threads).map(|_| Counters::default()).collect(),
             options,
             accounts,
+            tls,
             item_bytes_max,
             doors,
             datagram_addresses,
@@ -107,6 +110,11 @@ impl Report {
     /// Those who may use the server; `None` where anybody may.
     pub fn accounts(&self) -> Option<&Accounts> {
         self.accounts.as_ref()
+    }
+
+    /// What connections are encrypted with; `None` where none are.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
     }
 
     /// How the server was started.
@@ -231,6 +239,14 @@ impl Report {
         ] {
             out.tell(name, count(which));
         }
+        if let Some(tls) = &self.tls {
+            if tls.options().has_session_cache {
+                out.tell("ssl_new_sessions", count(Count::TlsNewSessions));
+            }
+            out.tell("ssl_handshake_errors", count(Count::TlsHandshakeErrors));
+            out.tell("ssl_proto_errors", count(Count::TlsProtocolErrors));
+            out.tell("time_since_server_cert_refresh", tls.age_seconds());
+        }
         out.tell("limit_maxbytes", self.options.memory_mebibytes << 20);
         out.tell("accepting_conns", 1);
         out.tell("threads", self.options.threads);
@@ -298,6 +314,7 @@ impl Report {
         out.tell("idle_timeout", options.idle_seconds_max);
         out.tell("item_size_max", self.item_bytes_max);
         out.tell("hash_algorithm", "foldhash");
+        tls_settings(options.tls.as_ref(), out);
     }
 }
 
@@ -325,6 +342,32 @@ impl Report {
             }
         }
     }
+}
+
+fn tls_settings(options: Option<&TlsOptions>, out: &mut Told<'_>) {
+    let Some(options) = options else {
+        return out.tell("ssl_enabled", "no");
+    };
+    out.tell("ssl_enabled", "yes");
+    out.tell("ssl_chain_cert", options.chain.display());
+    out.tell("ssl_key", options.key_file().display());
+    out.tell("ssl_verify_mode", options.client_certificates.mode());
+    out.tell("ssl_ciphers", options.ciphers.as_deref().unwrap_or("NULL"));
+    match &options.authorities {
+        Some(path) => out.tell("ssl_ca_cert", path.display()),
+        None => out.tell("ssl_ca_cert", "NULL"),
+    }
+    out.tell(
+        "ssl_session_cache",
+        if options.has_session_cache {
+            "yes"
+        } else {
+            "no"
+        },
+    );
+    out.tell("ssl_kernel_tls", "no");
+    out.tell("ssl_min_version", options.oldest.name());
+    out.tell("ssl_handshake_timeout", options.handshake_seconds_max);
 }
 
 /// All items are of one class.

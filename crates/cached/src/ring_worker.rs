@@ -1,3 +1,4 @@
+use crate::any_connection::Arrival;
 use crate::conversation::{BURST, Tools};
 use crate::counters::{Count, Counters};
 use crate::execute::Context;
@@ -31,8 +32,8 @@ pub(crate) fn ring() -> Result<Ring, Unavailable> {
 }
 
 impl<S: Storage> RingWorker<S> {
-    /// Serve until it is told to end.
-    pub fn run(self) -> io::Result<()> {
+    /// Serve until it is told to end, and give back what it had.
+    pub fn run(self) -> io::Result<S> {
         let Self { mut ring, common } = self;
         let Common {
             index,
@@ -94,7 +95,8 @@ impl<S: Storage> RingWorker<S> {
             waker.reset();
             loop {
                 match inbox.try_recv() {
-                    Ok(Message::Serve(stream)) => {
+                    // Nothing is encrypted: see `transport::choose`.
+                    Ok(Message::Serve(Arrival { stream, .. })) => {
                         clients.take_on(stream, Connection::new(&report, now));
                     }
                     Ok(Message::Tell(whom)) => {
@@ -105,8 +107,10 @@ impl<S: Storage> RingWorker<S> {
                     Ok(Message::Adopt(_) | Message::Forward(_)) => {}
                     Err(TryRecvError::Empty) => break,
                     Ok(Message::End) | Err(TryRecvError::Disconnected) => {
-                        // Those who were answered get their answers.
-                        return clients.ring.submit();
+                        // Those who were answered get their answers. Where the kernel takes them no more, there are
+                        // still the items.
+                        _ = clients.ring.submit();
+                        return Ok(storage);
                     }
                 }
             }

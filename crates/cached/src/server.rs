@@ -1,21 +1,24 @@
 //! Control: listens, hands connections to workers in turn, and ends them.
 
 use crate::accounts::Accounts;
+use crate::any_connection::Arrival;
 use crate::attach::{PastTheKernel, attach};
 use crate::clock::Clock;
 use crate::datagrams::{Queue, Socket};
 use crate::error::Error;
-use crate::layout::layout;
-use crate::listen::{doors, listen, listen_for_datagrams};
+use crate::layout::{Layout, layout};
+use crate::listen::{Listening, doors, listen, listen_for_datagrams};
+use crate::memory_file::MemoryFile;
 use crate::metrics::{Metrics, PATIENCE, Statistics};
 use crate::options::{Access, Options};
 use crate::process::{self, Process};
 use crate::report::{Held, Report};
-use crate::storage::{Concurrent, Owned, Shared, Storage};
+use crate::storage::{Concurrent, Owned, Partitions, Shared, Storage};
+use crate::tls::Tls;
 use crate::transport::{self, Carrier};
 use crate::worker::{Common, Inbox, Message, WAKE};
 use mica::{Hasher, Partition, Reader};
-use net::{DatagramSocket, Endpoint, Interest, Listener, Poller, Stream, Waker};
+use net::{DatagramSocket, Endpoint, Interest, Poller, Stream, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
 use std::fmt::Display;
@@ -39,6 +42,7 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 const TOO_MANY_CONNECTIONS: &[u8] = b"ERROR Too many open connections\r\n";
 
 const SIGNAL: u64 = u64::MAX - 1;
+const REFRESH: u64 = u64::MAX - 2;
 
 /// A server that listens. Dropping it ends it.
 pub struct Server {
@@ -56,20 +60,14 @@ pub struct Server {
     verbosity: u8,
     metrics: Option<Metrics>,
     past_the_kernel: Option<PastTheKernel>,
+    memory_file: Option<MemoryFile>,
     _process: Process,
-}
-
-/// A socket that is listened on.
-struct Listening {
-    listener: Listener,
-    /// Who serves those that come here; all in turn if nobody in particular does.
-    worker: Option<usize>,
 }
 
 /// A worker as seen from outside.
 struct Handle {
     inbox: Inbox,
-    thread: JoinHandle<io::Result<()>>,
+    thread: JoinHandle<io::Result<Option<Box<dyn Partitions>>>>,
 }
 
 /// A worker's ends of what leads to it.
@@ -93,8 +91,13 @@ impl Server {
         let accounts = accounts
             .transpose()
             .map_err(|source| Error::Accounts { source })?;
-        let listeners = listen(options)?;
+        let tls = options.tls.clone().map(Tls::new);
+        let tls = tls.transpose().map_err(|source| Error::Tls { source })?;
+        let mut listeners = listen(options)?;
         let doors = doors(options, &listeners)?;
+        let own_endpoints = doors.iter().map(|door| door.listener.endpoint().clone());
+        let own_endpoints = own_endpoints.collect();
+        listeners.extend(doors);
         let sockets = listen_for_datagrams(options)?;
         // Before the process goes to the background, where nobody would hear what is wrong.
         let mut past_the_kernel = attach(options, &sockets)?;
@@ -109,35 +112,32 @@ impl Server {
         // With the rights that it will serve with.
         let options = &transport::choose(options)?;
         let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
-        let mut partitions = Vec::with_capacity(layout.partitions);
-        for _ in 0..layout.partitions {
-            partitions.push(
-                Partition::new(layout.config, hasher.clone())
-                    .map_err(|source| Error::Memory { source })?,
-            );
-        }
+        let memory_file = options.memory_file.as_deref().map(MemoryFile::claim);
+        let memory_file = memory_file.transpose()?;
+        let mut partitions = make_partitions(&layout, &hasher)?;
+        let restored = memory_file
+            .as_ref()
+            .map(|file| file.restore(&hasher, &mut partitions, options.parts()))
+            .transpose()?;
+        let clock = match restored {
+            Some(Some(clock)) => clock,
+            Some(None) => {
+                partitions = make_partitions(&layout, &hasher)?;
+                Clock::start()
+            }
+            None => Clock::start(),
+        };
         let report = Report::new(
             options.clone(),
-            accounts,
+            (accounts, tls),
             layout.config.item_bytes_max,
-            (
-                doors.iter().map(|door| door.endpoint().clone()).collect(),
-                datagram_addresses(&sockets),
-            ),
-            Clock::start(),
+            (own_endpoints, datagram_addresses(&sockets)),
+            clock,
         );
         let poller = Poller::new(64).map_err(system("make an epoll instance"))?;
-        let common = listeners.into_iter().map(|listener| Listening {
-            listener,
-            worker: None,
-        });
-        let own = (0..).zip(doors).map(|(worker, listener)| Listening {
-            listener,
-            worker: Some(worker),
-        });
         let mut server = Self {
             obituary: Arc::new(Waker::new(&poller, WAKE).map_err(system("make an eventfd"))?),
-            listeners: common.chain(own).collect(),
+            listeners,
             poller,
             workers: Vec::with_capacity(options.threads),
             report: Arc::new(report),
@@ -147,6 +147,7 @@ impl Server {
             verbosity: options.verbosity,
             metrics: None,
             past_the_kernel,
+            memory_file,
             _process: process,
         };
         server.watch_listeners()?;
@@ -154,6 +155,10 @@ impl Server {
         if let Some(address) = options.metrics {
             let metrics = Metrics::start(address, server.questions());
             server.metrics = Some(metrics.map_err(|source| Error::Metrics { address, source })?);
+        }
+        if let Some(file) = &server.memory_file {
+            // Nothing can fail any more, and nobody is served yet.
+            file.consume()?;
         }
         Ok(server)
     }
@@ -212,24 +217,26 @@ impl Server {
             .map(|listening| listening.listener.endpoint())
     }
 
-    /// Serve until `stop` is readable.
+    /// Serve until `stop` is readable. When `refresh` is, certificates are read again.
     ///
     /// # Errors
     /// [`Error::Worker`] if a worker ends by itself, [`Error::System`] if the poller fails.
-    pub fn run(&mut self, stop: impl AsFd) -> Result<(), Error> {
+    pub fn run(&mut self, stop: impl AsFd, refresh: impl AsFd) -> Result<(), Error> {
         self.poller
             .add(&stop, SIGNAL, Interest::READ)
+            .and_then(|()| self.poller.add(&refresh, REFRESH, Interest::READ))
             .map_err(system("watch for signals"))?;
         let mut ready = Vec::new();
         loop {
             let timeout = self.exhausted.then_some(ACCEPT_RETRY);
-            let (mut stopped, mut worker_ended) = (false, false);
+            let (mut stopped, mut refreshed, mut worker_ended) = (false, false, false);
             ready.clear();
             match self.poller.wait(timeout) {
                 Ok(events) => {
                     for event in events {
                         match event.token() {
                             SIGNAL => stopped = true,
+                            REFRESH => refreshed = true,
                             WAKE => worker_ended = true,
                             listener => ready.push(listener as usize),
                         }
@@ -244,6 +251,11 @@ impl Server {
             if stopped {
                 return Ok(());
             }
+            if refreshed {
+                // However many signals there were; what comes meanwhile is for the next time.
+                _ = rustix::io::read(&refresh, &mut [0; 64]);
+                self.refresh();
+            }
             if self.exhausted {
                 self.exhausted = false;
                 self.watch_listeners()?;
@@ -254,6 +266,45 @@ impl Server {
                     break;
                 }
             }
+        }
+    }
+
+    /// Serve nobody any more, and keep the items where that is asked for.
+    ///
+    /// # Errors
+    /// [`Error::MemoryFile`] if they cannot be kept, [`Error::Worker`] if a worker ended by itself meanwhile.
+    pub fn stop(mut self) -> Result<(), Error> {
+        let Some(file) = self.memory_file.take() else {
+            return Ok(());
+        };
+        // Once all have ended, what any of them did is there.
+        let mut all = self.end_workers()?;
+        // Each of those who share all has all.
+        all.truncate(self.report.options().parts());
+        Ok(file.save(&mut all, self.report.clock())?)
+    }
+
+    /// Serve nobody any more, and take what the workers had.
+    fn end_workers(&mut self) -> Result<Vec<Box<dyn Partitions>>, Error> {
+        self.listeners.clear();
+        self.metrics = None;
+        for worker in &self.workers {
+            worker.inbox.send(Message::End);
+        }
+        // All of them, whatever became of one.
+        let ended: Vec<_> = self
+            .workers
+            .drain(..)
+            .map(|worker| worker.thread.join())
+            .collect();
+        let had = ended.into_iter().map(had).collect::<Result<Vec<_>, _>>()?;
+        Ok(had.into_iter().flatten().collect())
+    }
+
+    /// Read the certificates again, if there are any.
+    fn refresh(&self) {
+        if let Some(Err(error)) = self.report.tls().map(Tls::refresh) {
+            eprintln!("rackscope-cached: the certificates stay as they are. {error}");
         }
     }
 
@@ -269,9 +320,13 @@ impl Server {
     /// Hand over every connection that waits.
     fn accept_from(&mut self, index: usize) -> Result<(), Error> {
         loop {
-            let Listening { listener, worker } = &self.listeners[index];
+            let Listening {
+                listener,
+                worker,
+                is_tls,
+            } = &self.listeners[index];
             match listener.accept() {
-                Ok(Some(stream)) => self.welcome(stream, *worker),
+                Ok(Some(stream)) => self.welcome(stream, *worker, *is_tls),
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // No descriptors or memory left. The connection stays in the backlog, so the listener stays
@@ -292,16 +347,20 @@ impl Server {
     }
 
     /// Take on a client, unless there are too many: by `worker`, or by all in turn.
-    fn welcome(&mut self, stream: Stream, worker: Option<usize>) {
+    fn welcome(&mut self, stream: Stream, worker: Option<usize>, is_tls: bool) {
         if self.welcomed - self.report.closed_connections() >= self.connections_max {
             self.report.count_refused();
             // It is a courtesy; a client that cannot be told learns from the closed connection.
-            _ = stream.write(TOO_MANY_CONNECTIONS);
+            if !is_tls {
+                _ = stream.write(TOO_MANY_CONNECTIONS);
+            }
             return;
         }
         let worker = worker.unwrap_or(self.welcomed as usize % self.workers.len());
         self.welcomed += 1;
-        self.workers[worker].inbox.send(Message::Serve(stream));
+        let tls = self.report.tls().filter(|_| is_tls).map(Tls::current);
+        let arrival = Arrival { stream, tls };
+        self.workers[worker].inbox.send(Message::Serve(arrival));
         if self.verbosity > 1 {
             eprintln!("rackscope-cached: connection {} accepted", self.welcomed);
         }
@@ -332,7 +391,7 @@ impl Server {
             });
         }
         let inboxes: Arc<[Inbox]> = inboxes.into();
-        if workers > 1 && options.access == Access::Crcw {
+        if workers > 1 && options.parts() == 1 {
             let storage = Shared::new(hasher.clone(), partitions);
             for post in posts {
                 self.start_worker(options, post, &inboxes, storage.clone())?;
@@ -390,7 +449,7 @@ impl Server {
                 let go_on = result.is_ok();
                 // Nobody listens any more if an earlier worker could not be pinned.
                 _ = pinned.send(result);
-                if go_on { run() } else { Ok(()) }
+                if go_on { run().map(Some) } else { Ok(None) }
             })
             .map_err(system("start a thread"))?;
         if let Ok(Err(source)) = is_pinned.recv() {
@@ -413,27 +472,37 @@ impl Server {
             .position(|worker| worker.thread.is_finished());
         let reason = ended.map_or_else(
             || "it is ending".to_owned(),
-            |index| match self.workers.swap_remove(index).thread.join() {
-                Ok(Ok(())) => "it had nothing to do".to_owned(),
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => "it panicked".to_owned(),
+            |index| match had(self.workers.swap_remove(index).thread.join()) {
+                Err(Error::Worker { reason }) => reason,
+                _ => "it had nothing to do".to_owned(),
             },
         );
         Error::Worker { reason }
     }
 }
 
+/// What a worker's thread gave back.
+fn had<T>(ended: std::thread::Result<io::Result<T>>) -> Result<T, Error> {
+    let reason = match ended {
+        Ok(Ok(had)) => return Ok(had),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "it panicked".to_owned(),
+    };
+    Err(Error::Worker { reason })
+}
+
+/// Empty ones.
+fn make_partitions(layout: &Layout, hasher: &Hasher) -> Result<Vec<Partition>, Error> {
+    (0..layout.partitions)
+        .map(|_| Partition::new(layout.config, hasher.clone()))
+        .collect::<Result<_, _>>()
+        .map_err(|source| Error::Memory { source })
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
-        self.listeners.clear();
-        self.metrics = None;
-        for worker in &self.workers {
-            worker.inbox.send(Message::End);
-        }
-        for worker in self.workers.drain(..) {
-            // What it has to say, it said to `run`.
-            _ = worker.thread.join();
-        }
+        // What a worker has to say, it said to `run` or `stop`.
+        _ = self.end_workers();
     }
 }
 

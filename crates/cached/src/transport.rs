@@ -1,10 +1,10 @@
 //! Which kind of worker serves: the best of those that are asked for and that the kernel has.
 
 use crate::error::Error;
-use crate::options::{Access, Options, Transport};
+use crate::options::{Options, Transport};
 use crate::ring_worker::{self, RingWorker};
 use crate::server::system;
-use crate::storage::Storage;
+use crate::storage::{Partitions, Storage};
 use crate::worker::{Common, WAKE, Worker};
 use net::{Poller, Ring, Waker};
 use std::io;
@@ -15,8 +15,8 @@ pub(crate) enum Carrier {
     IoUring(Box<Ring>),
 }
 
-/// What a worker's thread does.
-pub(crate) type Run = Box<dyn FnOnce() -> io::Result<()> + Send>;
+/// What a worker's thread does. It gives back what the worker had.
+pub(crate) type Run = Box<dyn FnOnce() -> io::Result<Box<dyn Partitions>> + Send>;
 
 /// `options` with the transport that it comes to here.
 pub(crate) fn choose(options: &Options) -> Result<Options, Error> {
@@ -24,14 +24,17 @@ pub(crate) fn choose(options: &Options) -> Result<Options, Error> {
     if options.transport == Transport::Epoll {
         return Ok(options);
     }
-    let has_own_keys = options.threads > 1 && options.access != Access::Crcw;
-    let lacking = if has_own_keys {
+    let lacking = if options.parts() > 1 {
         Some(Error::TransportLacks {
             what: "connections do not move between workers, as --access erew and crew need",
         })
     } else if options.udp_port.is_some() {
         Some(Error::TransportLacks {
             what: "datagrams are not served",
+        })
+    } else if options.tls.is_some() {
+        Some(Error::TransportLacks {
+            what: "nothing is encrypted",
         })
     } else {
         let ring = ring_worker::ring();
@@ -70,13 +73,16 @@ pub(crate) fn carrier(options: &Options) -> Result<(Carrier, Waker), Error> {
 /// The work of a worker.
 pub(crate) fn run<S: Storage + Send + 'static>(carrier: Carrier, common: Common<S>) -> Run {
     match carrier {
-        Carrier::Epoll(poller) => Box::new(move || Worker::new(poller, common).run()),
+        Carrier::Epoll(poller) => Box::new(move || {
+            let storage = Worker::new(poller, common).run()?;
+            Ok(Box::new(storage))
+        }),
         Carrier::IoUring(ring) => Box::new(move || {
-            RingWorker {
+            let worker = RingWorker {
                 ring: *ring,
                 common,
-            }
-            .run()
+            };
+            Ok(Box::new(worker.run()?))
         }),
     }
 }

@@ -1,11 +1,12 @@
-use crate::connection::{Connection, SCRATCH_BYTES};
+use crate::any_connection::{AnyConnection, Arrival};
+use crate::connection::SCRATCH_BYTES;
 use crate::conversation::{BURST, Status, Tools};
 use crate::counters::Count;
 use crate::datagrams::{Letter, Queue, Room, Socket};
 use crate::execute::Context;
 use crate::report::{Held, Report, held};
 use crate::storage::Storage;
-use net::{Event, Interest, Poller, Stream, Waker};
+use net::{Event, Interest, Poller, Waker};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
@@ -33,9 +34,9 @@ const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
 /// What a worker is asked to do, beside what its clients ask for.
 pub(crate) enum Message {
     /// Take on a client.
-    Serve(Stream),
+    Serve(Arrival),
     /// Go on with a client whose next command another worker found to be for this one.
-    Adopt(Box<Connection>),
+    Adopt(AnyConnection),
     /// Go on with a datagram, likewise.
     Forward(Box<Letter>),
     /// Tell what it holds.
@@ -121,14 +122,16 @@ impl<S: Storage> Worker<S> {
         }
     }
 
-    /// Serve until it is told to end.
-    pub fn run(mut self) -> io::Result<()> {
+    /// Serve until it is told to end, and give back what it had.
+    pub fn run(mut self) -> io::Result<S> {
         let mut connections = Connections::default();
         let mut buffers = Buffers::default();
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let clock = self.report.clock();
         let idle_seconds_max = self.report.options().idle_seconds_max;
-        let timeout = (idle_seconds_max > 0).then_some(IDLE_CHECK);
+        // Handshakes have a time of their own.
+        let is_timed = idle_seconds_max > 0 || self.report.tls().is_some();
+        let timeout = is_timed.then_some(IDLE_CHECK);
         let mut checked_at = clock.now();
         for (token, socket) in (FIRST_SOCKET..).zip(&self.sockets) {
             self.poller.add(&*socket.0, token, Interest::READ)?;
@@ -165,14 +168,15 @@ impl<S: Storage> Worker<S> {
             if timeout.is_some() && now != checked_at {
                 checked_at = now;
                 let counters = self.report.counters(self.index);
-                let closed = connections.remove_idle(idle_seconds_max, now);
-                counters.add(Count::IdleKicks, closed);
-                counters.add(Count::Closed, closed);
+                connections.remove_over_time(idle_seconds_max, now, |count| {
+                    counters.add(count, 1);
+                    counters.add(Count::Closed, 1);
+                });
             }
             buffers.shrink();
             // Only now, so that no event of this batch meets a newcomer under the token of one that ended.
             if woken && !self.read_inbox(&mut connections, &mut buffers) {
-                return Ok(());
+                return Ok(self.storage);
             }
         }
     }
@@ -185,7 +189,7 @@ impl<S: Storage> Worker<S> {
         now: u32,
         connections: &mut Connections,
         buffers: &mut Buffers,
-        work: impl FnOnce(&mut Connection, &mut Tools<'_, S>) -> Status,
+        work: impl FnOnce(&mut AnyConnection, &mut Tools<'_, S>) -> Status,
     ) {
         // An earlier event of this batch may have ended it.
         let Some(connection) = connections.get(token) else {
@@ -263,10 +267,15 @@ impl<S: Storage> Worker<S> {
         let now = self.report.clock().now();
         loop {
             match self.inbox.try_recv() {
-                Ok(Message::Serve(stream)) => {
-                    self.report.counters(self.index).add(Count::Opened, 1);
-                    let connection = Connection::new(stream, &self.report, now);
-                    self.take_on(Box::new(connection), connections);
+                Ok(Message::Serve(arrival)) => {
+                    let counters = self.report.counters(self.index);
+                    counters.add(Count::Opened, 1);
+                    match AnyConnection::new(arrival, &self.report, now) {
+                        Some(connection) => {
+                            self.take_on(connection, connections);
+                        }
+                        None => counters.add(Count::Closed, 1),
+                    }
                 }
                 Ok(Message::Adopt(connection)) => {
                     if let Some(token) = self.take_on(connection, connections) {
@@ -287,7 +296,7 @@ impl<S: Storage> Worker<S> {
     }
 
     /// Watch a connection, and say under which token.
-    fn take_on(&self, connection: Box<Connection>, connections: &mut Connections) -> Option<u64> {
+    fn take_on(&self, connection: AnyConnection, connections: &mut Connections) -> Option<u64> {
         let token = connections.insert(connection);
         let connection = connections.get(token)?;
         let added = self.poller.add(connection.stream(), token, Interest::READ);
@@ -357,16 +366,16 @@ impl Buffers {
 /// Connections by token.
 #[derive(Default)]
 struct Connections {
-    slots: Vec<Option<Box<Connection>>>,
+    slots: Vec<Option<AnyConnection>>,
     free: Vec<usize>,
 }
 
 impl Connections {
-    fn get(&mut self, token: u64) -> Option<&mut Connection> {
-        self.slots.get_mut(token as usize)?.as_deref_mut()
+    fn get(&mut self, token: u64) -> Option<&mut AnyConnection> {
+        self.slots.get_mut(token as usize)?.as_mut()
     }
 
-    fn insert(&mut self, connection: Box<Connection>) -> u64 {
+    fn insert(&mut self, connection: AnyConnection) -> u64 {
         let connection = Some(connection);
         if let Some(index) = self.free.pop() {
             self.slots[index] = connection;
@@ -377,23 +386,20 @@ impl Connections {
         }
     }
 
-    /// Close those that were idle for `seconds` at second `now`; says how many.
-    fn remove_idle(&mut self, seconds: u32, now: u32) -> u64 {
-        let is_idle = |slot: &Option<Box<Connection>>| {
-            slot.as_ref()
-                .is_some_and(|connection| connection.is_idle(seconds, now))
-        };
-        let idle: Vec<u64> = (0..)
-            .zip(&self.slots)
-            .filter_map(|(token, slot)| is_idle(slot).then_some(token))
-            .collect();
-        for &token in &idle {
-            self.take(token);
+    /// Close those whose time is over at second `now`; `each` learns as what each of them counts.
+    fn remove_over_time(&mut self, idle_seconds_max: u32, now: u32, mut each: impl FnMut(Count)) {
+        for token in 0..self.slots.len() {
+            let over = self.slots[token]
+                .as_ref()
+                .and_then(|connection| connection.is_over_time(idle_seconds_max, now));
+            if let Some(count) = over {
+                self.take(token as u64);
+                each(count);
+            }
         }
-        idle.len() as u64
     }
 
-    fn take(&mut self, token: u64) -> Option<Box<Connection>> {
+    fn take(&mut self, token: u64) -> Option<AnyConnection> {
         let connection = self.slots.get_mut(token as usize)?.take()?;
         self.free.push(token as usize);
         Some(connection)

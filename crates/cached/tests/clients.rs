@@ -3,7 +3,7 @@
 mod support;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{Read, Write};
-use support::{Server, shown};
+use support::{Server, resident_bytes, shown};
 
 #[test]
 fn a_client_that_goes_away_within_a_value_leaves_nothing_behind() {
@@ -335,20 +335,4 @@ fn large_values_arrive_whole_however_they_are_cut() {
         assert_eq!(shown(&answer[..head.len()]), shown(head.as_bytes()));
         assert!(answer[head.len()..answer.len() - 7] == value);
     }
-}
-
-/// `VmRSS` of `/proc/[pid]/status`.
-fn resident_bytes(pid: u32) -> usize {
-    let status =
-        std::fs::read_to_string(format!("/proc/{pid}/status")).expect("read the process's status");
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .expect("a resident size");
-    let kibibytes: usize = line
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .expect("a number");
-    kibibytes * 1024
 }

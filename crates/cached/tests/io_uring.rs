@@ -10,6 +10,8 @@ mod binary;
 mod clients;
 #[path = "differential.rs"]
 mod differential;
+#[path = "memory_file.rs"]
+mod memory_file;
 #[path = "operations.rs"]
 mod operations;
 #[path = "process.rs"]

@@ -174,6 +174,28 @@ fn a_client_that_knows_the_map_reaches_each_worker_by_its_port() {
     );
 }
 
+#[test]
+fn workers_ports_follow_the_one_asked_for() {
+    // It is the first address's, where that has one: no port here is 2 or 3.
+    let server = Server::start(&[
+        "-p",
+        "1",
+        "-l",
+        "127.0.0.1:0",
+        "-t",
+        "2",
+        "--access",
+        "erew",
+    ]);
+    let map = String::from_utf8(server.connect().ask(b"stats partitions\r\n")).expect("text");
+    let ports: Vec<u16> = map
+        .lines()
+        .filter_map(|line| line.split_once(":port ")?.1.parse().ok())
+        .collect();
+    assert_eq!(ports.len(), 2, "{map}");
+    assert!(ports.iter().all(|&port| port > 3), "{map}");
+}
+
 /// The load generator knows the map: each of its connections is one to each worker, and none is ever moved.
 #[test]
 fn a_load_that_knows_the_map_goes_straight_to_the_owners() {

@@ -99,7 +99,7 @@ fn where_io_uring_is_refused_it_is_said_or_epoll_serves() {
             without_io_uring(&mut command, error);
             let server = Server::from_command(command);
             assert_eq!(transport_of(&server), "epoll");
-            let said = &server.preface;
+            let said = server.said();
             assert_eq!(said.lines().count(), lines, "{said}");
             assert!(
                 lines == 0 || (said.contains(reason) && said.contains("epoll serves instead")),

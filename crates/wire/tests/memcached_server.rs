@@ -336,6 +336,7 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
         "flush_all",
         "flush_all 10 noreply",
         "version",
+        "refresh_certs",
         "verbosity 1",
         "stats",
         "stats items",

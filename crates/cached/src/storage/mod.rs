@@ -47,6 +47,18 @@ pub trait Storage {
     fn each(&mut self, work: impl FnMut(&mut Partition));
 }
 
+/// What a worker had, once it has ended, whichever way it got at it.
+pub trait Partitions: Send {
+    /// As [`Storage::each`].
+    fn each(&mut self, work: &mut dyn FnMut(&mut Partition));
+}
+
+impl<S: Storage + Send> Partitions for S {
+    fn each(&mut self, work: &mut dyn FnMut(&mut Partition)) {
+        Storage::each(self, work);
+    }
+}
+
 /// What became of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {

@@ -99,6 +99,7 @@ pub(super) fn parse<'a>(words: &Words<'a>) -> Line<'a> {
         b"verbosity" => verbosity(words),
         // These take no `noreply`.
         b"version" => return whole(Command::Version, false),
+        b"refresh_certs" => return whole(Command::RefreshCertificates, false),
         b"quit" => return whole(Command::Quit, false),
         b"shutdown" => return whole(shutdown(words), false),
         b"stats" => {
