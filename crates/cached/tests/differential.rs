@@ -187,6 +187,20 @@ fn number() -> impl Strategy<Value = String> {
     ]
 }
 
+/// The same, but for the large ones: an answer that does not tell the sum leaves open whether it has a sign to memcached.
+fn small_number() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => (0..30_u64).prop_map(|number| number.to_string()),
+        2 => prop::sample::select(vec!["x", "-", "+1", "-0", "1x", "01", "4294967296", "-1", "1\t2", "1.5"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+/// So large that to memcached it may have a sign (see the differences above).
+fn may_have_sign(number: &[u8]) -> bool {
+    digits(number).is_some_and(|number| number >= 1 << 62)
+}
+
 /// One that a server told, one that is older than all, or one that no item ever has.
 fn cas_number() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -217,7 +231,13 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
         1 => (0..2000_usize).prop_map(|length| vec![b'v'; length]),
     ];
     value.prop_map(|mut value: Vec<u8>| {
+        if may_have_sign(&value) {
+            value.truncate(9);
+        }
         value.retain(|&byte| byte != b'-' && byte != b'm');
+        if value.iter().all(|byte| matches!(byte, 0 | 9..=13 | b' ')) {
+            value.clear();
+        }
         value
     })
 }
@@ -268,7 +288,7 @@ fn meta_flags() -> impl Strategy<Value = String> {
     let plain = prop::sample::select(vec![
         "v", "k", "f", "s", "c", "q", "h", "u", "b", "I", "O1", "Oopaque", "P1", "L1", "Z",
     ]);
-    let valued = (prop::sample::select(vec!["F", "D", "J"]), number())
+    let valued = (prop::sample::select(vec!["F", "D", "J"]), small_number())
         .prop_map(|(flag, number)| flag.to_owned() + &number);
     let compared = cas_number().prop_map(|number| format!("C{number}"));
     let timed = (prop::sample::select(vec!["T", "N", "R"]), exptime())
@@ -440,6 +460,10 @@ fn compare(arguments: &[&str], cases_min: u32) {
             let (ours, theirs) = servers.ask(&command.0);
             commands.set(commands.get() + 1);
             prop_assert_eq!(shown(&ours), shown(&theirs), "to {:?}", command);
+            let first = ours.split(|&byte| byte == b'\r').next();
+            if may_have_sign(first.unwrap_or_default()) {
+                servers.ask(b"flush_all\r\n");
+            }
         }
         servers.ask(b"flush_all\r\n");
         *both.lock().expect("one thread") = Some(servers);
