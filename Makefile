@@ -35,10 +35,6 @@ fetch: build
 fuzz:
 	fuzz/run $(SECONDS)
 
-# Every parser, given bytes that are made up to reach more and more of it: see docs/fuzzing.md.
-fuzz:
-	fuzz/run $(SECONDS)
-
 # Format, lint and types.
 check: $(VENV)/.ready
 	cargo fmt --all --check
