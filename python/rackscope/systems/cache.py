@@ -72,7 +72,11 @@ class Cache(System):
             return cache_arguments(launch, endpoint)
 
         open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
-        return Server(self.name, arguments, CacheDialect(), open_files).start(acquired, launch)
+        # Where each worker has keys of its own, it has a port of its own.
+        threads = int(launch.knobs["threads"])
+        own_ports = threads if threads > 1 and launch.knobs["access"] != "crcw" else 0
+        server = Server(self.name, arguments, CacheDialect(), open_files, following_ports=own_ports)
+        return server.start(acquired, launch)
 
 
 def cache_arguments(launch: Launch, endpoint: Endpoint) -> list[str]:
