@@ -297,9 +297,10 @@ def _log_ratio_error(above: Sequence[float], below: Sequence[float]) -> tuple[fl
     mean_above, mean_below = math.fsum(above) / len(above), math.fsum(below) / len(below)
     if mean_above <= 0 or mean_below <= 0:
         return None
+    # Divided before they are squared, so that no number is too large for it.
     parts = (
-        _variance(above) / len(above) / mean_above**2,
-        _variance(below) / len(below) / mean_below**2,
+        _variance([value / mean_above for value in above]) / len(above),
+        _variance([value / mean_below for value in below]) / len(below),
     )
     return _welch_error(parts, (len(above), len(below)))
 
