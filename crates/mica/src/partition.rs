@@ -1,3 +1,4 @@
+mod share;
 mod walk;
 
 pub use walk::Live;

@@ -21,6 +21,24 @@ pub struct Statistics {
     pub reinserted: u64,
 }
 
+impl Statistics {
+    /// What is held now, and what happened since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            items: self.items,
+            bytes: self.bytes,
+            items_stored: self.items_stored - earlier.items_stored,
+            evictions: self.evictions - earlier.evictions,
+            bucket_evictions: self.bucket_evictions - earlier.bucket_evictions,
+            expired: self.expired - earlier.expired,
+            overwritten: self.overwritten - earlier.overwritten,
+            deleted: self.deleted - earlier.deleted,
+            reinserted: self.reinserted - earlier.reinserted,
+        }
+    }
+}
+
 impl std::ops::AddAssign for Statistics {
     fn add_assign(&mut self, other: Self) {
         self.items += other.items;
