@@ -180,7 +180,7 @@ fn check(request: &Request<'_>, limits: Limits) {
             }
         }
         Command::Reject(error) => assert!(error.contains("ERROR"), "{error}"),
-        Command::Stats { section } => assert!(section.is_empty() || is_word(section)),
+        Command::Stats { section, .. } => assert!(section.is_empty() || is_word(section)),
         _ => {}
     }
 }

@@ -37,6 +37,11 @@ usage: rackscope-cached [options]
   -B, --protocol NAME       auto, ascii or binary                    [auto]
   -F, --disable-flush-all   refuse flush_all
   -A, --enable-shutdown     let clients end the server with 'shutdown'
+  -X, --disable-dumping     refuse to list keys ('stats cachedump', 'lru_crawler
+                            metadump' and 'mgdump')
+  -D, --prefix-delimiter CHARACTER
+                            count requests by prefix from the start; prefixes of
+                            keys end here, also for 'stats detail on'   [:]
   -Y, --auth-file FILE      lines of user:password; clients that speak text must
                             first 'set' one of them, as 'user password'
   -e, --memory-file FILE    keep items in this file at a graceful stop (SIGUSR1, SIGTERM,
@@ -69,9 +74,9 @@ read shortly before its turn moves to the front again. Their index comes on top 
 -m: about 8 bytes an item. SIGTERM, SIGINT and SIGUSR1 end the server with exit
 status 0.
 
-memcached's -C, -D, -f, -L, -n, -R, -W, -X and other -o are accepted and change
-nothing: there are no slabs to tune, huge pages are used anyway, and a connection's
-turn is bounded by bytes. -M and -S are refused.
+memcached's -C, -f, -L, -n, -R, -W and other -o are accepted and change nothing:
+there are no slabs to tune, huge pages are used anyway, and a connection's turn is
+bounded by bytes. -M and -S are refused.
 ";
 
 /// What the command line asks for.
@@ -237,6 +242,15 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             }
             Short('F') | Long("disable-flush-all") => options.allows_flush = false,
             Short('A') | Long("enable-shutdown") => options.allows_shutdown = true,
+            Short('X') | Long("disable-dumping") => options.allows_dump = false,
+            Short('D') | Long("prefix-delimiter") => {
+                let value = text(&mut parser)?;
+                options.prefix_delimiter = match *value.as_bytes() {
+                    [delimiter @ b'!'..=b'~'] => delimiter,
+                    _ => return Err(bad("-D", value, "give one character, such as :")),
+                };
+                options.counts_prefixes = true;
+            }
             Short('Y') | Long("auth-file") => {
                 options.accounts = Some(PathBuf::from(parser.value()?));
             }
@@ -263,12 +277,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                 })?);
             }
             // What has no meaning here, so that a unit file need not be changed.
-            Short('C' | 'L' | 'X' | 'W')
-            | Long("disable-cas" | "enable-largepages" | "disable-dumping" | "disable-watch") => {}
-            Short('D' | 'f' | 'n' | 'R')
-            | Long(
-                "prefix-delimiter" | "slab-growth-factor" | "slab-min-size" | "max-reqs-per-event",
-            ) => {
+            Short('C' | 'L' | 'W')
+            | Long("disable-cas" | "enable-largepages" | "disable-watch") => {}
+            Short('f' | 'n' | 'R')
+            | Long("slab-growth-factor" | "slab-min-size" | "max-reqs-per-event") => {
                 text(&mut parser)?;
             }
             Short('M') | Long("disable-evictions") => {
@@ -319,7 +331,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
 }
 
 /// What memcached tunes with `-o` and has no counterpart here.
-const WITHOUT_MEANING: [&str; 34] = [
+const WITHOUT_MEANING: [&str; 39] = [
     "maxconns_fast",
     "no_maxconns_fast",
     "hashpower",
@@ -342,16 +354,21 @@ const WITHOUT_MEANING: [&str; 34] = [
     "slab_automove",
     "slab_automove_ratio",
     "slab_automove_window",
+    "no_slab_automove",
+    "slab_automove_freeratio",
     "slab_chunk_max",
     "slab_sizes",
+    "no_chunked_items",
     "track_sizes",
-    "inline_ascii_response",
-    "no_inline_ascii_response",
+    "inline_ascii_resp",
+    "no_inline_ascii_resp",
     "worker_logbuf_size",
     "watcher_logbuf_size",
     "read_buf_mem_limit",
     "resp_obj_mem_limit",
     "drop_privileges",
+    "no_drop_privileges",
+    "relaxed_privileges",
     "modern",
     "no_modern",
 ];
@@ -466,7 +483,10 @@ mod tests {
         assert_eq!(unit.process.pid_file, Some(PathBuf::from("/run/x.pid")));
         assert_eq!(unit.process.user.as_deref(), Some("nobody"));
         assert!(unit.process.is_daemon && unit.process.locks_memory && unit.process.dumps_core);
-        assert!(!unit.allows_flush && unit.allows_shutdown);
+        assert!(!unit.allows_flush && unit.allows_shutdown && unit.allows_dump);
+        let counting = options("-X -D /");
+        assert!(!counting.allows_dump && counting.counts_prefixes);
+        assert_eq!(counting.prefix_delimiter, b'/');
         assert_eq!((unit.backlog, unit.unix_socket_mode), (9, 0o770));
         assert_eq!(unit.protocols, Protocols::Text);
         let extended = options("-o modern,idle_timeout=30,hashpower=20 -o slab_reassign");
@@ -506,6 +526,7 @@ mod tests {
             ("-Y /x -B binary", "-Y: passwords need the text protocol"),
             ("-o idle_timeout=x", "-o idle_timeout=x: give"),
             ("-o modern,sideways", "-o sideways: there is no such"),
+            ("-D ab", "-D ab: give one character"),
             ("-M", "-M: the oldest items"),
             ("--metrics 9150", "--metrics 9150: give ADDRESS:PORT"),
             ("--color", "--color"),

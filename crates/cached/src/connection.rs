@@ -68,7 +68,7 @@ impl Connection {
     /// The socket is ready for what was waited for: do a bounded piece of work.
     pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
         self.active_at = tools.context.now;
-        if self.output.held.is_empty() {
+        if self.output.held.is_empty() && !self.conversation.has_more() {
             return self.receive(tools);
         }
         match self.output.send_held(tools.context.counters) {
@@ -164,6 +164,10 @@ impl Outlet for Output {
         }
         answers.clear();
         status
+    }
+
+    fn takes_turns(&self) -> bool {
+        true
     }
 }
 

@@ -8,7 +8,7 @@ use mica::Key;
 use net::Interest;
 use wire::memcached::binary;
 use wire::memcached::server::{
-    Checkpoint, Command, KeyRoom, Limits, Parser, Request, Step, StoreMode, reply,
+    Checkpoint, Command, DUMP_SHARES, KeyRoom, Limits, Parser, Request, Step, StoreMode, reply,
 };
 
 /// Answers are sent once there are this many bytes of them, and no more are made while the client does not read.
@@ -43,6 +43,12 @@ enum Protocol {
 pub(crate) trait Outlet {
     /// Take `answers`, all of them, and leave none. Unless it is [`Status::Reading`], no more are to be made for now.
     fn send(&mut self, answers: &mut Vec<u8>, counters: &Counters) -> Status;
+
+    /// Whether a conversation that waits for it to take more, although it took all, is gone on with once others had
+    /// their turn.
+    fn takes_turns(&self) -> bool {
+        false
+    }
 }
 
 /// What a conversation waits for.
@@ -103,6 +109,14 @@ struct Other<'a> {
 }
 
 impl Pending<'_> {
+    /// Whether it is a part of all items.
+    fn is_dump(&self, others: &[Other<'_>]) -> bool {
+        self.other.is_some_and(|other| {
+            let command = &others[usize::from(other)].request.command;
+            matches!(command, Command::Dump { share, .. } if share + 1 < DUMP_SHARES)
+        })
+    }
+
     /// Where the parser was when it ended.
     fn after(&self, others: &[Other<'_>]) -> Checkpoint {
         self.other.map_or_else(Checkpoint::default, |other| {
@@ -136,6 +150,11 @@ impl Conversation {
     /// There is no command before this many bytes are there.
     pub fn wanted(&self) -> usize {
         self.wanted
+    }
+
+    /// Whether it goes on without another byte, once there is room for answers.
+    pub fn has_more(&self) -> bool {
+        self.parser.has_more()
     }
 
     /// Whether it ends once the answers are sent.
@@ -368,7 +387,11 @@ impl Conversation {
                     self.is_over = true;
                     break;
                 }
-                if let Some(status) = send_many(outlet, tools.out, tools.context.counters) {
+                let was_long = tools.out.len() >= SEND_BYTES;
+                let status = send_many(outlet, tools.out, tools.context.counters);
+                // Those who ask for little need not wait for those who ask for all.
+                let is_turn_over = was_long && outlet.takes_turns() && one.is_dump(&others);
+                if let Some(status) = status.or(is_turn_over.then_some(Status::Writing)) {
                     // What was read ahead is read again.
                     self.parser.restore(one.after(&others));
                     self.wanted = 0;

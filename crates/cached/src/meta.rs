@@ -2,6 +2,7 @@
 
 use crate::counters::Count;
 use crate::execute::{Context, NOT_A_NUMBER};
+use crate::prefixes::Use;
 use crate::storage::Storage;
 use crate::store::{self, Change, Outcome};
 use mica::{Contents, Entry, Item, Key, Marks, Occupied, Partition};
@@ -72,6 +73,7 @@ pub(crate) fn get<S: Storage>(
         }
         true
     });
+    context.note_read(key, hit);
     let touches = meta.exptime.is_some();
     context.counters.add(
         match (hit, touches) {
@@ -154,7 +156,7 @@ pub(crate) fn set<S: Storage>(
         }
         outcome
     });
-    context.count_store(mode, outcome);
+    context.count_store(key, mode, outcome);
     let (code, cas) = match outcome {
         Outcome::Stored(_) if meta.quiet => return,
         Outcome::Stored(cas) => (b"HD", cas),
@@ -183,6 +185,7 @@ pub(crate) fn delete<S: Storage>(
     out: &mut Vec<u8>,
 ) {
     let (clock, now) = (context.clock, context.now);
+    context.report.prefixes().note(key.bytes(), Use::Delete);
     let (code, count) = context.storage.with(key, |partition, key| {
         let Entry::Occupied(mut entry) = partition.entry(key, now) else {
             return (b"NF", Some(Count::DeleteMisses));

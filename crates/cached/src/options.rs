@@ -43,6 +43,12 @@ pub struct Options {
     pub allows_flush: bool,
     /// Whether `shutdown` does anything.
     pub allows_shutdown: bool,
+    /// Whether clients may have all keys listed.
+    pub allows_dump: bool,
+    /// What ends the prefix of a key, for `stats detail`.
+    pub prefix_delimiter: u8,
+    /// Whether requests are counted by prefix from the start.
+    pub counts_prefixes: bool,
     /// A file of lines `user:password`, one of which a client must give before anything else.
     pub accounts: Option<PathBuf>,
     /// How to speak TLS, where it is spoken.
@@ -175,6 +181,9 @@ impl Default for Options {
             transport: Transport::Epoll,
             allows_flush: true,
             allows_shutdown: false,
+            allows_dump: true,
+            prefix_delimiter: b':',
+            counts_prefixes: false,
             accounts: None,
             tls: None,
             metrics: None,

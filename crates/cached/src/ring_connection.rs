@@ -224,7 +224,8 @@ impl Connection {
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) {
-        let is_enough = !self.input.is_empty() && self.input.len() >= self.conversation.wanted();
+        let has_more = !self.input.is_empty() || self.conversation.has_more();
+        let is_enough = has_more && self.input.len() >= self.conversation.wanted();
         if !is_enough || self.is_over || self.is_blocked() {
             return;
         }

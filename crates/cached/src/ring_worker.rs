@@ -101,7 +101,7 @@ impl<S: Storage> RingWorker<S> {
                     }
                     Ok(Message::Tell(whom)) => {
                         // Whoever asked may have stopped waiting.
-                        _ = whom.send(held(&mut storage));
+                        _ = whom.send(held(&mut storage, now));
                     }
                     // All workers have the same keys, and there are no datagrams: see `transport::choose`.
                     Ok(Message::Adopt(_) | Message::Forward(_)) => {}

@@ -287,7 +287,7 @@ impl<S: Storage> Worker<S> {
                 Ok(Message::Forward(letter)) => self.take_letter(*letter, now, buffers),
                 Ok(Message::Tell(whom)) => {
                     // Whoever asked may have stopped waiting.
-                    _ = whom.send(held(&mut self.storage));
+                    _ = whom.send(held(&mut self.storage, now));
                 }
                 Ok(Message::End) | Err(TryRecvError::Disconnected) => return false,
                 Err(TryRecvError::Empty) => return true,

@@ -4,6 +4,8 @@
     reason = "each test file has the support as its own"
 )]
 
+#[path = "administration.rs"]
+mod administration;
 #[path = "binary.rs"]
 mod binary;
 #[path = "clients.rs"]

@@ -90,13 +90,15 @@ impl TlsConnection {
     #[inline(never)]
     pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
         self.active_at = tools.context.now;
-        if self.output.held.is_empty() {
+        if self.output.held.is_empty() && !self.conversation.has_more() {
             return self.receive(tools);
         }
         let status = match self.output.send_held() {
             Status::Reading if self.conversation.is_over() => Status::Ended,
             // Commands that waited for the answers before them.
-            Status::Reading if !self.input.is_empty() => self.work_on_held(tools),
+            Status::Reading if !self.input.is_empty() || self.conversation.has_more() => {
+                self.work_on_held(tools)
+            }
             status => status,
         };
         self.settle(status)
@@ -307,6 +309,10 @@ impl Outlet for Sealing<'_> {
         }
         answers.clear();
         status
+    }
+
+    fn takes_turns(&self) -> bool {
+        true
     }
 }
 
