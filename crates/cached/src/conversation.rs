@@ -233,7 +233,10 @@ impl Conversation {
                     self.is_over = true;
                     break;
                 }
-                _ => b"CLIENT_ERROR unauthenticated",
+                _ => {
+                    self.parser.abandon_line();
+                    b"CLIENT_ERROR unauthenticated"
+                }
             };
             reply::line(tools.out, answer);
         }
