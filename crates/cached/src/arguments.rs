@@ -4,6 +4,7 @@ mod tls;
 
 use self::tls::TlsArguments;
 use crate::address::ListenAddress;
+use crate::hot_keys::HOT_KEYS_MAX;
 use crate::options::{Access, Options, Protocols, Transport};
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
@@ -64,6 +65,7 @@ usage: rackscope-cached [options]
      ssl_session_cache      let clients resume sessions
      ssl_handshake_timeout=SECONDS
                             give up handshakes that take longer      [10]
+      --hot-keys N          count which N keys are used most, for 'stats hotkeys' [0]
       --metrics ADDRESS     tell Prometheus at http://ADDRESS/metrics
   -v, --verbose             say more on standard error (-vv: every connection)
   -V, --version             print the version and exit
@@ -275,6 +277,15 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                         "give ADDRESS:PORT, such as 127.0.0.1:9150",
                     )
                 })?);
+            }
+            Long("hot-keys") => {
+                options.hot_keys = number(
+                    &mut parser,
+                    "--hot-keys",
+                    0,
+                    HOT_KEYS_MAX,
+                    "keys to tell are 0 to 1000",
+                )?;
             }
             // What has no meaning here, so that a unit file need not be changed.
             Short('C' | 'L' | 'W')
@@ -529,6 +540,10 @@ mod tests {
             ("-D ab", "-D ab: give one character"),
             ("-M", "-M: the oldest items"),
             ("--metrics 9150", "--metrics 9150: give ADDRESS:PORT"),
+            (
+                "--hot-keys 1001",
+                "--hot-keys 1001: keys to tell are 0 to 1000",
+            ),
             ("--color", "--color"),
             ("serve", "serve"),
         ] {

@@ -268,7 +268,7 @@ impl Conversation {
                     let after =
                         crate::binary::execute(&request, key, &mut tools.context, tools.out);
                     match after {
-                        After::Continue => {}
+                        After::Continue => tools.context.counters.note_key(key),
                         After::Close => {
                             self.is_over = true;
                             break;
@@ -383,6 +383,7 @@ impl Conversation {
                     let before = number.checked_sub(1);
                     let before = before.map_or(start, |before| burst[before].after(&others));
                     self.parser.restore(before);
+                    note_keys(&burst[..number], tools.context.counters);
                     return self.leave(at, worker, outlet, (&mut tools.context, tools.out));
                 }
                 at = one.end;
@@ -395,12 +396,14 @@ impl Conversation {
                 // Those who ask for little need not wait for those who ask for all.
                 let is_turn_over = was_long && outlet.takes_turns() && one.is_dump(&others);
                 if let Some(status) = status.or(is_turn_over.then_some(Status::Writing)) {
+                    note_keys(&burst[..=number], tools.context.counters);
                     // What was read ahead is read again.
                     self.parser.restore(one.after(&others));
                     self.wanted = 0;
                     return (at, status);
                 }
             }
+            note_keys(&burst, tools.context.counters);
             if self.is_over {
                 break;
             }
@@ -410,6 +413,14 @@ impl Conversation {
             }
         }
         self.finish(at, outlet, tools)
+    }
+}
+
+/// Let keys count as used, where it is counted which are used most.
+#[inline]
+fn note_keys(burst: &[Pending<'_>], counters: &Counters) {
+    if let Some(hot) = counters.hot_keys() {
+        hot.note(burst.len(), |number| burst[number].key);
     }
 }
 

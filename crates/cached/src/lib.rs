@@ -10,6 +10,7 @@
 //! * [`tls`]: what stands between the two where what is said is encrypted; `any_connection`: either kind.
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
 //! * [`memory_file`]: what outlives the process, where that is asked for.
+//! * `hot_keys`: which keys are used most, where that is asked for.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets. So are
 //!   `administer`, `dump`, `report`, `settings`, `classes` and `prefixes`, for those who look after a server.
@@ -44,6 +45,7 @@ mod execute;
 // Not part of what users of this crate may rely on.
 #[doc(hidden)]
 pub mod harness;
+mod hot_keys;
 mod layout;
 mod listen;
 pub mod memory_file;

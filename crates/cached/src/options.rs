@@ -57,6 +57,8 @@ pub struct Options {
     pub metrics: Option<SocketAddr>,
     /// Where items are kept between one server and the next.
     pub memory_file: Option<PathBuf>,
+    /// How many of the keys that are used most can be told; 0 where nobody counts them.
+    pub hot_keys: usize,
     /// How much to say on standard error.
     pub verbosity: u8,
     /// The process that serves.
@@ -188,6 +190,7 @@ impl Default for Options {
             tls: None,
             metrics: None,
             memory_file: None,
+            hot_keys: 0,
             verbosity: 0,
             process: ProcessOptions::default(),
         }

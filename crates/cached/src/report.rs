@@ -4,6 +4,7 @@ use crate::accounts::Accounts;
 use crate::classes;
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, Totals};
+use crate::hot_keys::{self, HotKeys};
 use crate::options::Options;
 use crate::prefixes::Prefixes;
 use crate::settings;
@@ -92,7 +93,9 @@ impl Report {
     ) -> Self {
         Self {
             prefixes: Prefixes::new(options.prefix_delimiter, options.counts_prefixes),
-            workers: (0..options.threads).map(|_| Counters::default()).collect(),
+            workers: (0..options.threads)
+                .map(|_| Counters::new(options.hot_keys))
+                .collect(),
             options,
             accounts,
             tls,
@@ -184,8 +187,15 @@ impl Report {
             // There are no classes of sizes to choose well.
             b"sizes" => out.tell("sizes_status", "disabled"),
             b"partitions" => self.partitions(&mut out),
+            b"hotkeys" if self.options.hot_keys == 0 => out.tell("hotkeys:enabled", "no"),
+            b"hotkeys" => {
+                let workers = self.workers.iter().filter_map(Counters::hot_keys);
+                hot_keys::tell(workers, self.options.hot_keys, out.0);
+            }
             b"reset" => {
                 self.prefixes.reset();
+                let hot = self.workers.iter().filter_map(Counters::hot_keys);
+                hot.for_each(HotKeys::reset);
                 let baseline = Baseline {
                     totals: Totals::of(&self.workers),
                     refused_connections: self.refused_connections.load(Ordering::Relaxed),

@@ -39,6 +39,7 @@ pub(crate) fn tell(report: &Report, out: &mut Told<'_>) {
     out.tell("tcp_backlog", options.backlog);
     out.tell("maxconns_fast", "yes");
     out.tell("idle_timeout", options.idle_seconds_max);
+    out.tell("hot_keys", options.hot_keys);
     out.tell("item_size_max", report.item_bytes_max());
     out.tell("hash_algorithm", "foldhash");
     // What memcached has threads for.

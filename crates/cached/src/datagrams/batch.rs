@@ -2,6 +2,7 @@ use super::Limits;
 use crate::conversation::BURST;
 use crate::counters::Count;
 use crate::execute::Context;
+use crate::prefixes::Use;
 use crate::storage::{Read, Storage};
 use crate::store::Outcome;
 use arrayvec::ArrayVec;
@@ -94,9 +95,13 @@ fn answer<S: Storage>(
                     return push_answer(out, Answer::Refused(Refusal::Elsewhere));
                 }
             };
-            return context.counters.add(count, 1);
+            context.counters.add(count, 1);
+            context.note_read(key, read == Read::Hit);
+            return context.counters.note_key(key);
         }
-        _ if context.storage.elsewhere(key).is_some() => Answer::Refused(Refusal::Elsewhere),
+        _ if context.storage.elsewhere(key).is_some() => {
+            return push_answer(out, Answer::Refused(Refusal::Elsewhere));
+        }
         Operation::Set {
             flags,
             exptime,
@@ -116,6 +121,7 @@ fn answer<S: Storage>(
         }
         Operation::Delete => {
             let now = context.now;
+            context.report.prefixes().note(key.bytes(), Use::Delete);
             let is_found =
                 context
                     .storage
@@ -134,5 +140,6 @@ fn answer<S: Storage>(
             }
         }
     };
+    context.counters.note_key(key);
     push_answer(out, answer);
 }

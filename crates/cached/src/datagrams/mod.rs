@@ -119,7 +119,11 @@ pub(crate) fn carry_out<'a, S: Storage>(
                 }
                 Pending::Get(frame, key) => {
                     let out = answers.begin(frame);
-                    match tools.context.get(key, false, true, out) {
+                    let after = tools.context.get(key, false, true, out);
+                    if after == After::Continue {
+                        tools.context.counters.note_key(key);
+                    }
+                    match after {
                         After::Elsewhere(worker) => elsewhere(Undelivered {
                             frame,
                             worker,
