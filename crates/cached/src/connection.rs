@@ -1,6 +1,7 @@
 use crate::conversation::{Conversation, Outlet, Status, Tools};
 use crate::counters::{Count, Counters};
 use crate::report::Report;
+use crate::roster::Seat;
 use crate::storage::Storage;
 use net::{Interest, Stream};
 use std::io::ErrorKind;
@@ -19,13 +20,13 @@ const GROWTH_BYTES: usize = 16 << 10;
 
 /// One client's stream. While it is idle, its buffers are empty.
 pub(crate) struct Connection {
+    /// Where it is seen, with the second of its last sign of life. Given up first, while the descriptor is still its own.
+    seat: Seat,
     conversation: Conversation,
     output: Output,
     /// Received and not yet consumed.
     input: Vec<u8>,
     interest: Interest,
-    /// The second of its last sign of life.
-    active_at: u32,
 }
 
 /// The sending side of a connection.
@@ -37,7 +38,7 @@ struct Output {
 }
 
 impl Connection {
-    pub fn new(stream: Stream, report: &Report, now: u32) -> Self {
+    pub fn new(stream: Stream, seat: Seat, report: &Report) -> Self {
         Self {
             conversation: Conversation::new(report),
             output: Output {
@@ -47,13 +48,13 @@ impl Connection {
             },
             input: Vec::new(),
             interest: Interest::READ,
-            active_at: now,
+            seat,
         }
     }
 
     /// Whether it gave no sign of life for `seconds` until second `now`.
     pub fn is_idle(&self, seconds: u32, now: u32) -> bool {
-        now.saturating_sub(self.active_at) >= seconds
+        now.saturating_sub(self.seat.active_at()) >= seconds
     }
 
     pub fn stream(&self) -> &Stream {
@@ -62,12 +63,16 @@ impl Connection {
 
     /// What the poller must watch for from now on, if that changed.
     pub fn changed_interest(&mut self, status: Status) -> Option<Interest> {
-        status.changed_interest(&mut self.interest)
+        let changed = status.changed_interest(&mut self.interest);
+        if changed.is_some() {
+            self.seat.set_writing(status == Status::Writing);
+        }
+        changed
     }
 
     /// The socket is ready for what was waited for: do a bounded piece of work.
     pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
-        self.active_at = tools.context.now;
+        self.seat.note(tools.context.now);
         if self.output.held.is_empty() && !self.conversation.has_more() {
             return self.receive(tools);
         }
@@ -82,7 +87,10 @@ impl Connection {
     /// It comes from another worker: go on with what it brings.
     pub fn arrive<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
         // Whichever it is to be is a change.
-        self.interest = Interest::READ;
+        if self.interest != Interest::READ {
+            self.interest = Interest::READ;
+            self.seat.set_writing(false);
+        }
         if self.output.held.is_empty() {
             self.work_on_held(tools)
         } else {

@@ -1,5 +1,7 @@
 use crate::hot_keys::HotKeys;
+use crate::roster::Roster;
 use mica::Key;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counts {
@@ -89,6 +91,7 @@ counts! {
 pub struct Counters {
     counts: [AtomicU64; Count::ALL],
     hot_keys: Option<Box<HotKeys>>,
+    roster: Arc<Roster>,
 }
 
 impl Counters {
@@ -107,6 +110,11 @@ impl Counters {
         if let Some(hot) = self.hot_keys() {
             hot.note(1, |_| key);
         }
+    }
+
+    /// Who came to this worker.
+    pub(crate) fn roster(&self) -> &Arc<Roster> {
+        &self.roster
     }
 
     /// Where keys are noted, if they are.

@@ -1,6 +1,7 @@
 //! A worker without a thread, a poller or a clock: tests that make their input up drive it, step by step.
 
 use crate::accounts::Accounts;
+use crate::any_connection::Arrival;
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::conversation::{Status, Tools};
@@ -9,10 +10,11 @@ use crate::report::Report;
 use crate::storage::{Owned, Shared, Storage};
 use crate::worker::Buffers;
 use mica::{Config, Hasher, Partition};
-use net::Stream;
+use net::{Endpoint, Stream};
 use rustix::net::sockopt;
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 /// When it starts, in Unix time.
 pub const START_UNIX_SECONDS: i64 = 1_800_000_000;
@@ -113,7 +115,18 @@ impl Harness {
         if let Some(bytes) = send_bytes {
             sockopt::set_socket_send_buffer_size(&stream, bytes)?;
         }
-        let connection = Connection::new(stream, &self.worker.report, self.worker.now);
+        let arrival = Arrival {
+            stream,
+            peer: None,
+            door: Arc::new(Endpoint::Unix("harness".into())),
+            tls: None,
+        };
+        let report = &self.worker.report;
+        let seat = report
+            .counters(0)
+            .roster()
+            .seat(arrival.client(), self.worker.now);
+        let connection = Connection::new(arrival.stream, seat, report);
         Ok((Line(connection), client))
     }
 

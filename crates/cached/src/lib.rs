@@ -10,6 +10,7 @@
 //! * [`tls`]: what stands between the two where what is said is encrypted; `any_connection`: either kind.
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
 //! * [`memory_file`]: what outlives the process, where that is asked for.
+//! * `roster`: who is connected.
 //! * `hot_keys`: which keys are used most, where that is asked for.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets. So are
@@ -57,6 +58,7 @@ pub mod process;
 mod report;
 mod ring_connection;
 mod ring_worker;
+mod roster;
 pub mod server;
 mod settings;
 mod storage;

@@ -187,6 +187,11 @@ impl Report {
             // There are no classes of sizes to choose well.
             b"sizes" => out.tell("sizes_status", "disabled"),
             b"partitions" => self.partitions(&mut out),
+            b"conns" => {
+                for worker in &self.workers {
+                    worker.roster().tell(now, out.0);
+                }
+            }
             b"hotkeys" if self.options.hot_keys == 0 => out.tell("hotkeys:enabled", "no"),
             b"hotkeys" => {
                 let workers = self.workers.iter().filter_map(Counters::hot_keys);

@@ -1,6 +1,7 @@
 use crate::conversation::{Conversation, Outlet, Status, Tools};
 use crate::counters::{Count, Counters};
 use crate::report::Report;
+use crate::roster::Seat;
 use crate::storage::Storage;
 use net::{Patience, Stream};
 use std::io::ErrorKind;
@@ -22,6 +23,8 @@ const SPARE_BYTES_MAX: usize = 128 << 10;
 
 /// One client of a ring. While it is idle, its buffers are empty.
 pub(crate) struct Connection {
+    /// Where it is seen, with the second of its last sign of life.
+    seat: Seat,
     conversation: Conversation,
     /// Received and not yet consumed.
     input: Vec<u8>,
@@ -38,8 +41,6 @@ pub(crate) struct Connection {
     pub is_receiving: bool,
     /// Whether it is among those whose answers will be given to the ring.
     pub is_queued: bool,
-    /// The second of its last sign of life.
-    active_at: u32,
 }
 
 /// What the ring has of a connection's answers.
@@ -86,8 +87,9 @@ impl Output {
 }
 
 impl Connection {
-    pub fn new(report: &Report, now: u32) -> Self {
+    pub fn new(seat: Seat, report: &Report) -> Self {
         Self {
+            seat,
             conversation: Conversation::new(report),
             input: Vec::new(),
             answers: Vec::new(),
@@ -97,13 +99,12 @@ impl Connection {
             is_silent: false,
             is_receiving: false,
             is_queued: false,
-            active_at: now,
         }
     }
 
     /// Whether it gave no sign of life for `seconds` until second `now`.
     pub fn is_idle(&self, seconds: u32, now: u32) -> bool {
-        now.saturating_sub(self.active_at) >= seconds
+        now.saturating_sub(self.seat.active_at()) >= seconds
     }
 
     pub fn next(&self) -> Next {
@@ -131,7 +132,7 @@ impl Connection {
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) {
-        self.active_at = tools.context.now;
+        self.seat.note(tools.context.now);
         let counters = tools.context.counters;
         counters.add(Count::BytesRead, bytes.len() as u64);
         if self.is_over {
@@ -170,6 +171,7 @@ impl Connection {
     pub fn take_answers(&mut self) -> (Vec<u8>, Patience) {
         let patience = if std::mem::take(&mut self.is_stalled) {
             self.sending = Sending::Rest(0);
+            self.seat.set_writing(true);
             Patience::UntilRoom
         } else {
             self.sending = Sending::Answers;
@@ -187,7 +189,7 @@ impl Connection {
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) -> Option<(Vec<u8>, usize)> {
-        self.active_at = tools.context.now;
+        self.seat.note(tools.context.now);
         let counters = tools.context.counters;
         counters.add(Count::BytesWritten, sent as u64);
         let from = match self.sending {
@@ -201,10 +203,14 @@ impl Connection {
             }
             counters.add(Count::Stalls, 1);
             self.sending = Sending::Rest(0);
+            self.seat.set_writing(true);
             // In memory of its own: this may take long.
             let rest = bytes[from..].to_vec();
             output.keep(bytes);
             return Some((rest, 0));
+        }
+        if let Sending::Rest(_) = self.sending {
+            self.seat.set_writing(false);
         }
         self.sending = Sending::Nothing;
         output.keep(bytes);

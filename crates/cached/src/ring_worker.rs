@@ -1,4 +1,3 @@
-use crate::any_connection::Arrival;
 use crate::conversation::{BURST, Tools};
 use crate::counters::{Count, Counters};
 use crate::execute::Context;
@@ -96,8 +95,9 @@ impl<S: Storage> RingWorker<S> {
             loop {
                 match inbox.try_recv() {
                     // Nothing is encrypted: see `transport::choose`.
-                    Ok(Message::Serve(Arrival { stream, .. })) => {
-                        clients.take_on(stream, Connection::new(&report, now));
+                    Ok(Message::Serve(arrival)) => {
+                        let seat = counters.roster().seat(arrival.client(), now);
+                        clients.take_on(arrival.stream, Connection::new(seat, &report));
                     }
                     Ok(Message::Tell(whom)) => {
                         // Whoever asked may have stopped waiting.

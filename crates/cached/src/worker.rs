@@ -270,7 +270,7 @@ impl<S: Storage> Worker<S> {
                 Ok(Message::Serve(arrival)) => {
                     let counters = self.report.counters(self.index);
                     counters.add(Count::Opened, 1);
-                    match AnyConnection::new(arrival, &self.report, now) {
+                    match AnyConnection::new(arrival, counters.roster(), &self.report, now) {
                         Some(connection) => {
                             self.take_on(connection, connections);
                         }

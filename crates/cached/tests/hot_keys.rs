@@ -1,6 +1,7 @@
 //! Which keys are used most.
 
 mod support;
+use support::datagrams::{Sender, get};
 use support::{Client, Server};
 
 /// The keys that are told, with count and error.
@@ -101,6 +102,35 @@ fn binary_requests_count_too() {
     let (name, count, error) = &keys[0];
     assert_eq!(name, "bin");
     assert!(count.abs_diff(20_000) <= 3 * error, "{count} +- {error}");
+}
+
+#[test]
+fn datagrams_count_too() {
+    for kind in [&["-t", "1"][..], &["-t", "2", "--access", "erew"]] {
+        let (server, address) =
+            Server::start_with_datagrams(&[kind, &["--hot-keys", "2"]].concat());
+        let mut sender = Sender::to(&address);
+        let owns_all = kind.len() == 2;
+        let many: Vec<_> = (0..30).map(|_| get("batched")).collect();
+        for _ in 0..500 {
+            sender.text("get text\r\n");
+            sender.text(&"touch text 0\r\n".repeat(19));
+            if owns_all {
+                assert_eq!(sender.batch(&many).len(), 30);
+            }
+        }
+        let expected: &[_] = if owns_all {
+            &[("batched", 15_000), ("text", 10_000)]
+        } else {
+            &[("text", 10_000)]
+        };
+        let keys = told(&mut server.connect());
+        assert_eq!(keys.len(), expected.len());
+        for ((name, count, error), (wanted, truth)) in keys.iter().zip(expected) {
+            assert_eq!(name, wanted);
+            assert!(count.abs_diff(*truth) <= 3 * error, "{count} +- {error}");
+        }
+    }
 }
 
 #[test]

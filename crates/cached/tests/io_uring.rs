@@ -10,8 +10,12 @@ mod administration;
 mod binary;
 #[path = "clients.rs"]
 mod clients;
+#[path = "connections.rs"]
+mod connections;
 #[path = "differential.rs"]
 mod differential;
+#[path = "hot_keys.rs"]
+mod hot_keys;
 #[path = "memory_file.rs"]
 mod memory_file;
 #[path = "operations.rs"]
