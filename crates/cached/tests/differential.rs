@@ -5,8 +5,8 @@
 //!
 //! Differences that are meant, and that the generator below therefore does not ask for:
 //!
-//! * `version`, `stats` and `me` tell about the server itself; administration of slabs, LRU crawler, watchers and the
-//!   like (`slabs`, `lru`, `lru_crawler`, `watch`, `cache_memlimit`, `shutdown`, `extstore`) is an `ERROR`.
+//! * `version`, `stats`, `me` and lists of keys tell about the server itself. There is no crawler that `lru_crawler
+//!   enable` could start, the log does not change its length for `cache_memlimit`, and `watch` is an `ERROR`.
 //! * In a `get` with a key that is too long, memcached reads the keys before it, and marks them as read.
 //! * After a line that is too long memcached closes without a word.
 //! * `flush_all 1` in memcached also drops what is stored until the second ends; a `flush_all` for later brings back
@@ -139,8 +139,10 @@ const CAS_NUMBERS_BACK: usize = 6;
 
 impl Both {
     fn start(program: &str, arguments: &[&str]) -> Self {
-        // Its housekeeping threads hold items now and then, and a number that is held is not padded with spaces.
-        let memcached = Memcached::start(program, &["-o", "no_lru_maintainer,no_lru_crawler"]);
+        // Its housekeeping threads hold items now and then, and a number that is held is not padded with spaces. What
+        // tunes them is answered as where there are none.
+        let without = "no_lru_maintainer,no_lru_crawler,no_slab_reassign";
+        let memcached = Memcached::start(program, &["-o", without]);
         let server = Server::start(arguments);
         let mut both = Self {
             ours: Side::new(server.connect(), arguments.is_empty()),
@@ -370,6 +372,43 @@ fn command() -> impl Strategy<Value = Bytes> {
         "verbosity 0 noreply",
         "verbosity 0 0 0",
         "stats reset",
+        "stats nonsense",
+        "stats sizes",
+        "stats detail on",
+        "stats detail off",
+        "stats detail x",
+        "stats cachedump 1",
+        "stats cachedump x 0",
+        "stats cachedump 64 0",
+        "slabs",
+        "slabs reassign 1 2",
+        "slabs automove 1",
+        "slabs automove 3",
+        "slabs automove x",
+        "slabs automove ratio 0.5",
+        "slabs automove 1 noreply",
+        "lru",
+        "lru mode flat",
+        "lru temp_ttl 5",
+        "lru tune 20 40 0.2 2.0",
+        "lru tune 50 40 0.2 2.0",
+        "lru tune 20 40 0.0 2.0",
+        "lru tune 20 x 0.2 2.0",
+        "lru_crawler",
+        "lru_crawler crawl all",
+        "lru_crawler tocrawl 5",
+        "lru_crawler sleep 5",
+        "lru_crawler sleep 1000001",
+        "lru_crawler sleep x",
+        "lru_crawler x",
+        "cache_memlimit",
+        "cache_memlimit 64",
+        "cache_memlimit 64 noreply",
+        "cache_memlimit 7",
+        "cache_memlimit x",
+        "cache_memlimit 1000000001",
+        "bget",
+        "bget a b",
         "",
         " ",
         "\r",
