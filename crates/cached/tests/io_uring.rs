@@ -24,5 +24,6 @@ mod operations;
 mod process;
 #[path = "protocol.rs"]
 mod protocol;
+mod support;
 #[path = "threads.rs"]
 mod threads;
