@@ -123,10 +123,7 @@ impl Index {
         for _ in 0..CHAIN_MAX {
             let (empty, next) = shared.table.empty_slots(last);
             if empty != 0 {
-                return Slot {
-                    bucket: last,
-                    number: empty.trailing_zeros() as usize,
-                };
+                return Slot::new(last, empty.trailing_zeros() as usize);
             }
             match next {
                 Some(next) => last = next,
@@ -150,15 +147,12 @@ impl Index {
             && let Some(spare) = self.take_spare(table)
         {
             table.set_next(last, Some(spare));
-            return Slot {
-                bucket: spare,
-                number: 0,
-            };
+            return Slot::new(spare, 0);
         }
         let oldest = table
             .filled(bucket)
             .min_by_key(|&slot| items.recency(table.position(slot)));
-        oldest.unwrap_or(Slot { bucket, number: 0 })
+        oldest.unwrap_or(Slot::new(bucket, 0))
     }
 
     fn take_spare(&mut self, table: &Table) -> Option<usize> {

@@ -30,6 +30,7 @@
 //! # Ok::<(), mica::Error>(())
 //! ```
 
+mod burst;
 mod config;
 mod entry;
 mod error;
@@ -45,6 +46,7 @@ mod sync;
 mod table;
 mod versions;
 
+pub use burst::burst;
 pub use config::{Config, Eviction};
 pub use entry::{Entry, Occupied, Vacant};
 pub use error::Error;

@@ -53,12 +53,9 @@ impl Place {
     /// The last place before `tail` that has this position.
     #[inline]
     pub fn before(tail: Self, position: u32) -> Self {
-        let near = tail.0 & !u64::from(u32::MAX) | u64::from(position);
-        Self(if near < tail.0 {
-            near
-        } else {
-            near.wrapping_sub(1 << 32)
-        })
+        let last = tail.0.wrapping_sub(1);
+        let behind = (last as u32).wrapping_sub(position);
+        Self(last.wrapping_sub(u64::from(behind)))
     }
 
     /// The CAS number of an item that begins here, after it was changed here `edition` times: no other item of this
@@ -84,11 +81,12 @@ impl Shared {
         self.memory.bytes() - WINDOW_BYTES
     }
 
-    /// Have an item fetched: its header and the bytes behind that, which may lie in two cache lines.
+    /// Have the item at a position fetched: its header and the bytes behind that, which may lie in two cache lines.
     #[inline]
-    pub fn prefetch(&self, place: Place) {
-        self.memory.prefetch(place.offset());
-        self.memory.prefetch(place.offset() + WINDOW_BYTES - 1);
+    pub fn prefetch(&self, position: u32) {
+        let offset = Place(u64::from(position)).offset();
+        self.memory.prefetch(offset);
+        self.memory.prefetch(offset + WINDOW_BYTES - 1);
     }
 
     #[inline]
@@ -300,12 +298,6 @@ impl Log {
         self.write(place.offset(), &bytes[..length]);
     }
 
-    #[inline(always)]
-    pub fn first(&self, place: Place) -> First {
-        let first = self.window(place.offset()).first_chunk();
-        First::from_bytes(*first.unwrap_or(const { &[0; 8] }))
-    }
-
     /// Write a plain header over one, with the byte behind it.
     #[inline]
     pub fn set_first(&mut self, place: Place, first: First) {
@@ -315,16 +307,24 @@ impl Log {
     /// The item's first bytes, if it is `key`'s.
     #[inline(always)]
     pub fn first_with_key(&self, place: Place, key: &[u8]) -> Option<First> {
-        let first = self.first(place);
+        let window = self.window(place.offset());
+        let first = First::from_bytes(*window.first_chunk().unwrap_or(const { &[0; 8] }));
         if first.key_bytes() != key.len() {
             return None;
         }
-        let header_bytes = if first.is_plain() {
-            PLAIN_BYTES
-        } else {
-            self.header(place).1
-        };
-        is_same(self.slice(place.offset() + header_bytes, key.len()), key).then_some(first)
+        // A short key behind a plain header is seen through the window already.
+        if first.is_plain()
+            && let Some(found) = window.get(PLAIN_BYTES..PLAIN_BYTES + key.len())
+        {
+            return is_same(found, key).then_some(first);
+        }
+        self.is_key_at(place, key).then_some(first)
+    }
+
+    #[inline(never)]
+    fn is_key_at(&self, place: Place, key: &[u8]) -> bool {
+        let header_bytes = self.header(place).1;
+        is_same(self.slice(place.offset() + header_bytes, key.len()), key)
     }
 
     /// The value of an item with a plain header.
@@ -475,7 +475,7 @@ impl crate::index::Items for Log {
 
     #[inline]
     fn prefetch(&self, position: u32) {
-        self.shared.prefetch(self.place(position));
+        self.shared.prefetch(position);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::reader::Reader;
 use crate::table::Slot;
 use crate::{
     Config, Contents, Entry, Error, Eviction, Hasher, Item, KEY_BYTES_MAX, Key, Marks, Occupied,
-    Statistics, Vacant,
+    Statistics, Vacant, burst,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -39,8 +39,9 @@ impl Shared {
     #[inline]
     pub fn prefetch_item(&self, key: Key<'_>) {
         let index = &self.index;
-        if let Some(position) = index.table.first_position(index.bucket_of(key), key.tag()) {
-            self.log.prefetch(Place::before(self.log.tail(), position));
+        let home = index.bucket_of(key);
+        if let Some((_, position)) = index.table.first_candidate(home, key.tag()) {
+            self.log.prefetch(position);
         }
     }
 }
@@ -171,31 +172,16 @@ impl Partition {
         });
     }
 
-    /// Do something with many keys, in order, with buckets and items fetched ahead.
+    /// Do something with many keys, in order, with buckets and items fetched ahead; see [`burst`].
     #[inline]
-    pub fn prefetched(
-        &mut self,
-        keys: &[Key<'_>],
-        mut work: impl FnMut(&mut Self, usize, Key<'_>),
-    ) {
-        // Far enough ahead for memory to answer, near enough for the first-level cache to keep it.
-        const BUCKETS_AHEAD: usize = 16;
-        const ITEMS_AHEAD: usize = 8;
-        for &key in keys.iter().take(BUCKETS_AHEAD) {
-            self.prefetch_bucket(key);
-        }
-        for &key in keys.iter().take(ITEMS_AHEAD) {
-            self.prefetch_item(key);
-        }
-        for (number, &key) in keys.iter().enumerate() {
-            if let Some(&key) = keys.get(number + BUCKETS_AHEAD) {
-                self.prefetch_bucket(key);
-            }
-            if let Some(&key) = keys.get(number + ITEMS_AHEAD) {
-                self.prefetch_item(key);
-            }
-            work(self, number, key);
-        }
+    pub fn prefetched(&mut self, keys: &[Key<'_>], work: impl FnMut(&mut Self, usize, Key<'_>)) {
+        burst(
+            self,
+            keys,
+            |partition, key| partition.prefetch_bucket(key),
+            |partition, key| partition.prefetch_item(key),
+            work,
+        );
     }
 
     /// The item under `key` at second `now`, as it was before this hit was noted (when it was last read, and whether
@@ -221,7 +207,24 @@ impl Partition {
                 marks: first.marks(),
             });
         }
-        self.get_and_note(sought, key, now)
+        // Field by field: both ways then end in registers. As a whole it would go by way of memory, in which a read of
+        // two fields at once waits for the writes of each.
+        let Item {
+            value,
+            flags,
+            cas,
+            expires_at,
+            accessed_at,
+            marks,
+        } = self.get_and_note(sought, key, now)?;
+        Some(Item {
+            value,
+            flags,
+            cas,
+            expires_at,
+            accessed_at,
+            marks,
+        })
     }
 
     #[inline(never)]
@@ -303,23 +306,59 @@ impl Partition {
 
     #[inline(always)]
     fn seek(&self, key: Key<'_>) -> Option<Sought> {
-        let index = &self.shared.index;
-        let home = index.bucket_of(key);
+        let table = &self.shared.index.table;
+        let home = self.shared.index.bucket_of(key);
         let (head, tail) = (self.log.head(), self.log.tail());
-        for (slot, position) in index.table.candidates(home, key.tag()) {
-            let place = Place::before(tail, position);
-            if place >= head
-                && let Some(first) = self.log.first_with_key(place, key.bytes())
-            {
-                return Some(Sought {
-                    home,
-                    slot,
-                    place,
-                    first,
-                });
-            }
+        // Mostly the first slot with the tag is the one, or there is none.
+        let mut found = None;
+        if let Some((slot, position)) = table.first_candidate(home, key.tag()) {
+            found = self.look_at(key, slot, Place::before(tail, position), head);
+        } else if !table.is_continued(home) {
+            return None;
         }
-        None
+        if found.is_none() {
+            let slot = self.seek_on(key, home)?;
+            found = self.look_at(key, slot, Place::before(tail, table.position(slot)), head);
+        }
+        let (slot, place, first) = found?;
+        Some(Sought {
+            home,
+            slot,
+            place,
+            first,
+        })
+    }
+
+    /// What is at `place`, if the log's `head` has not passed it and it is the key's.
+    #[inline(always)]
+    fn look_at(
+        &self,
+        key: Key<'_>,
+        slot: Slot,
+        place: Place,
+        head: Place,
+    ) -> Option<(Slot, Place, First)> {
+        if place < head {
+            return None;
+        }
+        let first = self.log.first_with_key(place, key.bytes())?;
+        Some((slot, place, first))
+    }
+
+    /// Look at every slot. What comes back fits registers: a large value would go by way of memory, and so would the
+    /// one that is found at once.
+    #[cold]
+    #[inline(never)]
+    fn seek_on(&self, key: Key<'_>, home: usize) -> Option<Slot> {
+        let (head, tail) = (self.log.head(), self.log.tail());
+        let table = &self.shared.index.table;
+        table
+            .candidates(home, key.tag())
+            .find_map(|(slot, position)| {
+                let place = Place::before(tail, position);
+                (place >= head && self.log.first_with_key(place, key.bytes()).is_some())
+                    .then_some(slot)
+            })
     }
 
     #[inline]

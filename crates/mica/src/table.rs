@@ -20,8 +20,28 @@ const ALL_SLOTS: u32 = (1 << SLOTS) - 1;
 /// Where an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
-    pub bucket: usize,
-    pub number: usize,
+    bucket: u32,
+    number: u32,
+}
+
+impl Slot {
+    #[inline]
+    pub fn new(bucket: usize, number: usize) -> Self {
+        Self {
+            bucket: bucket as u32,
+            number: number as u32,
+        }
+    }
+
+    #[inline]
+    fn bucket(self) -> usize {
+        self.bucket as usize
+    }
+
+    #[inline]
+    fn number(self) -> usize {
+        self.number as usize
+    }
 }
 
 /// Buckets of twelve slots: a tag of 8 bits (0 where the slot is empty) and a position of 32 in the log.
@@ -93,36 +113,43 @@ impl Table {
 
     #[inline]
     pub fn position(&self, slot: Slot) -> u32 {
-        position_in(self.words(slot.bucket), slot.number)
+        position_in(self.words(slot.bucket()), slot.number())
     }
 
-    /// Where the first item with `tag` of `bucket` would be.
-    #[inline]
-    pub fn first_position(&self, bucket: usize, tag: u8) -> Option<u32> {
+    /// The first slot of `bucket` with `tag`, and its position.
+    #[inline(always)]
+    pub fn first_candidate(&self, bucket: usize, tag: u8) -> Option<(Slot, u32)> {
         let words = self.words(bucket);
         let (slots, _) = self.matches_in(words, tag);
-        (slots != 0).then(|| position_in(words, slots.trailing_zeros() as usize))
+        let number = slots.trailing_zeros() as usize;
+        (slots != 0).then(|| (Slot::new(bucket, number), position_in(words, number)))
+    }
+
+    /// Whether another bucket continues `bucket`.
+    #[inline]
+    pub fn is_continued(&self, bucket: usize) -> bool {
+        self.words(bucket)[1].load(Relaxed) >> 32 != 0
     }
 
     #[inline]
     pub fn tag(&self, slot: Slot) -> u8 {
-        let word = self.words(slot.bucket)[slot.number / 8].load(Relaxed);
-        (word >> (8 * (slot.number % 8))) as u8
+        let word = self.words(slot.bucket())[slot.number() / 8].load(Relaxed);
+        (word >> (8 * (slot.number() % 8))) as u8
     }
 
     /// Fill a slot. One thread at a time may write to a bucket.
     #[inline]
     pub fn set(&self, slot: Slot, tag: u8, position: u32) {
-        let words = self.words(slot.bucket);
+        let words = self.words(slot.bucket());
         put(
-            &words[2 + slot.number / 2],
-            32 * (slot.number % 2),
+            &words[2 + slot.number() / 2],
+            32 * (slot.number() % 2),
             u64::from(u32::MAX),
             u64::from(position),
         );
         put(
-            &words[slot.number / 8],
-            8 * (slot.number % 8),
+            &words[slot.number() / 8],
+            8 * (slot.number() % 8),
             0xff,
             u64::from(tag),
         );
@@ -131,8 +158,8 @@ impl Table {
     #[inline]
     pub fn clear(&self, slot: Slot) {
         put(
-            &self.words(slot.bucket)[slot.number / 8],
-            8 * (slot.number % 8),
+            &self.words(slot.bucket())[slot.number() / 8],
+            8 * (slot.number() % 8),
             0xff,
             0,
         );
@@ -171,7 +198,7 @@ impl Table {
             Some(
                 (0..SLOTS)
                     .filter(move |number| empty & (1 << number) == 0)
-                    .map(move |number| Slot { bucket, number }),
+                    .map(move |number| Slot::new(bucket, number)),
             )
         })
         .flatten()
@@ -203,12 +230,9 @@ impl Iterator for Candidates<'_> {
             self.words = table.words(self.bucket);
             (self.slots, self.next) = table.matches_in(self.words, self.tag);
         }
-        let slot = Slot {
-            bucket: self.bucket,
-            number: self.slots.trailing_zeros() as usize,
-        };
+        let slot = Slot::new(self.bucket, self.slots.trailing_zeros() as usize);
         self.slots &= self.slots - 1;
-        Some((slot, position_in(self.words, slot.number)))
+        Some((slot, position_in(self.words, slot.number())))
     }
 }
 
@@ -267,7 +291,7 @@ mod tests {
             let mut model = [(0, 0); SLOTS];
             table.set_next(3, next);
             for (number, tag, position) in writes {
-                let slot = Slot { bucket: 3, number };
+                let slot = Slot::new(3, number);
                 if tag == 0 {
                     table.clear(slot);
                     model[number].0 = 0;
@@ -281,7 +305,7 @@ mod tests {
                 prop_assert_eq!(table.matches(3, tag), (expected, next));
             }
             for (number, &(tag, position)) in model.iter().enumerate() {
-                let slot = Slot { bucket: 3, number };
+                let slot = Slot::new(3, number);
                 prop_assert_eq!(table.tag(slot), tag);
                 prop_assert!(tag == 0 || table.position(slot) == position);
             }
