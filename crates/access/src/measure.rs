@@ -168,44 +168,41 @@ fn work(store: &Store, core: usize, asked: &[Request], is_over: &AtomicBool) -> 
             });
         } else {
             let reader_of = |key: Key<'_>| store.readers[key.partition(partitions)].as_ref();
-            let prefetch_bucket = |_: &(), key: Key<'_>| {
+            let bucket = |_: &(), key: Key<'_>| {
                 if let Some(reader) = reader_of(key) {
                     reader.prefetch_bucket(key);
                 }
             };
-            let prefetch_item = |_: &(), key: Key<'_>| {
+            let item = |_: &(), key: Key<'_>| {
+                reader_of(key).is_some_and(|reader| reader.prefetch_item(key))
+            };
+            let further = |_: &(), key: Key<'_>| {
                 if let Some(reader) = reader_of(key) {
-                    reader.prefetch_item(key);
+                    reader.prefetch_further(key);
                 }
             };
-            mica::burst(
-                &mut (),
-                &keys,
-                prefetch_bucket,
-                prefetch_item,
-                |(), number, key| {
-                    let Request { id, is_set } = burst[number];
-                    let at = key.partition(partitions);
-                    if is_set {
-                        match &mut owned {
-                            Some(partition) => set(partition, key, id),
-                            None => {
-                                let mut partition =
-                                    store.partitions[at].lock().expect("nobody failed");
-                                set(&mut partition, key, id);
-                            }
+            let carry_out = |(): &mut (), number, key: Key<'_>| {
+                let Request { id, is_set } = burst[number];
+                let at = key.partition(partitions);
+                if is_set {
+                    match &mut owned {
+                        Some(partition) => set(partition, key, id),
+                        None => {
+                            let mut partition = store.partitions[at].lock().expect("nobody failed");
+                            set(&mut partition, key, id);
                         }
-                    } else if let Some(reader) = &store.readers[at] {
-                        out.clear();
-                        match reader.get(key, 1, &mut out, |_, _| ()) {
-                            Lookup::Hit { .. } => assert_eq!(out, value_of(id)),
-                            Lookup::Miss => done.missed += 1,
-                            Lookup::Ask => done.unsettled += 1,
-                        }
-                        black_box(&out);
                     }
-                },
-            );
+                } else if let Some(reader) = &store.readers[at] {
+                    out.clear();
+                    match reader.get(key, 1, &mut out, |_, _| ()) {
+                        Lookup::Hit { .. } => assert_eq!(out, value_of(id)),
+                        Lookup::Miss => done.missed += 1,
+                        Lookup::Ask => done.unsettled += 1,
+                    }
+                    black_box(&out);
+                }
+            };
+            mica::burst(&mut (), &keys, bucket, item, further, carry_out);
         }
         done.operations += BURST as u64;
     }

@@ -37,10 +37,24 @@ impl Shared {
     }
 
     #[inline]
-    pub fn prefetch_item(&self, key: Key<'_>) {
-        let index = &self.index;
-        let home = index.bucket_of(key);
-        if let Some((_, position)) = index.table.first_candidate(home, key.tag()) {
+    pub fn prefetch_item(&self, key: Key<'_>) -> bool {
+        let table = &self.index.table;
+        let home = self.index.bucket_of(key);
+        if let Some((_, position)) = table.first_candidate(home, key.tag()) {
+            self.log.prefetch(position);
+            return false;
+        }
+        let next = table.next(home);
+        if let Some(next) = next {
+            table.prefetch(next);
+        }
+        next.is_some()
+    }
+
+    #[cold]
+    pub fn prefetch_further(&self, key: Key<'_>) {
+        let home = self.index.bucket_of(key);
+        if let Some((_, position)) = self.index.table.candidates(home, key.tag()).next() {
             self.log.prefetch(position);
         }
     }
@@ -152,10 +166,18 @@ impl Partition {
         self.shared.prefetch_bucket(key);
     }
 
-    /// Have the item under `key`, if there seems to be one, fetched into the cache: the second step.
+    /// Have the item under `key`, if there seems to be one, fetched into the cache: the second step. True where the
+    /// bucket is continued in another one, which is fetched instead: there may be a third step, which is
+    /// [`prefetch_further`](Self::prefetch_further).
     #[inline]
-    pub fn prefetch_item(&self, key: Key<'_>) {
-        self.shared.prefetch_item(key);
+    pub fn prefetch_item(&self, key: Key<'_>) -> bool {
+        self.shared.prefetch_item(key)
+    }
+
+    /// Have the item under `key` fetched where [`prefetch_item`](Self::prefetch_item) told of another bucket.
+    #[inline]
+    pub fn prefetch_further(&self, key: Key<'_>) {
+        self.shared.prefetch_further(key);
     }
 
     /// Look up many keys at second `now`, as [`get`](Self::get) does each, and hand what is found to `each` with the
@@ -180,6 +202,7 @@ impl Partition {
             keys,
             |partition, key| partition.prefetch_bucket(key),
             |partition, key| partition.prefetch_item(key),
+            |partition, key| partition.prefetch_further(key),
             work,
         );
     }
@@ -313,7 +336,7 @@ impl Partition {
         let mut found = None;
         if let Some((slot, position)) = table.first_candidate(home, key.tag()) {
             found = self.look_at(key, slot, Place::before(tail, position), head);
-        } else if !table.is_continued(home) {
+        } else if table.next(home).is_none() {
             return None;
         }
         if found.is_none() {

@@ -61,8 +61,14 @@ impl Reader {
 
     /// As [`Partition::prefetch_item`](crate::Partition::prefetch_item).
     #[inline]
-    pub fn prefetch_item(&self, key: Key<'_>) {
-        self.shared.prefetch_item(key);
+    pub fn prefetch_item(&self, key: Key<'_>) -> bool {
+        self.shared.prefetch_item(key)
+    }
+
+    /// As [`Partition::prefetch_further`](crate::Partition::prefetch_further).
+    #[inline]
+    pub fn prefetch_further(&self, key: Key<'_>) {
+        self.shared.prefetch_further(key);
     }
 
     /// Append the item under `key` at second `now` to `out`: what `write_front` makes of it, then the value.

@@ -125,10 +125,10 @@ impl Table {
         (slots != 0).then(|| (Slot::new(bucket, number), position_in(words, number)))
     }
 
-    /// Whether another bucket continues `bucket`.
+    /// The bucket that continues `bucket`.
     #[inline]
-    pub fn is_continued(&self, bucket: usize) -> bool {
-        self.words(bucket)[1].load(Relaxed) >> 32 != 0
+    pub fn next(&self, bucket: usize) -> Option<usize> {
+        self.matches(bucket, 0).1
     }
 
     #[inline]
