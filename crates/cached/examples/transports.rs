@@ -77,7 +77,7 @@ const TRANSPORTS: [Transport; 7] = [
         "UDP, one request a datagram",
         Way::Udp,
         "memcached_text",
-        (4, 128, 1),
+        (1, 512, 1),
     ),
     transport(
         "UDP, 32 requests a datagram",
