@@ -101,6 +101,7 @@ fn it_introduces_itself() {
         "--memory-limit",
         "--threads",
         "--cores",
+        "--transport",
         "--conn-limit",
         "--max-item-size",
     ] {

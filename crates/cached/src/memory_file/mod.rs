@@ -12,7 +12,8 @@ mod read;
 mod tests;
 mod write;
 
-use self::format::{Damage, Header, Record};
+pub(crate) use self::format::Damage;
+use self::format::{Header, Record};
 use self::progress::Progress;
 use self::read::Reader;
 use self::write::Writer;
@@ -204,11 +205,13 @@ impl MemoryFile {
 
 /// What became of the items of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Counts {
-    held: u64,
-    expired: u64,
+pub struct Counts {
+    /// They are there.
+    pub held: u64,
+    /// Their time was over.
+    pub expired: u64,
     /// They were too large, or made room for newer ones.
-    unfit: u64,
+    pub unfit: u64,
 }
 
 impl std::fmt::Display for Counts {
@@ -224,7 +227,8 @@ impl std::fmt::Display for Counts {
     }
 }
 
-fn restore_from(
+/// Fill partitions from a source, as [`MemoryFile::restore`] does.
+pub(crate) fn restore_from(
     source: impl io::Read + io::Seek,
     hasher: &Hasher,
     (partitions, parts): (&mut [Partition], usize),
@@ -276,7 +280,7 @@ fn restore_from(
 }
 
 /// Returns the sink, and how many items are in it.
-fn save_to<W: io::Write>(
+pub(crate) fn save_to<W: io::Write>(
     sink: W,
     all: &mut [Box<dyn Partitions>],
     clock: Clock,
