@@ -19,6 +19,7 @@ usage: rackscope-cached [options]
   -U, --udp-port 0          accepted for memcached's sake; UDP is not served
   -b, --listen-backlog N    connections that may wait for an answer  [1024]
   -m, --memory-limit MIB    room for items                           [64]
+  -M, --disable-evictions   when memory is full, answer so and keep every item
   -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most half
                             of a partition                           [1m, or less where -m is small]
   -t, --threads N           worker threads                           [1]
@@ -43,11 +44,12 @@ usage: rackscope-cached [options]
 
 Items live in a circular log: when it is full, the oldest goes, except that an item
 read shortly before its turn moves to the front again. Their index comes on top of
--m: about 8 bytes an item. SIGTERM and SIGINT end the server with exit status 0.
+-m: about 8 bytes an item. With -M they lie in blocks that are used again when an
+item goes. SIGTERM and SIGINT end the server with exit status 0.
 
 memcached's -C, -D, -f, -L, -n, -R, -W, -X and other -o are accepted and change
 nothing: there are no slabs to tune, huge pages are used anyway, and a connection's
-turn is bounded by bytes. -e, -M, -S and -Z are refused.
+turn is bounded by bytes. -e, -S and -Z are refused.
 ";
 
 /// What the command line asks for.
@@ -147,6 +149,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     "memory is in MiB, 1 to 8388608",
                 )?;
             }
+            Short('M') | Long("disable-evictions") => options.evicts = false,
             Short('I') | Long("max-item-size") => {
                 let value = text(&mut parser)?;
                 let reason = "give bytes, or a number with k, m or g; 1k to 1g";
@@ -218,9 +221,6 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                 "prefix-delimiter" | "slab-growth-factor" | "slab-min-size" | "max-reqs-per-event",
             ) => {
                 text(&mut parser)?;
-            }
-            Short('M') | Long("disable-evictions") => {
-                return Err(refused("-M", "the oldest items always make room here"));
             }
             Short('e') | Long("memory-file") => {
                 return Err(refused("-e", "items do not outlive the server here"));
@@ -390,12 +390,12 @@ mod tests {
             Some(PathBuf::from("/tmp/x"))
         );
         let unit = options(
-            "-d -P /run/x.pid -u nobody -b 9 -B ascii -F -A -k -r -R 20 -C -f 1.25 -n 48 -L -a 770",
+            "-d -P /run/x.pid -u nobody -b 9 -B ascii -F -A -M -k -r -R 20 -C -f 1.25 -n 48 -L -a 770",
         );
         assert_eq!(unit.process.pid_file, Some(PathBuf::from("/run/x.pid")));
         assert_eq!(unit.process.user.as_deref(), Some("nobody"));
         assert!(unit.process.is_daemon && unit.process.locks_memory && unit.process.dumps_core);
-        assert!(!unit.allows_flush && unit.allows_shutdown);
+        assert!(!unit.allows_flush && unit.allows_shutdown && !unit.evicts);
         assert_eq!((unit.backlog, unit.unix_socket_mode), (9, 0o770));
         assert_eq!(unit.protocols, Protocols::Text);
         let extended = options("-o modern,idle_timeout=30,hashpower=20 -o slab_reassign");
@@ -429,7 +429,6 @@ mod tests {
             ("-Y /x -B binary", "-Y: passwords need the text protocol"),
             ("-o idle_timeout=x", "-o idle_timeout=x: give"),
             ("-o modern,sideways", "-o sideways: there is no such"),
-            ("-M", "-M: the oldest items"),
             ("-Z", "-Z: TLS"),
             ("--metrics 9150", "--metrics 9150: give ADDRESS:PORT"),
             ("--color", "--color"),

@@ -49,6 +49,8 @@ counts! {
     CasMismatches,
     /// Values refused because they were too large.
     TooLarge,
+    /// Values refused because memory was full.
+    OutOfMemory,
     /// Bytes received.
     BytesRead,
     /// Bytes sent.

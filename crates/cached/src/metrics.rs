@@ -21,11 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Statistics that go up and down, or stand still; all others only grow.
-const GAUGES: [&str; 14] = [
+const GAUGES: [&str; 15] = [
     "accepting_conns",
     "bytes",
     "curr_connections",
     "curr_items",
+    "free_bytes",
     "hash_bytes",
     "limit_maxbytes",
     "log_bytes",

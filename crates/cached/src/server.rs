@@ -9,7 +9,7 @@ use crate::process::{self, Process};
 use crate::report::Report;
 use crate::storage::{Owned, Shared, Storage};
 use crate::worker::{Message, WAKE, Worker};
-use mica::{Config, Hasher, Partition};
+use mica::{Config, Hasher, Mode, Partition};
 use net::{Endpoint, Interest, Listener, Poller, Stream, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
@@ -419,6 +419,9 @@ fn layout(options: &Options) -> Result<Layout, Error> {
     };
     let mut config = Config::for_log_bytes(bytes / partitions);
     config.has_readers = options.threads > 1;
+    if !options.evicts {
+        config.mode = Mode::Store;
+    }
     let limit = config.log_bytes / 2;
     config.item_bytes_max = item_bytes_max.min(limit);
     match options.item_bytes_max {

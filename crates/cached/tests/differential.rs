@@ -20,14 +20,15 @@
 //! * CAS numbers are of each server's own: theirs count changes, ours tell where an item lies. What must be the same is
 //!   which of them are the same, and which is older.
 //! * The flags that came after 1.6.18 (`E`, `x`, `C` of `mg`, `s` and `N` of `ms`).
+//! * When memory is full (`-M`), whether there is room: ours has no classes of lengths, and an item that is not longer
+//!   than the one it replaces needs none. Then `add`, `replace` and `cas` that would not have stored anything say so
+//!   here, and that memory is out there.
 //! * A binary key stays marked as such when `append` or `mg` with `N` makes a new item.
 
 mod support;
 use proptest::prelude::*;
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
+use support::memcached::{self, Memcached};
 use support::{Client, Server, shown};
 
 /// Both servers, fresh or after a case that went well, which left them in step.
@@ -129,68 +130,13 @@ fn digits(word: &[u8]) -> Option<u64> {
 /// How far back the CAS numbers that commands use may lie.
 const CAS_NUMBERS_BACK: usize = 6;
 
-struct Memcached(Child);
-
-impl Drop for Memcached {
-    fn drop(&mut self) {
-        _ = self.0.kill();
-        _ = self.0.wait();
-    }
-}
-
-fn memcached_program() -> Option<String> {
-    let candidates = [
-        std::env::var("RACKSCOPE_MEMCACHED").unwrap_or_default(),
-        "memcached".to_owned(),
-    ];
-    candidates.into_iter().find(|program| {
-        let output = Command::new(program)
-            .arg("-V")
-            .stderr(Stdio::null())
-            .output();
-        output.is_ok_and(|output| output.stdout.starts_with(b"memcached 1.6."))
-    })
-}
-
 impl Both {
     fn start(program: &str) -> Self {
-        // memcached does not tell which port it got: find a free one, and hope that nobody is faster.
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a free port")
-            .port();
-        let mut command = Command::new(program);
-        // Its housekeeping threads hold items now and then, and a number that is held is not padded with spaces.
-        command.args(["-o", "no_lru_maintainer,no_lru_crawler"]);
-        command.args([
-            "-l",
-            "127.0.0.1",
-            "-U",
-            "0",
-            "-t",
-            "1",
-            "-m",
-            "64",
-            "-p",
-            &port.to_string(),
-        ]);
-        if rustix::process::geteuid().is_root() {
-            command.args(["-u", "nobody"]);
-        }
-        let memcached = Memcached(command.spawn().expect("start memcached"));
-        let address = format!("127.0.0.1:{port}");
-        let deadline = std::time::Instant::now() + support::PATIENCE;
-        while std::net::TcpStream::connect(&address).is_err() {
-            assert!(
-                std::time::Instant::now() < deadline,
-                "memcached does not listen on {address}"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let memcached = Memcached::start(program, &[]);
         let server = Server::start(&[]);
         let mut both = Self {
             ours: Side::new(server.connect()),
-            theirs: Side::new(Client::connect(&address)),
+            theirs: Side::new(Client::connect(memcached.address())),
             _server: server,
             _memcached: memcached,
         };
@@ -446,8 +392,7 @@ fn command() -> impl Strategy<Value = Bytes> {
 
 #[test]
 fn answers_are_memcached_s() {
-    let Some(program) = memcached_program() else {
-        eprintln!("skipped: no memcached 1.6 in RACKSCOPE_MEMCACHED or on PATH");
+    let Some(program) = memcached::program() else {
         return;
     };
     let both = Mutex::new(None);
@@ -483,8 +428,7 @@ fn answers_are_memcached_s() {
 /// What is too large or too long to be drawn at random.
 #[test]
 fn answers_about_large_things_are_memcached_s() {
-    let Some(program) = memcached_program() else {
-        eprintln!("skipped: no memcached 1.6 in RACKSCOPE_MEMCACHED or on PATH");
+    let Some(program) = memcached::program() else {
         return;
     };
     let mut servers = Both::start(&program);

@@ -1,9 +1,10 @@
-//! What a partition does in process: `cargo bench -p mica [-- --items N --seconds S --rounds N --cores N --access NAME]`.
+//! What a partition does in process: `cargo bench -p mica [-- --items N --seconds S --rounds N --cores N --access NAME
+//! --mode NAME]`.
 //!
 //! Keys and values of 8 bytes, more of them than any cache holds, preloaded; every value that is read is checked.
 //! Cells of the table are taken in turn, round after round, and each shows its median and its range.
 
-use mica::{Config, Contents, Hasher, Key, Lookup, Partition, Reader};
+use mica::{Config, Contents, Hasher, Key, Lookup, Mode, Partition, Reader};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Barrier, Mutex};
@@ -22,6 +23,7 @@ struct Options {
     cores: Option<usize>,
     /// Only this.
     access: Option<Access>,
+    mode: Mode,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -77,7 +79,7 @@ fn main() {
     let drawn = [draw(options.items, None), draw(options.items, Some(0.99))];
     for &cores in &counts {
         for &access in &accesses {
-            let store = Store::filled(options.items, cores, access);
+            let store = Store::filled(&options, cores, access);
             for _ in 0..options.rounds {
                 for (number, cell) in cells.iter().enumerate() {
                     if cell.cores == cores && cell.access == access {
@@ -118,6 +120,7 @@ fn parse() -> Options {
         rounds: 5,
         cores: None,
         access: None,
+        mode: Mode::Cache,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -128,6 +131,17 @@ fn parse() -> Options {
                 Some("crcw") => Some(Access::Crcw),
                 _ => {
                     eprintln!("--access takes erew, crew or crcw");
+                    std::process::exit(2);
+                }
+            };
+            continue;
+        }
+        if argument == "--mode" {
+            options.mode = match arguments.next().as_deref() {
+                Some("cache") => Mode::Cache,
+                Some("store") => Mode::Store,
+                _ => {
+                    eprintln!("--mode takes cache or store");
                     std::process::exit(2);
                 }
             };
@@ -151,7 +165,7 @@ fn parse() -> Options {
             "--bench" => {}
             other => {
                 eprintln!(
-                    "{other}: options are --items, --seconds, --rounds, --cores and --access"
+                    "{other}: options are --items, --seconds, --rounds, --cores, --access and --mode"
                 );
                 std::process::exit(2);
             }
@@ -210,7 +224,8 @@ struct Store {
 }
 
 impl Store {
-    fn filled(items: u64, cores: usize, access: Access) -> Self {
+    fn filled(options: &Options, cores: usize, access: Access) -> Self {
+        let Options { items, mode, .. } = *options;
         let hasher = Hasher::new(1);
         // Room for all, and partitions enough that two cores rarely want the same.
         let count = if access == Access::Crcw && cores > 1 {
@@ -218,10 +233,15 @@ impl Store {
         } else {
             cores
         };
-        let log_bytes = (items as usize * 30 / count)
+        let item_bytes = match mode {
+            Mode::Cache => 30,
+            Mode::Store => 44,
+        };
+        let log_bytes = (items as usize * item_bytes / count)
             .next_multiple_of(1 << 20)
             .min(Config::LOG_BYTES_MAX);
         let config = Config {
+            mode,
             has_readers: access != Access::Erew,
             ..Config::for_log_bytes(log_bytes)
         };
@@ -239,10 +259,12 @@ impl Store {
             .map(|partition| partition.statistics().items)
             .sum();
         let index: usize = partitions.iter().map(Partition::index_bytes).sum();
-        let bytes: u64 = partitions
-            .iter()
-            .map(|partition| partition.statistics().bytes)
-            .sum();
+        // In a store, with what fills their blocks.
+        let taken = |partition: &Partition| match partition.free_bytes() {
+            Some(free) => (partition.log_bytes() - free) as u64,
+            None => partition.statistics().bytes,
+        };
+        let bytes: u64 = partitions.iter().map(taken).sum();
         let lost = items - held;
         eprintln!(
             "filled {count} partitions: {lost} items lost, {:.2} bytes an item beside key and value",

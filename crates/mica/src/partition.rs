@@ -2,10 +2,11 @@ use crate::index::{self, Index};
 use crate::item::{First, HEADER_BYTES, Header};
 use crate::log::{Log, Place, cas};
 use crate::reader::Reader;
+use crate::store::Store;
 use crate::table::Slot;
 use crate::{
-    Config, Contents, Entry, Error, Eviction, Hasher, Item, KEY_BYTES_MAX, Key, Marks, Occupied,
-    Statistics, Vacant,
+    Config, Contents, Entry, Error, Eviction, Hasher, Item, KEY_BYTES_MAX, Key, Marks, Mode,
+    Occupied, Statistics, Vacant,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -41,12 +42,14 @@ impl Shared {
     }
 }
 
-/// A circular log and the index over it. One owner at a time: whoever shares it, locks it. Others may
-/// [read](Partition::reader) meanwhile.
+/// A circular log, or a heap in store mode, and the index over it. One owner at a time: whoever shares it, locks it.
+/// Others may [read](Partition::reader) meanwhile.
 pub struct Partition {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) log: Log,
-    index: Index,
+    pub(crate) index: Index,
+    /// What store mode has beside these.
+    pub(crate) store: Option<Box<Store>>,
     pub(crate) statistics: Statistics,
     item_bytes_max: usize,
     /// The lap of the log that the index is being swept in.
@@ -55,12 +58,12 @@ pub struct Partition {
 
 /// Where an item is that may have expired or been flushed.
 #[derive(Clone, Copy)]
-struct Sought {
+pub(crate) struct Sought {
     /// The key's own bucket.
     home: usize,
     /// The slot that points to the item.
-    slot: Slot,
-    place: Place,
+    pub slot: Slot,
+    pub place: Place,
     /// The item's first bytes.
     first: First,
 }
@@ -81,25 +84,36 @@ impl Partition {
     /// # Errors
     /// [`Error::LogTooSmall`], [`Error::LogTooLarge`] or [`Error::OutOfMemory`].
     pub fn new(config: Config, hasher: Hasher) -> Result<Self, Error> {
-        let log = Log::new(config.log_bytes, hasher)?;
+        let mut log = match config.mode {
+            Mode::Cache => Log::new(config.log_bytes, hasher)?,
+            Mode::Store => Log::standing(config.log_bytes, hasher)?,
+        };
         if config.item_bytes_max < HEADER_BYTES || config.item_bytes_max > log.capacity() / 2 {
             return Err(Error::LogTooSmall {
                 log_bytes: config.log_bytes,
                 item_bytes_max: config.item_bytes_max,
             });
         }
-        let flushed_below = log.tail();
+        // In store mode nothing is ever flushed but at once, and there is no tail to move items away from.
+        let (store, flushed_below, eviction) = match config.mode {
+            Mode::Cache => (None, log.tail(), config.eviction),
+            Mode::Store => {
+                let store = Box::new(Store::new(&mut log));
+                (Some(store), log.head(), Eviction::FirstWritten)
+            }
+        };
         let shared = Shared {
             index: index::Shared::new(config.buckets_min, config.buckets_max, config.has_readers)?,
             log: Arc::clone(log.shared()),
-            eviction: config.eviction,
+            eviction,
             flushed_below: AtomicU64::new(flushed_below.bits()),
             flush_due: AtomicU32::new(u32::MAX),
         };
         Ok(Self {
+            index: Index::new(config.mode, &shared.index),
             shared: Arc::new(shared),
             log,
-            index: Index::new(),
+            store,
             statistics: Statistics::default(),
             item_bytes_max: config.item_bytes_max,
             swept_lap: flushed_below.lap(),
@@ -122,7 +136,7 @@ impl Partition {
         self.statistics
     }
 
-    /// Capacity of the log in bytes.
+    /// Room for items, in bytes.
     #[must_use]
     pub fn log_bytes(&self) -> usize {
         self.log.capacity()
@@ -237,13 +251,13 @@ impl Partition {
     /// Store `contents` under `key` at second `now`, whether or not there is an item, and return its CAS number.
     ///
     /// # Errors
-    /// [`Error::ItemTooLarge`] or [`Error::KeyTooLong`]; what was there stays.
+    /// [`Error::ItemTooLarge`], [`Error::KeyTooLong`] or, in store mode, [`Error::Full`]; what was there stays.
     #[inline]
     pub fn set(&mut self, key: Key<'_>, now: u32, contents: &Contents<'_>) -> Result<u64, Error> {
         self.check_size(key.bytes().len(), contents.value.len())?;
         self.flush_if_due(now);
         let Some(sought) = self.seek(key) else {
-            return Ok(self.insert(key, now, contents));
+            return self.insert(key, now, contents);
         };
         let Sought { place, first, .. } = sought;
         // As `replace` does it where the item stays in its place.
@@ -258,10 +272,22 @@ impl Partition {
             self.log.set_plain_value(place, next, contents.value);
             return Ok(place.cas(next.edition()));
         }
-        Ok(match self.found(sought, now) {
+        self.set_in_full(sought, key, now, contents)
+    }
+
+    // Apart, so that the short way above has the registers.
+    #[inline(never)]
+    fn set_in_full(
+        &mut self,
+        sought: Sought,
+        key: Key<'_>,
+        now: u32,
+        contents: &Contents<'_>,
+    ) -> Result<u64, Error> {
+        match self.found(sought, now) {
             Some(found) => self.replace(found, key, now, contents),
             None => self.insert(key, now, contents),
-        })
+        }
     }
 
     /// The place of `key` at second `now`, to look before writing.
@@ -275,9 +301,13 @@ impl Partition {
 
     /// Forget every item, at once and in constant time; a flush that was still to come is called off.
     pub fn flush(&mut self) {
-        self.shared
-            .flushed_below
-            .store(self.log.tail().bits(), Relaxed);
+        match self.store {
+            None => self
+                .shared
+                .flushed_below
+                .store(self.log.tail().bits(), Relaxed),
+            Some(_) => self.empty_store(),
+        }
         self.shared.flush_due.store(u32::MAX, Relaxed);
         self.statistics.items = 0;
         self.statistics.bytes = 0;
@@ -298,7 +328,7 @@ impl Partition {
     }
 
     #[inline(always)]
-    fn seek(&self, key: Key<'_>) -> Option<Sought> {
+    pub(crate) fn seek(&self, key: Key<'_>) -> Option<Sought> {
         let index = &self.shared.index;
         let home = index.bucket_of(key);
         let (head, tail) = (self.log.head(), self.log.tail());
@@ -344,16 +374,25 @@ impl Partition {
         }
         if header.is_expired(now) {
             self.statistics.expired += 1;
-            self.clear(&found);
-            self.bury(place, &header);
+            self.remove(&found);
             return None;
         }
         Some(found)
     }
 
+    /// Take an item out that is there.
+    #[inline]
+    pub(crate) fn remove(&mut self, found: &Found) {
+        if self.store.is_some() {
+            return self.remove_from_store(found);
+        }
+        self.clear(found);
+        self.bury(found.place, &found.header);
+    }
+
     /// Take the item out of the index.
     #[inline]
-    pub(crate) fn clear(&self, found: &Found) {
+    fn clear(&self, found: &Found) {
         let _writing = self.shared.index.versions.write(found.home);
         self.shared.index.table.clear(found.slot);
     }
@@ -418,6 +457,25 @@ impl Partition {
         found.place = place;
         found.header = header;
         self.publish(found, key);
+    }
+
+    /// Write the item again with another header, and more before and behind its value.
+    pub(crate) fn join(
+        &mut self,
+        found: &mut Found,
+        key: Key<'_>,
+        now: u32,
+        header: Header,
+        ends: (&[u8], &[u8]),
+    ) -> Result<(), Error> {
+        if self.store.is_some() {
+            self.join_in_store(found, key, now, header, ends)?;
+        } else {
+            self.relocate(found, key, now, header, ends);
+        }
+        self.statistics.overwritten += 1;
+        self.statistics.items_stored += 1;
+        Ok(())
     }
 
     /// Whether `items` and `bytes` count this item of the log: nothing removed, replaced or flushed it.
@@ -508,8 +566,16 @@ impl Partition {
     }
 
     /// Store a new item under a key that has none.
-    #[inline]
-    pub(crate) fn insert(&mut self, key: Key<'_>, now: u32, contents: &Contents<'_>) -> u64 {
+    #[inline(never)]
+    pub(crate) fn insert(
+        &mut self,
+        key: Key<'_>,
+        now: u32,
+        contents: &Contents<'_>,
+    ) -> Result<u64, Error> {
+        if self.store.is_some() {
+            return self.insert_into_store(key, now, contents);
+        }
         let header = Header::new(key.bytes().len(), contents, now);
         let place = self.claim(header.item_bytes(), now);
         self.log
@@ -523,7 +589,7 @@ impl Partition {
         };
         self.publish(&found, key);
         self.statistics.items_stored += 1;
-        cas(place, &header)
+        Ok(cas(place, &header))
     }
 
     /// Store a new item in place of one that is there, and return its CAS number. It stays where that was if it is of
@@ -535,7 +601,10 @@ impl Partition {
         key: Key<'_>,
         now: u32,
         contents: &Contents<'_>,
-    ) -> u64 {
+    ) -> Result<u64, Error> {
+        if self.store.is_some() {
+            return self.replace_in_store(found, key, now, contents);
+        }
         self.statistics.overwritten += 1;
         self.statistics.items_stored += 1;
         let header = Header::new(key.bytes().len(), contents, now);
@@ -546,7 +615,7 @@ impl Partition {
             let _writing = self.shared.index.versions.write(found.home);
             self.log
                 .write_item(found.place, &header, key.bytes(), contents.value);
-            return cas(found.place, &header);
+            return Ok(cas(found.place, &header));
         }
         self.bury(found.place, &found.header);
         found.place = self.claim(header.item_bytes(), now);
@@ -554,7 +623,7 @@ impl Partition {
         self.log
             .write_item(found.place, &header, key.bytes(), contents.value);
         self.publish(&found, key);
-        cas(found.place, &header)
+        Ok(cas(found.place, &header))
     }
 
     /// Change bytes of a value where it lies.
@@ -565,7 +634,7 @@ impl Partition {
 
     /// Let the index have the size that one more item needs.
     #[inline]
-    fn grow(&mut self) {
+    pub(crate) fn grow(&mut self) {
         self.index
             .grow_for(&self.shared.index, self.statistics.items, &self.log);
     }
@@ -577,6 +646,11 @@ impl Partition {
         let index = &self.shared.index;
         let home = index.bucket_of(key);
         let slot = self.index.slot_to_fill(index, &self.log, home);
+        // There always is one, as this is not store mode.
+        let slot = slot.unwrap_or(Slot {
+            bucket: home,
+            number: 0,
+        });
         if index.table.tag(slot) != 0 {
             let place = self.log.place(index.table.position(slot));
             self.drop_entry(place, now);

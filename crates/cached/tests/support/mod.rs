@@ -1,6 +1,8 @@
 //! A server as a child process, and a client that waits for answers.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod memcached;
+
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
