@@ -2,11 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PROGRAMS := rackscope-cached rackscope-keeper rackscope-synthetic
+PROGRAMS := rackscope-access rackscope-cached rackscope-keeper rackscope-synthetic
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PIP_QUIET = 1
 
-.PHONY: run test build check format clean fetch
+# How long each target is fuzzed.
+SECONDS := 60
+
+.PHONY: run test build check format clean fetch fuzz
 
 run: build
 	$(BIN)/rackscope calibrate --quick --if-missing
@@ -15,6 +18,7 @@ run: build
 test: build fetch
 	$(BIN)/python tools/with_memcached.py cargo test --workspace --exclude native --quiet
 	RUSTFLAGS="--cfg loom" cargo test -p mica --lib --release --quiet --target-dir target/loom models
+	fuzz/run $(SECONDS)
 	$(BIN)/python -m pytest -q
 
 build: $(VENV)/.ready
@@ -23,9 +27,13 @@ build: $(VENV)/.ready
 	for program in $(PROGRAMS); do install -m 755 $${CARGO_TARGET_DIR:-target}/release/$$program python/rackscope/bin/; done
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
-# The real servers that tests run against.
+# The real servers that tests run against, and the clients that test ours.
 fetch: build
-	$(BIN)/rackscope get memcached redis
+	$(BIN)/rackscope get memcached redis libmemcached-tools
+
+# Every parser, given bytes that are made up to reach more and more of it: see docs/fuzzing.md.
+fuzz:
+	fuzz/run $(SECONDS)
 
 # Format, lint and types.
 check: $(VENV)/.ready

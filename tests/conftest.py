@@ -9,8 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from rackscope.systems.base import Endpoint
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -79,3 +83,14 @@ def interruptible() -> Iterator[None]:
 def rackscope(tmp_path: Path) -> Rackscope:
     """``rackscope(...)`` runs the command in an empty folder."""
     return Rackscope(tmp_path)
+
+
+@pytest.fixture(scope="module", params=["cache", "cache-of-two-threads", "memcached"])
+def cache_endpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    """The cache engine, and memcached to compare with: what fails on both is the client's doing or the test's."""
+    from systems_started import started
+
+    name, _, threads = request.param.partition("-of-")
+    settings = {"threads": "2"} if threads else {}
+    with started(name, tmp_path_factory.mktemp("logs"), **settings) as running:
+        yield running.endpoint

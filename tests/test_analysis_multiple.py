@@ -23,6 +23,7 @@ from rackscope.analysis.intervals import (
 from rackscope.analysis.multiple import (
     benjamini_hochberg,
     compare_all_pairs,
+    compare_pairs,
     compare_repeated,
     compare_with_baseline,
     holm,
@@ -175,3 +176,32 @@ def test_bootstraps_agree_with_scipy_and_with_each_other() -> None:
     assert not bootstrap_mean([1.0, 2.0, 3.0, 4.0]).is_known
     assert not bootstrap_ratio([1.0] * 5, [0.0] * 5).is_known
     assert bootstrap_mean([]).count == 0
+
+
+def test_chosen_pairs_are_corrected_for_their_number_alone() -> None:
+    generator = np.random.default_rng(5)
+    values = {name: list(100 + generator.standard_normal(6)) for name in "abcd"}
+    every = compare_all_pairs(values)
+    chosen = compare_pairs(values, [("a", "b"), ("c", "d")])
+    assert [(one.first, one.second) for one in chosen] == [("a", "b"), ("c", "d")]
+    narrow, wide = chosen[0].ratio, every[0].ratio
+    assert (wide.low or 0) < (narrow.low or 0) < (narrow.high or 0) < (wide.high or 0)
+    with pytest.raises(KeyError):
+        compare_pairs(values, [("a", "e")])
+
+
+def test_a_comparison_from_the_other_side_is_the_same() -> None:
+    there = compare_repeated([10.0, 11.0, 10.5], [20.0, 21.0, 19.5])
+    back = there.turned()
+    other = compare_repeated([20.0, 21.0, 19.5], [10.0, 11.0, 10.5])
+    assert (back.first, back.second) == ("b", "a")
+    assert back.ratio.estimate == pytest.approx(other.ratio.estimate)
+    assert (back.ratio.low, back.ratio.high) == pytest.approx((other.ratio.low, other.ratio.high))
+    assert (back.outcome, back.p_value) == (there.outcome, there.p_value)
+
+
+def test_a_spread_without_bounds_has_no_interval() -> None:
+    ratio = ratio_of_means([1.0, 1000.0], [1.0, 900.0], confidence=1 - 1e-6)
+    assert ratio.estimate == pytest.approx(1001 / 901)
+    assert not ratio.is_known
+    assert compare_repeated([1e-300, 1e300], [1.0, 2.0]).outcome in ("no difference seen", "too few repetitions")

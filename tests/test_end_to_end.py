@@ -49,6 +49,7 @@ def assert_complete(folder: Path) -> None:
         ("cache", "ycsb-b", ()),
         ("cache", "ycsb-c", ("--rate", "2000")),
         ("cache", "ycsb-a", ("--endpoint", "unix")),
+        ("cache", "ycsb-a", ("--set", "threads=2", "--set", "access=crew")),
         ("memcached", "ycsb-b", ("--tuned",)),
         ("memcached", "etc", ("--set", "protocol=memcached_meta", "--set", "multiget=4")),
         ("memcached", "ycsb-d", ("--endpoint", "unix")),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from conftest import wait_until
-from rackscope.studies.speed import core_speeds
+from rackscope.studies.speed import CoreSpeeds
 
 
 def test_speeds_of_both_groups_are_instructions_a_second() -> None:
     cores = sorted(os.sched_getaffinity(0))
     system, client = cores[:1], cores[-1:]
-    with core_speeds(system, client) as speeds:
+    with CoreSpeeds(system, client) as speeds:
         before = speeds.read()
         wait_until(lambda: bool(speeds.since(before)), "a burst on each core")
         taken = speeds.since(before)
@@ -21,12 +21,12 @@ def test_speeds_of_both_groups_are_instructions_a_second() -> None:
 
 
 def test_nothing_is_said_where_no_burst_came_in_between() -> None:
-    with core_speeds([min(os.sched_getaffinity(0))], []) as speeds:
+    with CoreSpeeds([min(os.sched_getaffinity(0))], []) as speeds:
         speeds.stop()
         assert speeds.since(speeds.read()) == ()
 
 
 def test_cores_that_are_not_there_have_no_speed() -> None:
-    with core_speeds([100_000], []) as speeds:
+    with CoreSpeeds([100_000], []) as speeds:
         assert speeds.read() == []
         assert speeds.since([]) == ()

@@ -248,7 +248,9 @@ def test_the_cache_is_where_the_specification_says(monkeypatch: pytest.MonkeyPat
 
 
 def test_names_are_systems_and_tools():
-    assert {"cache", "memcached", "redis", "synthetic", "fio", "memcaslap", "redis-benchmark"} == set(list_acquirable())
+    systems = {"cache", "memcached", "redis", "synthetic"}
+    systems |= {"dragonfly", "garnet", "pogocache", "segcache", "valkey"}
+    assert systems | {"fio", "libmemcached-tools", "memcaslap", "redis-benchmark"} == set(list_acquirable())
     assert all(list_acquirable().values())
     with pytest.raises(UsageError) as caught:
         acquire_by_name("memcachd", fetch=True)

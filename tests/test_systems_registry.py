@@ -22,14 +22,15 @@ NOBODY = Account("nobody", 65534, 65534)
 
 
 def test_finds_systems_by_name():
-    assert [system.name for system in list_systems()] == ["cache", "memcached", "redis", "synthetic"]
+    names = ["cache", "dragonfly", "garnet", "memcached", "pogocache", "redis", "segcache", "synthetic", "valkey"]
+    assert [system.name for system in list_systems()] == names
     assert find_system("redis").name == "redis"
 
 
 def test_an_unknown_system_is_refused_with_the_nearest_and_all():
     with pytest.raises(UsageError) as caught:
         find_system("redi")
-    known = "cache, memcached, redis, synthetic"
+    known = "cache, dragonfly, garnet, memcached, pogocache, redis, segcache, synthetic, valkey"
     assert str(caught.value) == f"there is no system 'redi'. Did you mean redis? Systems: {known}."
     assert caught.value.exit_status == 2
     assert isinstance(caught.value, RackscopeError)

@@ -8,43 +8,20 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conftest import process_exists, wait_until
 from rackscope.errors import SystemUnderTestError, UsageError
-from rackscope.systems import find_system, resolve_knobs, server
+from rackscope.systems import server
 from rackscope.systems.account import account_for_systems
-from rackscope.systems.base import Endpoint, EndpointKind, Launch, RunningSystem
+from rackscope.systems.base import Endpoint, EndpointKind
 from rackscope.systems.ports import choose_port, is_free
 from rackscope.systems.text_socket import connect
+from systems_started import started
 
 SYSTEMS = ("cache", "memcached", "redis")
-
-
-@contextlib.contextmanager
-def started(
-    name: str,
-    folder: Path,
-    endpoint_kind: EndpointKind = "tcp",
-    port: int | None = None,
-    cores: tuple[int, ...] | None = None,
-    **settings: str,
-) -> Iterator[RunningSystem]:
-    system = find_system(name)
-    cores = cores or tuple(sorted(os.sched_getaffinity(0)))[:1]
-    settings = {"memory": "64MiB", **settings}
-    knobs = resolve_knobs(system, settings, tuned=False, cores=cores)
-    running = system.start(
-        system.acquire(fetch=True), Launch(folder, cores, knobs.values, endpoint_kind=endpoint_kind, port=port)
-    )
-    try:
-        running.wait_ready()
-        yield running
-    finally:
-        running.stop()
 
 
 def ask(endpoint: Endpoint, request: bytes, answer: bytes) -> None:
@@ -74,6 +51,17 @@ def sockets_of(pid: int, table: str) -> list[list[str]]:
     file = Path("/proc/net") / table
     rows = [line.split() for line in file.read_text().splitlines()[1:]] if file.exists() else []
     return [row for row in rows if row[9] in inodes]
+
+
+@pytest.mark.parametrize("endpoint_kind", ["tcp", "unix"])
+def test_workers_with_keys_of_their_own_are_reached_by_themselves(tmp_path: Path, endpoint_kind: EndpointKind):
+    with started("cache", tmp_path / "own", endpoint_kind, threads="2", access="erew") as running:
+        doors = running.own_endpoints
+        assert len({door.describe() for door in doors}) == 2 and running.endpoint not in doors
+        for door in doors:
+            ask(door, b"set key 0 0 5\r\nvalue\r\n", b"STORED\r\n")
+    with started("cache", tmp_path / "shared", endpoint_kind, threads="2") as running:
+        assert running.own_endpoints == ()
 
 
 @pytest.mark.parametrize("endpoint_kind", ["tcp", "unix"])
@@ -132,7 +120,7 @@ def test_a_free_port_that_was_taken_meanwhile_is_replaced(tmp_path: Path, monkey
     with socket.create_server(("127.0.0.1", 0)) as listener:
         taken, free = listener.getsockname()[1], choose_port()
         choices = iter([taken, free])
-        monkeypatch.setattr(server, "choose_port", lambda network: next(choices))
+        monkeypatch.setattr(server, "choose_port", lambda network, following: next(choices))
         with started("memcached", tmp_path) as running:
             assert running.endpoint.port == free
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from rackscope.systems.acquire import acquire_by_name
@@ -13,6 +14,9 @@ from rackscope.systems.acquire import acquire_by_name
 
 def main() -> None:
     """Become the command."""
+    # Python ignores these, and what it becomes would too; a test is about a file that grows too large.
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)
     acquired = acquire_by_name("memcached", fetch=False, progress=lambda _text: None)
     environment = {**os.environ, **acquired.environment, "RACKSCOPE_MEMCACHED": str(acquired.program)}
     os.execvpe(sys.argv[1], sys.argv[1:], environment)

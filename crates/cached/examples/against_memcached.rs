@@ -1,6 +1,8 @@
-//! `rackscope-cached -t 1` and `memcached -t 1` side by side, in turns, on one core, under YCSB-B from another:
-//! `cargo run --release -p cached --example against_memcached -- CACHED MEMCACHED [SECONDS [ROUNDS]]`
-//! (two programs, in settings of connections x requests outstanding x keys of a read; how long a measurement is; how often each pair is measured, in the order ABBA).
+//! `rackscope-cached -t 1`, over epoll and over io_uring, and `memcached -t 1` side by side, in turns, on one core, under
+//! YCSB-B from another:
+//! `cargo run --release -p cached --example against_memcached -- CACHED MEMCACHED [SECONDS [ROUNDS [NAME]]]`
+//! (two programs, in settings of connections x requests outstanding x keys of a read; how long a measurement is; how often
+//! all are measured, in the order ABCCBA; a part of the names of the settings to measure).
 //!
 //! Beside rates it tells the server's processor time for a request: where the client is the limit, rates say nothing.
 
@@ -180,22 +182,36 @@ impl System {
     }
 }
 
-/// User and system time of a process so far (`proc_pid_stat(5)`, fields 14 and 15).
+/// Time on a processor of all threads of a process so far, which the kernel counts in nanoseconds (`schedstat`).
 fn processor_seconds(pid: u32) -> Result<f64, Box<dyn Error>> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let fields = text
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_whitespace()
-        .skip(11)
-        .take(2);
-    let ticks = fields.map(str::parse::<u64>).sum::<Result<u64, _>>()?;
-    Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+    let mut nanoseconds = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        let spent = text.split_whitespace().next().unwrap_or_default();
+        nanoseconds += spent.parse::<u64>()?;
+    }
+    Ok(nanoseconds as f64 / 1e9)
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
+        _ => sorted[middle],
+    }
+}
+
+/// The median of the ratios of measurements that were made in one round, and their range.
+fn ratio(a: &[f64], b: &[f64]) -> String {
+    let ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();
+    let (least, most) = ratios
+        .iter()
+        .fold((f64::MAX, 0.0_f64), |(least, most), &ratio| {
+            (least.min(ratio), most.max(ratio))
+        });
+    format!("{:.2} ({least:.2} to {most:.2})", median(&ratios))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -205,43 +221,42 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let seconds: f64 = rest.first().map_or(Ok(1.0), |text| text.parse())?;
     let rounds: usize = rest.get(1).map_or(Ok(4), |text| text.parse())?;
+    let name = rest.get(2).map_or("", String::as_str);
     let root: &[&str] = if rustix::process::geteuid().is_root() {
         &["-u", "nobody"]
     } else {
         &[]
     };
-    for setting in &SETTINGS {
-        let mut a = System::start(ours, &[], setting)?;
-        let mut b = System::start(theirs, root, setting)?;
+    for setting in SETTINGS.iter().filter(|one| one.name.contains(name)) {
+        let mut systems = [
+            System::start(ours, &["--transport", "epoll"], setting)?,
+            System::start(ours, &["--transport", "io_uring"], setting)?,
+            System::start(theirs, root, setting)?,
+        ];
         for round in 0..rounds {
-            // ABBA: what drifts over time hits both alike.
-            if round % 2 == 0 {
-                a.measure(seconds)?;
-                b.measure(seconds)?;
-            } else {
-                b.measure(seconds)?;
-                a.measure(seconds)?;
+            // ABC, then CBA: what drifts over time hits all alike.
+            for place in 0..systems.len() {
+                let turn = match round % 2 {
+                    0 => place,
+                    _ => systems.len() - 1 - place,
+                };
+                systems[turn].measure(seconds)?;
             }
         }
-        let ratios: Vec<f64> = a.rates.iter().zip(&b.rates).map(|(a, b)| a / b).collect();
-        let (least, most) = ratios
-            .iter()
-            .fold((f64::MAX, 0.0_f64), |(least, most), &ratio| {
-                (least.min(ratio), most.max(ratio))
-            });
         println!(
-            "{:26} {:2} x {:2} x {:3}, {:5} B: {:9.0}/s against {:9.0}/s, ratio {:.2} ({least:.2} to {most:.2} over {rounds} pairs); {:.0} ns against {:.0} ns of processor",
-            setting.name,
-            setting.connections,
-            setting.depth,
-            setting.keys,
-            setting.value_bytes,
-            mean(&a.rates),
-            mean(&b.rates),
-            mean(&ratios),
-            mean(&a.costs),
-            mean(&b.costs),
+            "{}: {} x {} x {}, {} B, {rounds} rounds of {seconds} s",
+            setting.name, setting.connections, setting.depth, setting.keys, setting.value_bytes,
         );
+        for (name, system) in ["epoll", "io_uring", "memcached"].iter().zip(&systems) {
+            println!(
+                "  {name:9} {:9.0}/s, {:6.0} ns of processor; rate {} of epoll's, {} of memcached's; processor {} of epoll's",
+                median(&system.rates),
+                median(&system.costs),
+                ratio(&system.rates, &systems[0].rates),
+                ratio(&system.rates, &systems[2].rates),
+                ratio(&system.costs, &systems[0].costs),
+            );
+        }
     }
     Ok(())
 }

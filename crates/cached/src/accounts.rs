@@ -53,7 +53,8 @@ impl Accounts {
         })
     }
 
-    fn parse(text: &[u8]) -> Result<Self, String> {
+    /// Read what a file holds.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
         let mut accounts = Vec::new();
         for (line, number) in text.split(|&byte| byte == b'\n').zip(1..) {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -80,13 +81,13 @@ impl Accounts {
         let (user, password) = (&given[..at], &given[at + 1..]);
         // All are compared, so that the time it takes tells nothing of which was nearly right.
         self.0.iter().fold(false, |found, (known, secret)| {
-            found | (is_same(known, user) & is_same(secret, password))
+            found | (constant_time_eq(known, user) & constant_time_eq(secret, password))
         })
     }
 }
 
-/// In a time that depends on the lengths only.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
+/// Whether they are the same, in a time that depends on their lengths only.
+fn constant_time_eq(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len()
         && one
             .iter()

@@ -1,6 +1,10 @@
 //! The command line.
 
-use crate::options::{Options, Protocols};
+mod tls;
+
+use self::tls::TlsArguments;
+use crate::address::ListenAddress;
+use crate::options::{Access, Options, Protocols, Transport};
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 use std::ffi::OsString;
@@ -13,10 +17,13 @@ rackscope-cached: an in-memory cache that speaks memcached's protocols (text, me
 usage: rackscope-cached [options]
 
   -p, --port N              TCP port; 0 picks a free one             [11211]
-  -l, --listen ADDRESS,...  addresses or host names to listen on     [127.0.0.1]
+  -l, --listen ADDRESS,...  addresses or host names to listen on, each with :PORT where
+                            it is another; notls:ADDRESS is not encrypted [127.0.0.1]
   -s, --unix-socket PATH    listen on a unix socket instead of TCP
   -a, --unix-mask MODE      who may open the unix socket, in octal   [700]
-  -U, --udp-port 0          accepted for memcached's sake; UDP is not served
+  -U, --udp-port N          UDP port; 0 for none, 'free' picks one   [0]
+      --xdp INTERFACE       serve the datagrams of this network interface past the
+                            kernel (AF_XDP); takes -U with a number
   -b, --listen-backlog N    connections that may wait for an answer  [1024]
   -m, --memory-limit MIB    room for items                           [64]
   -M, --disable-evictions   when memory is full, answer so and keep every item
@@ -24,19 +31,35 @@ usage: rackscope-cached [options]
                             of a partition                           [1m, or less where -m is small]
   -t, --threads N           worker threads                           [1]
       --cores N,...         pin worker threads to these cores, in turn
+      --access MODE         who may touch an item: its worker alone (erew), all may
+                            read (crew), all may read and write (crcw)      [crcw]
+      --transport NAME      epoll, io_uring, or auto: io_uring if it can be had [epoll]
   -c, --conn-limit N        connections at a time                    [1024]
   -B, --protocol NAME       auto, ascii or binary                    [auto]
   -F, --disable-flush-all   refuse flush_all
   -A, --enable-shutdown     let clients end the server with 'shutdown'
   -Y, --auth-file FILE      lines of user:password; clients that speak text must
                             first 'set' one of them, as 'user password'
+  -e, --memory-file FILE    keep items in this file at a graceful stop (SIGUSR1, SIGTERM,
+                            SIGINT, 'shutdown'), and take them back at the next start
   -d, --daemon              go to the background once ready
   -P, --pidfile FILE        keep the process number in a file
   -u, --user NAME           who to be, when started as root
   -k, --lock-memory         keep all memory from being swapped
   -r, --enable-coredumps    leave core files as large as the host allows
-  -o, --extended idle_timeout=SECONDS
-                            close connections that ask for nothing so long
+  -Z, --enable-ssl          encrypt what is said over TCP (TLS 1.2 and 1.3)
+  -o, --extended NAME=VALUE,...
+     idle_timeout=SECONDS   close connections that ask for nothing so long
+     ssl_chain_cert=FILE    the server's certificate and those that lead to its authority
+     ssl_key=FILE           its private key, where that is not in the same file
+     ssl_verify_mode=N      ask clients for certificates: 0 never, 1 if they have one,
+                            2 and 3 always                           [0]
+     ssl_ca_cert=FILE       authorities that vouch for clients
+     ssl_min_version=N      2 for TLS 1.2, 3 for TLS 1.3             [2]
+     ssl_ciphers=NAME:...   suites, by OpenSSL's names               [all there are]
+     ssl_session_cache      let clients resume sessions
+     ssl_handshake_timeout=SECONDS
+                            give up handshakes that take longer      [10]
       --metrics ADDRESS     tell Prometheus at http://ADDRESS/metrics
   -v, --verbose             say more on standard error (-vv: every connection)
   -V, --version             print the version and exit
@@ -45,11 +68,11 @@ usage: rackscope-cached [options]
 Items live in a circular log: when it is full, the oldest goes, except that an item
 read shortly before its turn moves to the front again. Their index comes on top of
 -m: about 8 bytes an item. With -M they lie in blocks that are used again when an
-item goes. SIGTERM and SIGINT end the server with exit status 0.
+item goes. SIGTERM, SIGINT and SIGUSR1 end the server with exit status 0.
 
 memcached's -C, -D, -f, -L, -n, -R, -W, -X and other -o are accepted and change
 nothing: there are no slabs to tune, huge pages are used anyway, and a connection's
-turn is bounded by bytes. -e, -S and -Z are refused.
+turn is bounded by bytes. -S is refused.
 ";
 
 /// What the command line asks for.
@@ -99,20 +122,28 @@ const THREADS_MAX: usize = 256;
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut options = Options::default();
+    let mut tls = TlsArguments::default();
     while let Some(argument) = parser.next()? {
         match argument {
             Short('p') | Long("port") => {
                 options.port = number(&mut parser, "-p", 0, 65_535, "a port is 0 to 65535")? as u16
             }
             Short('U') | Long("udp-port") => {
-                number(
-                    &mut parser,
-                    "-U",
-                    0,
-                    0,
-                    "UDP is not served; leave it out or give 0",
-                )?;
+                let value = text(&mut parser)?;
+                options.udp_port = match (value.as_str(), value.parse()) {
+                    ("free", _) => Some(0),
+                    (_, Ok(0)) => None,
+                    (_, Ok(port)) => Some(port),
+                    _ => {
+                        return Err(bad(
+                            "-U",
+                            value,
+                            "a port is 1 to 65535; 0 for none, or free",
+                        ));
+                    }
+                };
             }
+            Long("xdp") => options.interface = Some(text(&mut parser)?),
             Short('l') | Long("listen") => {
                 let value = text(&mut parser)?;
                 let addresses: Vec<String> =
@@ -123,6 +154,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                         value,
                         "give addresses or host names, separated by commas",
                     ));
+                }
+                for address in &addresses {
+                    ListenAddress::parse(address)
+                        .map_err(|reason| bad("-l", address.clone(), reason))?;
                 }
                 options.listen = addresses;
             }
@@ -168,6 +203,22 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                 options.cores = cores
                     .map_err(|_| bad("--cores", value, "give core numbers, separated by commas"))?;
             }
+            Long("access") => {
+                let value = text(&mut parser)?;
+                options.access = match value.as_str() {
+                    "erew" => Access::Erew,
+                    "crew" => Access::Crew,
+                    "crcw" => Access::Crcw,
+                    _ => return Err(bad("--access", value, "give erew, crew or crcw")),
+                };
+            }
+            Long("transport") => {
+                let value = text(&mut parser)?;
+                let all = [Transport::Auto, Transport::Epoll, Transport::IoUring];
+                let named = all.into_iter().find(|known| known.name() == value);
+                options.transport = named
+                    .ok_or_else(|| bad("--transport", value, "give auto, epoll or io_uring"))?;
+            }
             Short('c') | Long("conn-limit") => {
                 options.connections = number(
                     &mut parser,
@@ -200,7 +251,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             Short('r') | Long("enable-coredumps") => options.process.dumps_core = true,
             Short('o') | Long("extended") => {
                 let value = text(&mut parser)?;
-                extended(&value, &mut options)?;
+                extended(&value, &mut options, &mut tls)?;
             }
             Long("metrics") => {
                 let value = text(&mut parser)?;
@@ -223,7 +274,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                 text(&mut parser)?;
             }
             Short('e') | Long("memory-file") => {
-                return Err(refused("-e", "items do not outlive the server here"));
+                options.memory_file = Some(PathBuf::from(parser.value()?));
             }
             Short('S') | Long("enable-sasl") => {
                 return Err(refused(
@@ -231,12 +282,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     "SASL is not spoken here; -Y asks clients of the text protocol for a password",
                 ));
             }
-            Short('Z') | Long("enable-ssl") => {
-                return Err(refused(
-                    "-Z",
-                    "TLS is not spoken here; put a proxy in front, or use a unix socket",
-                ));
-            }
+            Short('Z') | Long("enable-ssl") => tls.turn_on(),
             Short('v') | Long("verbose") => options.verbosity = options.verbosity.saturating_add(1),
             Short('V') | Long("version") => return Ok(Request::Version),
             Short('h') | Long("help") => return Ok(Request::Help),
@@ -254,7 +300,20 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             }
             Protocols::Any | Protocols::Text => options.protocols = Protocols::Text,
         }
+        if options.udp_port.is_some() {
+            return Err(refused(
+                "-U",
+                "who gives a password needs a connection to give it by; leave out -U or -Y",
+            ));
+        }
     }
+    if options.interface.is_some() && options.udp_port.unwrap_or(0) == 0 {
+        return Err(refused(
+            "--xdp",
+            "say the UDP port with -U, as a number: those of the workers follow it",
+        ));
+    }
+    options.tls = tls.finish(&options)?;
     Ok(Request::Serve(Box::new(options)))
 }
 
@@ -297,7 +356,7 @@ const WITHOUT_MEANING: [&str; 34] = [
 ];
 
 /// memcached's `-o name,name=value`.
-fn extended(text: &str, options: &mut Options) -> Result<(), Error> {
+fn extended(text: &str, options: &mut Options, tls: &mut TlsArguments) -> Result<(), Error> {
     for one in text.split(',') {
         let (name, value) = one.split_once('=').unwrap_or((one, ""));
         match name {
@@ -306,6 +365,7 @@ fn extended(text: &str, options: &mut Options) -> Result<(), Error> {
                 options.idle_seconds_max =
                     seconds.map_err(|_| bad("-o", one.to_owned(), "give idle_timeout=SECONDS"))?;
             }
+            name if name.starts_with("ssl_") => tls.set(name, value, one)?,
             name if WITHOUT_MEANING.contains(&name) => {}
             _ => return Err(bad("-o", one.to_owned(), "there is no such suboption here")),
         }
@@ -385,6 +445,16 @@ mod tests {
         );
         assert_eq!(options("-vv").verbosity, 2);
         assert_eq!(options("--cores 0,3").cores, [0, 3]);
+        assert_eq!(options("--access crew").access, Access::Crew);
+        assert_eq!(options("-U 7").udp_port, Some(7));
+        assert_eq!(options("-U free").udp_port, Some(0));
+        assert_eq!(options("--transport epoll").transport, Transport::Epoll);
+        assert_eq!(
+            options("--transport=io_uring").transport,
+            Transport::IoUring
+        );
+        let past = options("-U 7 --xdp eth0");
+        assert_eq!(past.interface.as_deref(), Some("eth0"));
         assert_eq!(
             options("-s /tmp/x").unix_socket,
             Some(PathBuf::from("/tmp/x"))
@@ -400,6 +470,7 @@ mod tests {
         assert_eq!(unit.protocols, Protocols::Text);
         let extended = options("-o modern,idle_timeout=30,hashpower=20 -o slab_reassign");
         assert_eq!(extended.idle_seconds_max, 30);
+        assert_eq!(options("-e /x").memory_file, Some(PathBuf::from("/x")));
         assert_eq!(options("-Y /x").protocols, Protocols::Text);
         assert_eq!(
             options("--metrics 127.0.0.1:9150").metrics,
@@ -414,14 +485,19 @@ mod tests {
         for (line, part) in [
             ("-p 65536", "-p 65536: a port is 0 to 65535"),
             ("-p", "-p"),
-            ("-U 11211", "UDP is not served"),
+            ("-U x", "-U x: a port is 1 to 65535"),
+            ("-U 11211 -Y /x", "-U: who gives a password"),
+            ("--xdp eth0", "--xdp: say the UDP port with -U"),
+            ("--xdp eth0 -U free", "--xdp: say the UDP port with -U"),
             ("-m 0", "-m 0: memory is in MiB"),
             ("-m lots", "-m lots"),
             ("-I 1t", "-I 1t: give bytes"),
             ("-I 99999999999g", "-I"),
             ("-I k", "-I k"),
             ("-t 0", "-t 0: threads"),
+            ("--access all", "--access all: give erew, crew or crcw"),
             ("--cores 0,x", "--cores 0,x: give core numbers"),
+            ("--transport udp", "--transport udp: give auto, epoll or"),
             ("-l ,", "-l ,"),
             ("-a 9", "-a 9: give a file's mode in octal"),
             ("-b 0", "-b 0: a backlog is"),
@@ -429,7 +505,6 @@ mod tests {
             ("-Y /x -B binary", "-Y: passwords need the text protocol"),
             ("-o idle_timeout=x", "-o idle_timeout=x: give"),
             ("-o modern,sideways", "-o sideways: there is no such"),
-            ("-Z", "-Z: TLS"),
             ("--metrics 9150", "--metrics 9150: give ADDRESS:PORT"),
             ("--color", "--color"),
             ("serve", "serve"),

@@ -3,7 +3,7 @@
 use crate::counters::Count;
 use crate::execute::{After, Context};
 use crate::report::Section;
-use crate::storage::Storage;
+use crate::storage::{Read, Storage};
 use crate::store::{self, Change, Outcome};
 use mica::{Contents, Entry, Key, Marks};
 use std::fmt::Display;
@@ -17,13 +17,18 @@ pub(crate) fn execute<S: Storage>(
     context: &mut Context<'_, S>,
     out: &mut Vec<u8>,
 ) -> After {
+    if context.storage.parts() > 1
+        && let Some(worker) = elsewhere(&request.command, key, context)
+    {
+        return After::Elsewhere(worker);
+    }
     match request.command {
         Command::Get {
             with_key,
             with_value,
             exptime,
             ..
-        } => get(request, key, context, (with_key, with_value, exptime), out),
+        } => return get(request, key, context, (with_key, with_value, exptime), out),
         Command::Store {
             mode,
             flags,
@@ -80,6 +85,21 @@ pub(crate) fn execute<S: Storage>(
     After::Continue
 }
 
+/// The worker that must carry out `command`, or its part of it, if that is not this one.
+fn elsewhere<S: Storage>(
+    command: &Command<'_>,
+    key: Key<'_>,
+    context: &mut Context<'_, S>,
+) -> Option<usize> {
+    match *command {
+        Command::Flush { delay } => context.flush_tour(delay),
+        Command::Stats { .. } => context.stats_tour(),
+        // Any worker may be able to.
+        Command::Get { .. } => None,
+        _ => command.key().and_then(|_| context.storage.elsewhere(key)),
+    }
+}
+
 /// It worked, and there is no more to say.
 fn done(request: &Request<'_>, cas: u64, out: &mut Vec<u8>) {
     if !request.quiet {
@@ -93,12 +113,46 @@ fn get<S: Storage>(
     context: &mut Context<'_, S>,
     (with_key, with_value, exptime): (bool, bool, Option<i32>),
     out: &mut Vec<u8>,
-) {
+) -> After {
+    let named = if with_key { key.bytes() } else { b"" };
+    let read = match exptime {
+        None if with_value => context.storage.read(key, context.now, out, |out, front| {
+            let flags = front.flags.to_be_bytes();
+            success(out, request, front.cas, (&flags, named), front.value_bytes);
+        }),
+        _ => touch(request, key, context, (named, with_value, exptime), out),
+    };
+    let is_touch = exptime.is_some();
+    let count = match read {
+        Read::Hit if is_touch => Count::TouchHits,
+        Read::Hit => Count::GetHits,
+        Read::Miss if is_touch => Count::TouchMisses,
+        Read::Miss => Count::GetMisses,
+        Read::Elsewhere(worker) => return After::Elsewhere(worker),
+    };
+    context.counters.add(count, 1);
+    if read == Read::Miss && !request.quiet {
+        error(out, request, Status::NotFound, named);
+    }
+    After::Continue
+}
+
+/// Touch the item, and answer with it or a part of it.
+fn touch<S: Storage>(
+    request: &Request<'_>,
+    key: Key<'_>,
+    context: &mut Context<'_, S>,
+    (named, with_value, exptime): (&[u8], bool, Option<i32>),
+    out: &mut Vec<u8>,
+) -> Read {
+    if let Some(worker) = context.storage.elsewhere(key) {
+        return Read::Elsewhere(worker);
+    }
     let now = context.now;
     let expires_at = exptime.map(|exptime| context.clock.deadline(exptime, now));
-    let hit = context.storage.with(key, |partition, key| {
+    context.storage.with(key, |partition, key| {
         let Entry::Occupied(mut entry) = partition.entry(key, now) else {
-            return false;
+            return Read::Miss;
         };
         entry.note_hit();
         if let Some(expires_at) = expires_at {
@@ -106,23 +160,11 @@ fn get<S: Storage>(
         }
         let item = entry.item();
         let value = if with_value { item.value } else { b"" };
-        let key = if with_key { key.bytes() } else { b"" };
         let flags = item.flags.to_be_bytes();
-        success(out, request, item.cas, (&flags, key), value.len());
+        success(out, request, item.cas, (&flags, named), value.len());
         out.extend_from_slice(value);
-        true
-    });
-    let count = match (hit, exptime.is_some()) {
-        (true, false) => Count::GetHits,
-        (false, false) => Count::GetMisses,
-        (true, true) => Count::TouchHits,
-        (false, true) => Count::TouchMisses,
-    };
-    context.counters.add(count, 1);
-    if !hit && !request.quiet {
-        let key = if with_key { key.bytes() } else { b"" };
-        error(out, request, Status::NotFound, key);
-    }
+        Read::Hit
+    })
 }
 
 fn put<S: Storage>(
@@ -255,10 +297,7 @@ fn stats<S: Storage>(
     let mut each = |name: &str, value: &dyn Display| {
         statistic(out, request, name.as_bytes(), value.to_string().as_bytes());
     };
-    match context
-        .report
-        .tell(section, context.storage, context.now, &mut each)
-    {
+    match context.tell(section, &mut each) {
         Section::Unknown => error(out, request, Status::NotFound, b""),
         Section::Told | Section::Reset => statistic(out, request, b"", b""),
     }

@@ -9,13 +9,16 @@ const START: u32 = 2;
 /// An item's deadline in the past.
 const PAST: u32 = 1;
 
-/// Seconds since shortly before the start. Steady: setting the host's clock does not move it.
+/// Seconds since shortly before the start, its own or that of the server whose items it took over. Steady: setting the
+/// host's clock does not move it.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     /// Of the steady clock.
     zero: i64,
     /// Of Unix time.
     zero_unix: i64,
+    /// The second of the start.
+    started: u32,
 }
 
 impl Clock {
@@ -25,7 +28,34 @@ impl Clock {
         Self {
             zero: clock_gettime(ClockId::MonotonicCoarse).tv_sec - i64::from(START),
             zero_unix: clock_gettime(ClockId::Realtime).tv_sec - i64::from(START),
+            started: START,
         }
+    }
+
+    /// A clock for which the start was second `unix_seconds` of Unix time, for whoever says himself what time it is.
+    pub(crate) fn started_at(unix_seconds: i64) -> (Self, u32) {
+        let clock = Self {
+            zero: 0,
+            zero_unix: unix_seconds - i64::from(START),
+            started: START,
+        };
+        (clock, START)
+    }
+
+    /// A clock that goes on from one that stood at second `then` or later, and whose second 0 was `zero_unix`, by the
+    /// host's clock; what that says of a time before `then` is not believed. `None` where so many seconds cannot be
+    /// counted.
+    #[must_use]
+    pub fn resume(zero_unix: i64, then: u32) -> Option<Self> {
+        let unix = clock_gettime(ClockId::Realtime).tv_sec;
+        let elapsed = unix.checked_sub(zero_unix)?;
+        let now = u32::try_from(elapsed.max(then.into())).ok()?;
+        // Half of all seconds are left to count.
+        (START..u32::MAX / 2).contains(&now).then(|| Self {
+            zero: clock_gettime(ClockId::MonotonicCoarse).tv_sec - i64::from(now),
+            zero_unix: unix - i64::from(now),
+            started: now,
+        })
     }
 
     /// The current second.
@@ -38,7 +68,7 @@ impl Clock {
     /// How long it has run at second `now`, in seconds.
     #[must_use]
     pub fn uptime_seconds(&self, now: u32) -> u32 {
-        now - START
+        now - self.started
     }
 
     /// Second `now` as Unix time.
@@ -71,6 +101,7 @@ mod tests {
         let clock = Clock {
             zero: 0,
             zero_unix: 1_700_000_000,
+            started: START,
         };
         for (exptime, deadline) in [
             (0, 0),
@@ -93,5 +124,27 @@ mod tests {
     fn it_runs_from_its_start() {
         let clock = Clock::start();
         assert!((0..10).contains(&clock.uptime_seconds(clock.now())));
+    }
+
+    #[test]
+    fn it_goes_on_from_another() {
+        let unix = Clock::start().unix_seconds(START);
+        // A hundred seconds after the other stood at 1000.
+        let clock = Clock::resume(unix - 1100, 1000).expect("a time");
+        assert!((1100..1110).contains(&clock.now()));
+        assert!((0..10).contains(&clock.uptime_seconds(clock.now())));
+        assert!((unix..unix + 10).contains(&clock.unix_seconds(clock.now())));
+        // The host's clock was set back.
+        let clock = Clock::resume(unix - 900, 1000).expect("a time");
+        assert!((1000..1010).contains(&clock.now()));
+        assert!((unix..unix + 10).contains(&clock.unix_seconds(clock.now())));
+        for (zero, then) in [
+            (unix - (1 << 32), 5),
+            (i64::MIN, 5),
+            (unix, u32::MAX),
+            (i64::MAX, 0),
+        ] {
+            assert!(Clock::resume(zero, then).is_none(), "{zero} {then}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
 
 /// Up to this many bytes of an unfinished command are moved to the shared buffer to read the rest behind them.
-const MOVED_BYTES_MAX: usize = 16 << 10;
+pub(crate) const MOVED_BYTES_MAX: usize = 16 << 10;
 
 /// Buffers of a connection that are larger go back to the system when they become empty.
 const KEPT_BYTES_MAX: usize = 4 << 10;
@@ -62,15 +62,7 @@ impl Connection {
 
     /// What the poller must watch for from now on, if that changed.
     pub fn changed_interest(&mut self, status: Status) -> Option<Interest> {
-        let interest = match status {
-            Status::Reading => Interest::READ,
-            Status::Writing => Interest::WRITE,
-            Status::Ended => return None,
-        };
-        (interest != self.interest).then(|| {
-            self.interest = interest;
-            interest
-        })
+        status.changed_interest(&mut self.interest)
     }
 
     /// The socket is ready for what was waited for: do a bounded piece of work.
@@ -84,6 +76,17 @@ impl Connection {
             // Commands that waited for the answers before them.
             Status::Reading => self.work_on_held(tools),
             status => status,
+        }
+    }
+
+    /// It comes from another worker: go on with what it brings.
+    pub fn arrive<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        // Whichever it is to be is a change.
+        self.interest = Interest::READ;
+        if self.output.held.is_empty() {
+            self.work_on_held(tools)
+        } else {
+            Status::Writing
         }
     }
 
@@ -123,11 +126,15 @@ impl Connection {
         self.input.resize(held + growth, 0);
         let read = self.output.stream.read(&mut self.input[held..]);
         self.input.truncate(held + *read.as_ref().unwrap_or(&0));
-        match received(read, tools) {
-            Err(status) => status,
-            Ok(_) if self.input.len() < self.conversation.wanted() => Status::Reading,
-            Ok(_) => self.work_on_held(tools),
+        let bytes = match received(read) {
+            Ok(bytes) => bytes,
+            Err(status) => return status,
+        };
+        tools.context.counters.add(Count::BytesRead, bytes as u64);
+        if self.input.len() < self.conversation.wanted() {
+            return Status::Reading;
         }
+        self.work_on_held(tools)
     }
 
     fn work_on_held<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
@@ -140,8 +147,9 @@ impl Connection {
     }
 
     fn read<S: Storage>(&self, held: usize, tools: &mut Tools<'_, S>) -> Result<usize, Status> {
-        let read = self.output.stream.read(&mut tools.scratch[held..]);
-        received(read, tools)
+        let bytes = received(self.output.stream.read(&mut tools.scratch[held..]))?;
+        tools.context.counters.add(Count::BytesRead, bytes as u64);
+        Ok(bytes)
     }
 }
 
@@ -174,7 +182,7 @@ impl Output {
 }
 
 /// Write until all is written ([`Status::Reading`]) or the socket is full. Returns how much was.
-fn write_all(stream: &Stream, bytes: &[u8]) -> (usize, Status) {
+pub(crate) fn write_all(stream: &Stream, bytes: &[u8]) -> (usize, Status) {
     let mut sent = 0;
     while sent < bytes.len() {
         match stream.write(&bytes[sent..]) {
@@ -187,13 +195,12 @@ fn write_all(stream: &Stream, bytes: &[u8]) -> (usize, Status) {
     (sent, Status::Reading)
 }
 
-fn received<S>(read: std::io::Result<usize>, tools: &Tools<'_, S>) -> Result<usize, Status> {
+/// How many bytes were read, or what is waited for instead.
+#[inline]
+pub(crate) fn received(read: std::io::Result<usize>) -> Result<usize, Status> {
     match read {
         Ok(0) => Err(Status::Ended),
-        Ok(bytes) => {
-            tools.context.counters.add(Count::BytesRead, bytes as u64);
-            Ok(bytes)
-        }
+        Ok(bytes) => Ok(bytes),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
             Err(Status::Reading)
         }
@@ -202,7 +209,7 @@ fn received<S>(read: std::io::Result<usize>, tools: &Tools<'_, S>) -> Result<usi
 }
 
 /// Give an empty buffer's memory back if it is more than a short command needs.
-fn release(buffer: &mut Vec<u8>) {
+pub(crate) fn release(buffer: &mut Vec<u8>) {
     if buffer.is_empty() && buffer.capacity() > KEPT_BYTES_MAX {
         *buffer = Vec::new();
     }

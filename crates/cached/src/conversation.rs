@@ -1,10 +1,11 @@
 use crate::counters::{Count, Counters};
-use crate::execute::{After, Context, execute};
+use crate::execute::{After, Context, Tour, execute};
 use crate::options::Protocols;
 use crate::report::Report;
 use crate::storage::Storage;
 use arrayvec::ArrayVec;
 use mica::Key;
+use net::Interest;
 use wire::memcached::binary;
 use wire::memcached::server::{
     Checkpoint, Command, KeyRoom, Limits, Parser, Request, Step, StoreMode, reply,
@@ -27,6 +28,8 @@ pub(crate) struct Conversation {
     is_over: bool,
     /// Whether it gave a password, where one must be given.
     is_admitted: bool,
+    /// Its command that goes from worker to worker.
+    tour: Option<Box<Tour>>,
 }
 
 /// What a client speaks, which its first byte tells.
@@ -51,6 +54,24 @@ pub(crate) enum Status {
     Writing,
     /// Nothing: it has ended.
     Ended,
+    /// This worker, which the next command is for.
+    Elsewhere(usize),
+}
+
+impl Status {
+    /// What the poller must watch for from now on, if that is not `interest`, which becomes it.
+    #[inline]
+    pub fn changed_interest(self, interest: &mut Interest) -> Option<Interest> {
+        let wanted = match self {
+            Self::Reading => Interest::READ,
+            Self::Writing => Interest::WRITE,
+            Self::Ended | Self::Elsewhere(_) => return None,
+        };
+        (wanted != *interest).then(|| {
+            *interest = wanted;
+            wanted
+        })
+    }
 }
 
 /// What a worker lends to the conversation at work.
@@ -81,6 +102,15 @@ struct Other<'a> {
     after: Checkpoint,
 }
 
+impl Pending<'_> {
+    /// Where the parser was when it ended.
+    fn after(&self, others: &[Other<'_>]) -> Checkpoint {
+        self.other.map_or_else(Checkpoint::default, |other| {
+            others[usize::from(other)].after
+        })
+    }
+}
+
 impl Conversation {
     /// With a client that said nothing yet.
     pub fn new(report: &Report) -> Self {
@@ -99,6 +129,7 @@ impl Conversation {
             wanted: 0,
             is_over: false,
             is_admitted,
+            tour: None,
         }
     }
 
@@ -126,6 +157,7 @@ impl Conversation {
                 Protocol::Text
             };
         }
+        tools.context.tour = self.tour.take();
         if !self.is_admitted {
             let (consumed, status) = self.ask_for_password(bytes, outlet, tools);
             if !self.is_admitted || status != Status::Reading {
@@ -197,6 +229,7 @@ impl Conversation {
     ) -> (usize, Status) {
         let mut at = 0;
         while let Protocol::Binary(parser) = &mut self.protocol {
+            let before = (at, parser.clone());
             let (consumed, step) = parser.next(&bytes[at..]);
             at += consumed;
             match step {
@@ -212,9 +245,16 @@ impl Conversation {
                         .key(request.command.key().unwrap_or_default());
                     let after =
                         crate::binary::execute(&request, key, &mut tools.context, tools.out);
-                    if after == After::Close {
-                        self.is_over = true;
-                        break;
+                    match after {
+                        After::Continue => {}
+                        After::Close => {
+                            self.is_over = true;
+                            break;
+                        }
+                        After::Elsewhere(worker) => {
+                            (at, *parser) = before;
+                            return self.leave(at, worker, outlet, (&mut tools.context, tools.out));
+                        }
                     }
                 }
             }
@@ -223,6 +263,24 @@ impl Conversation {
             }
         }
         self.finish(at, outlet, tools)
+    }
+
+    /// Go on at another worker with what is behind the first `at` bytes.
+    #[cold]
+    fn leave<S>(
+        &mut self,
+        at: usize,
+        worker: usize,
+        outlet: &mut impl Outlet,
+        (context, answers): (&mut Context<'_, S>, &mut Vec<u8>),
+    ) -> (usize, Status) {
+        self.wanted = 0;
+        self.tour = context.tour.take();
+        match outlet.send(answers, context.counters) {
+            Status::Ended => (at, Status::Ended),
+            // Answers that the client does not take yet go along.
+            _ => (at, Status::Elsewhere(worker)),
+        }
     }
 
     /// Send what was answered to the first `at` bytes.
@@ -248,6 +306,7 @@ impl Conversation {
         loop {
             let mut is_all = false;
             let mut parsed = at;
+            let start = self.parser.checkpoint();
             let mut burst = ArrayVec::<Pending<'_>, BURST>::new();
             let mut others = ArrayVec::<Other<'_>, BURST>::new();
             for room in tools.rooms.iter_mut() {
@@ -293,24 +352,25 @@ impl Conversation {
                     tools.context.storage.prefetch_item(one.key);
                 }
             }
-            for one in &burst {
-                at = one.end;
-                let other = one.other.map(|number| &others[usize::from(number)]);
-                let after = match other {
-                    None => {
-                        tools.context.get(one.key, false, true, tools.out);
-                        After::Continue
-                    }
+            for (number, one) in burst.iter().enumerate() {
+                let after = match one.other.map(|other| &others[usize::from(other)]) {
+                    None => tools.context.get(one.key, false, true, tools.out),
                     Some(other) => execute(&other.request, one.key, &mut tools.context, tools.out),
                 };
+                if let After::Elsewhere(worker) = after {
+                    let before = number.checked_sub(1);
+                    let before = before.map_or(start, |before| burst[before].after(&others));
+                    self.parser.restore(before);
+                    return self.leave(at, worker, outlet, (&mut tools.context, tools.out));
+                }
+                at = one.end;
                 if after == After::Close {
                     self.is_over = true;
                     break;
                 }
                 if let Some(status) = send_many(outlet, tools.out, tools.context.counters) {
                     // What was read ahead is read again.
-                    self.parser
-                        .restore(other.map_or(Checkpoint::default(), |other| other.after));
+                    self.parser.restore(one.after(&others));
                     self.wanted = 0;
                     return (at, status);
                 }
@@ -345,7 +405,8 @@ const STRANGER_LIMITS: Limits = Limits {
     item_bytes_max: 2 << 10,
 };
 
-fn limits(report: &Report) -> Limits {
+/// What is kept.
+pub(crate) fn limits(report: &Report) -> Limits {
     Limits {
         item_bytes_max: report.item_bytes_max() - mica::HEADER_BYTES,
     }

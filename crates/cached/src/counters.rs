@@ -63,6 +63,20 @@ counts! {
     Authentications,
     /// Wrong passwords.
     AuthenticationFailures,
+    /// Times a connection, or a datagram, went to the worker that its next command is for.
+    Moves,
+    /// Datagrams received.
+    DatagramsReceived,
+    /// Datagrams sent.
+    DatagramsSent,
+    /// Datagrams that there was no room to send.
+    DatagramsDropped,
+    /// TLS sessions that clients began, and did not take up from an earlier connection.
+    TlsNewSessions,
+    /// TLS handshakes that failed or took too long.
+    TlsHandshakeErrors,
+    /// TLS sessions that failed later.
+    TlsProtocolErrors,
     /// Connections taken on.
     Opened,
     /// Connections ended.
@@ -70,9 +84,15 @@ counts! {
 }
 
 /// What one worker counted. It alone writes; anybody may read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 pub struct Counters([AtomicU64; Count::ALL]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; Count::ALL])
+    }
+}
 
 impl Counters {
     /// Count `more`. For the owning worker only: two writers would lose counts.
@@ -87,8 +107,14 @@ impl Counters {
 }
 
 /// Sums over workers.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Totals([u64; Count::ALL]);
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self([0; Count::ALL])
+    }
+}
 
 impl Totals {
     /// What all workers counted so far.

@@ -3,8 +3,8 @@
 use crate::clock::Clock;
 use crate::counters::{Count, Counters};
 use crate::meta;
-use crate::report::{Report, Section};
-use crate::storage::Storage;
+use crate::report::{Held, Report, Section, held};
+use crate::storage::{Read, Storage};
 use crate::store::{self, Change, Outcome};
 use mica::{Contents, Entry, Key, Marks};
 use rustix::process::Signal;
@@ -13,6 +13,8 @@ use wire::memcached::server::{Command, Direction, Request, StoreMode, reply};
 
 /// What carrying out a command takes, beside the command.
 pub struct Context<'c, S> {
+    /// This worker's number.
+    pub worker: usize,
     /// The items.
     pub storage: &'c mut S,
     /// This worker's counts.
@@ -23,6 +25,17 @@ pub struct Context<'c, S> {
     pub now: u32,
     /// What `stats` tells about the server as a whole.
     pub report: &'c Report,
+    /// A command under way that every worker has its part in.
+    pub tour: Option<Box<Tour>>,
+}
+
+/// A command that goes from worker to worker.
+#[derive(Default)]
+pub struct Tour {
+    /// Workers that did their part.
+    visited: usize,
+    /// What they hold.
+    held: Held,
 }
 
 /// What becomes of the connection.
@@ -32,6 +45,8 @@ pub enum After {
     Continue,
     /// It ends once the answers are sent.
     Close,
+    /// It goes on at another worker, with this command: nothing was answered.
+    Elsewhere(usize),
 }
 
 pub(crate) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache";
@@ -48,6 +63,11 @@ pub fn execute<S: Storage>(
     context: &mut Context<'_, S>,
     out: &mut Vec<u8>,
 ) -> After {
+    if context.storage.parts() > 1
+        && let Some(worker) = context.elsewhere(&request.command, key)
+    {
+        return After::Elsewhere(worker);
+    }
     let start = out.len();
     let after = context.command(&request.command, key, out);
     if request.quiet {
@@ -57,10 +77,66 @@ pub fn execute<S: Storage>(
 }
 
 impl<S: Storage> Context<'_, S> {
+    /// The worker that must carry out `command`, or its part of it, if that is not this one.
+    fn elsewhere(&mut self, command: &Command<'_>, key: Key<'_>) -> Option<usize> {
+        match *command {
+            // Any worker may be able to.
+            Command::Get { .. } => None,
+            Command::Flush { delay } => self.flush_tour(delay),
+            Command::Stats { .. } => self.stats_tour(),
+            _ => command.key().and_then(|_| self.storage.elsewhere(key)),
+        }
+    }
+
+    /// Do this worker's part of a flush, and say which worker is next; `None` for the last.
+    pub(crate) fn flush_tour(&mut self, delay: i32) -> Option<usize> {
+        if !self.report.options().allows_flush {
+            return None;
+        }
+        let next = self.next_worker()?;
+        self.flush_part(delay);
+        Some(next)
+    }
+
+    /// Add what this worker holds to what is told, and say which worker is next; `None` for the last.
+    pub(crate) fn stats_tour(&mut self) -> Option<usize> {
+        let next = self.next_worker()?;
+        let own = held(self.storage);
+        if let Some(tour) = &mut self.tour {
+            tour.held += own;
+        }
+        Some(next)
+    }
+
+    fn next_worker(&mut self) -> Option<usize> {
+        let parts = self.storage.parts();
+        let tour = self.tour.get_or_insert_default();
+        tour.visited += 1;
+        (tour.visited < parts).then_some((self.worker + 1) % parts)
+    }
+
+    /// What all workers hold.
+    fn held(&mut self) -> Held {
+        let others = self.tour.take().map(|tour| tour.held);
+        let mut all = held(self.storage);
+        all += others.unwrap_or_default();
+        all
+    }
+
+    /// Tell `each` the statistics of `section`.
+    pub(crate) fn tell(
+        &mut self,
+        section: &[u8],
+        each: &mut dyn FnMut(&str, &dyn Display),
+    ) -> Section {
+        let held = self.held();
+        self.report.tell(section, &held, self.now, each)
+    }
+
     #[inline]
     fn command(&mut self, command: &Command<'_>, key: Key<'_>, out: &mut Vec<u8>) -> After {
         match *command {
-            Command::Get { with_cas, last, .. } => self.get(key, with_cas, last, out),
+            Command::Get { with_cas, last, .. } => return self.get(key, with_cas, last, out),
             Command::Store {
                 mode,
                 flags,
@@ -103,6 +179,7 @@ impl<S: Storage> Context<'_, S> {
             Command::Version => {
                 reply::line(out, concat!("VERSION ", protocol_version!()).as_bytes())
             }
+            Command::RefreshCertificates => self.refresh_certificates(out),
             // Said for the sake of clients that ask; nothing is logged per command at any level.
             Command::Verbosity { .. } => reply::line(out, b"OK"),
             Command::Stats { section } => self.stats(section, out),
@@ -132,17 +209,30 @@ impl<S: Storage> Context<'_, S> {
     }
 
     #[inline]
-    pub(crate) fn get(&mut self, key: Key<'_>, with_cas: bool, last: bool, out: &mut Vec<u8>) {
-        let hit = self.storage.read(key, self.now, with_cas, out);
-        let count = if hit {
-            Count::GetHits
-        } else {
-            Count::GetMisses
+    pub(crate) fn get(
+        &mut self,
+        key: Key<'_>,
+        with_cas: bool,
+        last: bool,
+        out: &mut Vec<u8>,
+    ) -> After {
+        let read = self.storage.read(key, self.now, out, |out, front| {
+            let cas = with_cas.then_some(front.cas);
+            reply::value_line(out, key.bytes(), front.flags, front.value_bytes, cas);
+        });
+        let count = match read {
+            Read::Hit => {
+                reply::line(out, b"");
+                Count::GetHits
+            }
+            Read::Miss => Count::GetMisses,
+            Read::Elsewhere(worker) => return After::Elsewhere(worker),
         };
         self.counters.add(count, 1);
         if last {
             reply::line(out, b"END");
         }
+        After::Continue
     }
 
     fn get_and_touch(
@@ -246,13 +336,17 @@ impl<S: Storage> Context<'_, S> {
                 }
                 Entry::Vacant(_) => false,
             });
+        self.count_delete(found);
+        reply::line(out, if found { b"DELETED" } else { b"NOT_FOUND" });
+    }
+
+    pub(crate) fn count_delete(&mut self, found: bool) {
         let count = if found {
             Count::DeleteHits
         } else {
             Count::DeleteMisses
         };
         self.counters.add(count, 1);
-        reply::line(out, if found { b"DELETED" } else { b"NOT_FOUND" });
     }
 
     fn arithmetic(&mut self, key: Key<'_>, direction: Direction, delta: u64, out: &mut Vec<u8>) {
@@ -312,7 +406,7 @@ impl<S: Storage> Context<'_, S> {
 
     fn stats(&mut self, section: &[u8], out: &mut Vec<u8>) {
         let mut each = |name: &str, value: &dyn Display| reply::statistic(out, name, value);
-        let told = self.report.tell(section, self.storage, self.now, &mut each);
+        let told = self.tell(section, &mut each);
         reply::line(
             out,
             match told {
@@ -321,6 +415,14 @@ impl<S: Storage> Context<'_, S> {
                 Section::Unknown => b"ERROR",
             },
         );
+    }
+
+    fn refresh_certificates(&mut self, out: &mut Vec<u8>) {
+        match self.report.tls().map(|tls| tls.refresh()) {
+            None => reply::line(out, b"ERROR"),
+            Some(Ok(())) => reply::line(out, b"OK"),
+            Some(Err(error)) => reply::line(out, format!("SERVER_ERROR {error}").as_bytes()),
+        }
     }
 
     fn flush(&mut self, delay: i32, out: &mut Vec<u8>) {
@@ -332,8 +434,13 @@ impl<S: Storage> Context<'_, S> {
     }
 
     pub(crate) fn flush_items(&mut self, delay: i32) {
-        let now = self.now;
+        self.tour = None;
         self.counters.add(Count::Flushes, 1);
+        self.flush_part(delay);
+    }
+
+    fn flush_part(&mut self, delay: i32) {
+        let now = self.now;
         // memcached flushes a second before the time given, so that what is stored at that time stays.
         let due = match delay {
             ..=0 => now,

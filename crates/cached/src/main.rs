@@ -31,9 +31,17 @@ fn main() -> ExitCode {
 fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     // Before anything is listened on, so that a signal never leaves a socket's file behind.
     let (stop, signals) = UnixStream::pair()?;
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+    for signal in [
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGINT,
+        // With which memcached's users ask for a stop that keeps items; here every stop does.
+        signal_hook::consts::SIGUSR1,
+    ] {
         signal_hook::low_level::pipe::register(signal, signals.try_clone()?)?;
     }
+    // As memcached reads its certificates again; without any there is nothing to do, and no reason to end.
+    let (refresh, signals) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(signal_hook::consts::SIGHUP, signals)?;
     let mut server = Server::start(options)?;
     let endpoints: Vec<String> = server.endpoints().map(ToString::to_string).collect();
     eprintln!(
@@ -47,8 +55,22 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
             "threads"
         },
     );
+    let doors: Vec<String> = server.doors().map(ToString::to_string).collect();
+    if !doors.is_empty() {
+        eprintln!(
+            "rackscope-cached: each worker has its own keys, and listens on {}",
+            doors.join(", ")
+        );
+    }
+    if let Some(address) = server.datagram_addresses().first() {
+        eprintln!("rackscope-cached: datagrams are served at {address}");
+    }
+    if let Some(how) = server.past_the_kernel() {
+        eprintln!("rackscope-cached: datagrams are served past the kernel on {how}");
+    }
     if let Some(address) = server.metrics() {
         eprintln!("rackscope-cached: metrics at http://{address}/metrics");
     }
-    Ok(server.run(&stop)?)
+    server.run(&stop, &refresh)?;
+    Ok(server.stop()?)
 }

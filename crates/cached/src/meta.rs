@@ -56,7 +56,7 @@ pub(crate) fn get<S: Storage>(
                 }
                 MetaFlag::ClientFlags => reply::meta_number(out, b'f', entry.item().flags.into()),
                 MetaFlag::Size => reply::meta_number(out, b's', entry.item().value.len() as u64),
-                MetaFlag::Key => reply::meta_key(out, key.bytes(), marks.has(Marks::BINARY_KEY)),
+                MetaFlag::Key => reply::meta_key(out, key.bytes(), is_encoded(key, marks)),
                 MetaFlag::Cas | MetaFlag::TimeToLive | MetaFlag::Opaque(_) => {
                     common(flag, &entry.item(), now, out)
                 }
@@ -376,7 +376,7 @@ pub(crate) fn debug<S: Storage>(context: &mut Context<'_, S>, key: Key<'_>, out:
         };
         let item = entry.item();
         out.extend_from_slice(b"ME ");
-        reply::key(out, key.bytes(), item.marks.has(Marks::BINARY_KEY));
+        reply::key(out, key.bytes(), is_encoded(key, item.marks));
         // Writing to a vector cannot fail.
         _ = write!(
             out,
@@ -392,6 +392,13 @@ pub(crate) fn debug<S: Storage>(context: &mut Context<'_, S>, key: Key<'_>, out:
             mica::HEADER_BYTES + key.bytes().len() + item.value.len(),
         );
     });
+}
+
+/// Whether an item's key is shown as base64: because it came so, or because it came by the binary protocol and would end
+/// a word or a line, so that the rest of it passed for an answer.
+fn is_encoded(key: Key<'_>, marks: Marks) -> bool {
+    let ends_word = |byte| matches!(byte, &b' ' | &b'\n' | &b'\0');
+    marks.has(Marks::BINARY_KEY) || key.bytes().iter().any(ends_word)
 }
 
 /// Flags that mean the same in several answers.

@@ -1,13 +1,12 @@
 //! What `stats` tells, over HTTP in Prometheus's text format, from a thread of its own.
 //!
-//! It asks a worker: workers own what is told, and nobody else looks at it.
+//! It asks the workers: they own what is told, and nobody else looks at it.
 
 use rustix::net::Shutdown;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,13 +14,13 @@ use std::time::{Duration, Instant};
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
 /// For a whole request, and for a whole answer's each piece; whoever is slower is not waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Until a descriptor may be free again for a client that waits to be accepted.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Statistics that go up and down, or stand still; all others only grow.
-const GAUGES: [&str; 15] = [
+const GAUGES: [&str; 16] = [
     "accepting_conns",
     "bytes",
     "curr_connections",
@@ -35,12 +34,13 @@ const GAUGES: [&str; 15] = [
     "pointer_size",
     "threads",
     "time",
+    "time_since_server_cert_refresh",
     "uptime",
     "verbosity",
 ];
 
 /// Names and values.
-type Statistics = Vec<(String, String)>;
+pub(crate) type Statistics = Vec<(String, String)>;
 
 /// A thread that tells. Dropping it ends it.
 pub(crate) struct Metrics {
@@ -50,10 +50,10 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Listen on `address`; `ask` has statistics sent.
+    /// Listen on `address`; `ask` gives the statistics, or nothing where no answer comes in time.
     pub fn start(
         address: SocketAddr,
-        ask: impl Fn(Sender<Statistics>) + Send + 'static,
+        ask: impl Fn() -> Option<Statistics> + Send + 'static,
     ) -> io::Result<Self> {
         let listener = Arc::new(TcpListener::bind(address)?);
         let address = listener.local_addr()?;
@@ -102,20 +102,16 @@ fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     }
 }
 
-fn answer(mut client: &TcpStream, ask: &impl Fn(Sender<Statistics>)) -> io::Result<()> {
+fn answer(mut client: &TcpStream, ask: &impl Fn() -> Option<Statistics>) -> io::Result<()> {
     client.set_write_timeout(Some(PATIENCE))?;
     let head = head(client)?;
     let first = head.lines().next().unwrap_or_default();
     let mut words = first.split_ascii_whitespace();
     let (status, body) = match (words.next(), words.next()) {
-        (Some("GET"), Some("/metrics")) => {
-            let (sender, statistics) = mpsc::channel();
-            ask(sender);
-            match statistics.recv_timeout(PATIENCE) {
-                Ok(statistics) => ("200 OK", exposition(&statistics)),
-                Err(_) => ("503 Service Unavailable", "the server is busy\n".to_owned()),
-            }
-        }
+        (Some("GET"), Some("/metrics")) => match ask() {
+            Some(statistics) => ("200 OK", exposition(&statistics)),
+            None => ("503 Service Unavailable", "the server is busy\n".to_owned()),
+        },
         (Some("GET"), Some(_)) => ("404 Not Found", "there is only /metrics\n".to_owned()),
         _ => ("400 Bad Request", "GET /metrics\n".to_owned()),
     };

@@ -1,5 +1,6 @@
 //! How to serve.
 
+use crate::tls::TlsOptions;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -8,7 +9,11 @@ use std::path::PathBuf;
 pub struct Options {
     /// TCP port; 0 for a free one.
     pub port: u16,
-    /// Addresses or names to listen on.
+    /// UDP port, where datagrams are served; 0 for a free one.
+    pub udp_port: Option<u16>,
+    /// A network interface on which datagrams are served past the kernel.
+    pub interface: Option<String>,
+    /// Addresses or names to listen on, as [`ListenAddress`](crate::address::ListenAddress) reads them.
     pub listen: Vec<String>,
     /// A unix socket to listen on instead.
     pub unix_socket: Option<PathBuf>,
@@ -24,6 +29,8 @@ pub struct Options {
     pub item_bytes_max: Option<usize>,
     /// Worker threads.
     pub threads: usize,
+    /// Who may touch a partition.
+    pub access: Access,
     /// Cores for them; empty for no pinning.
     pub cores: Vec<usize>,
     /// Connections at a time.
@@ -32,18 +39,35 @@ pub struct Options {
     pub idle_seconds_max: u32,
     /// What clients may speak.
     pub protocols: Protocols,
+    /// How bytes get from and to clients.
+    pub transport: Transport,
     /// Whether `flush_all` does anything.
     pub allows_flush: bool,
     /// Whether `shutdown` does anything.
     pub allows_shutdown: bool,
     /// A file of lines `user:password`, one of which a client must give before anything else.
     pub accounts: Option<PathBuf>,
+    /// How to speak TLS, where it is spoken.
+    pub tls: Option<TlsOptions>,
     /// Where metrics are told to Prometheus.
     pub metrics: Option<SocketAddr>,
+    /// Where items are kept between one server and the next.
+    pub memory_file: Option<PathBuf>,
     /// How much to say on standard error.
     pub verbosity: u8,
     /// The process that serves.
     pub process: ProcessOptions,
+}
+
+impl Options {
+    /// Of how many workers each has partitions of its own; 1 where all have the same.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        match self.access {
+            Access::Erew | Access::Crew => self.threads,
+            Access::Crcw => 1,
+        }
+    }
 }
 
 /// What is asked of the process, beside serving.
@@ -59,6 +83,31 @@ pub struct ProcessOptions {
     pub locks_memory: bool,
     /// Leave as large a core file as the host allows.
     pub dumps_core: bool,
+}
+
+/// Who may touch a partition: MICA's modes of parallel data access (NSDI'14, section 3.1.1). With one worker they are
+/// the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Exclusive read, exclusive write: the worker that owns it.
+    Erew,
+    /// Concurrent read, exclusive write: all read, its owner writes.
+    Crew,
+    /// Concurrent read, concurrent write: all read, and write one after the other.
+    #[default]
+    Crcw,
+}
+
+impl Access {
+    /// As `stats settings` names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Erew => "erew",
+            Self::Crew => "crew",
+            Self::Crcw => "crcw",
+        }
+    }
 }
 
 /// What clients may speak.
@@ -84,10 +133,35 @@ impl Protocols {
     }
 }
 
+/// How bytes get from and to clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// io_uring where it can be had, epoll elsewhere.
+    Auto,
+    /// Told what is ready by epoll, a system call to receive and one to send.
+    Epoll,
+    /// All of it by io_uring, many at a time.
+    IoUring,
+}
+
+impl Transport {
+    /// As the command line and `stats settings` name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Epoll => "epoll",
+            Self::IoUring => "io_uring",
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             port: 11211,
+            udp_port: None,
+            interface: None,
             listen: vec!["127.0.0.1".to_owned()],
             unix_socket: None,
             unix_socket_mode: 0o700,
@@ -96,14 +170,18 @@ impl Default for Options {
             evicts: true,
             item_bytes_max: None,
             threads: 1,
+            access: Access::default(),
             cores: Vec::new(),
             connections: 1024,
             idle_seconds_max: 0,
             protocols: Protocols::Any,
+            transport: Transport::Epoll,
             allows_flush: true,
             allows_shutdown: false,
             accounts: None,
+            tls: None,
             metrics: None,
+            memory_file: None,
             verbosity: 0,
             process: ProcessOptions::default(),
         }

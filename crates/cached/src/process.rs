@@ -31,7 +31,7 @@ pub struct Process {
 }
 
 /// Do what is asked, in an order in which each step may still do what it needs. To be called before any thread is
-/// started: threads do not survive going to the background, and keep the user that they were started as.
+/// started: threads do not survive going to the background. Then comes what needs root, then [`give_up_root`].
 ///
 /// # Errors
 /// [`Error`] says what was refused.
@@ -52,9 +52,6 @@ pub fn prepare(options: &ProcessOptions) -> Result<Process, Error> {
     }
     if options.locks_memory {
         lock_memory()?;
-    }
-    if let Some(user) = &options.user {
-        become_user(user)?;
     }
     Ok(process)
 }
@@ -101,6 +98,14 @@ fn lock_memory() -> Result<(), Error> {
         )(io::Error::last_os_error()));
     }
     Ok(())
+}
+
+/// Become who `options` say, where the process is root.
+///
+/// # Errors
+/// That there is no such user, or what the kernel said.
+pub fn give_up_root(options: &ProcessOptions) -> Result<(), Error> {
+    options.user.as_deref().map_or(Ok(()), become_user)
 }
 
 /// Give up root for good. Somebody else is who they are already.

@@ -5,8 +5,12 @@ use crate::clock::Clock;
 use crate::counters::{Count, Counters, Totals};
 use crate::options::Options;
 use crate::storage::Storage;
+use crate::tls::{Tls, TlsOptions};
 use mica::Statistics;
+use net::Endpoint;
 use std::fmt::Display;
+use std::net::SocketAddr;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +18,12 @@ use std::sync::{Mutex, PoisonError};
 pub struct Report {
     options: Options,
     accounts: Option<Accounts>,
+    tls: Option<Tls>,
     item_bytes_max: usize,
+    /// Where each worker is reached by itself, where each has keys of its own.
+    doors: Vec<Endpoint>,
+    /// Where datagrams are served: for all, then for each worker by itself where each has keys of its own.
+    datagram_addresses: Vec<SocketAddr>,
     clock: Clock,
     workers: Box<[Counters]>,
     refused_connections: AtomicU64,
@@ -50,27 +59,40 @@ impl Told<'_> {
 }
 
 /// The partitions together.
-#[derive(Default)]
-struct Held {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Held {
     items: Statistics,
     log_bytes: usize,
     free_bytes: usize,
     index_bytes: usize,
 }
 
+impl AddAssign for Held {
+    fn add_assign(&mut self, other: Self) {
+        self.items += other.items;
+        self.log_bytes += other.log_bytes;
+        self.free_bytes += other.free_bytes;
+        self.index_bytes += other.index_bytes;
+    }
+}
+
 impl Report {
     /// A report for a server with `options`.
     pub fn new(
         options: Options,
-        accounts: Option<Accounts>,
+        (accounts, tls): (Option<Accounts>, Option<Tls>),
         item_bytes_max: usize,
+        (doors, datagram_addresses): (Vec<Endpoint>, Vec<SocketAddr>),
         clock: Clock,
     ) -> Self {
         Self {
             workers: (0..options.threads).map(|_| Counters::default()).collect(),
             options,
             accounts,
+            tls,
             item_bytes_max,
+            doors,
+            datagram_addresses,
             clock,
             refused_connections: AtomicU64::new(0),
             baseline: Mutex::default(),
@@ -92,9 +114,24 @@ impl Report {
         self.accounts.as_ref()
     }
 
+    /// What connections are encrypted with; `None` where none are.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
+
     /// How the server was started.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Where datagrams are served.
+    pub fn datagram_addresses(&self) -> &[SocketAddr] {
+        &self.datagram_addresses
+    }
+
+    /// Of how many workers each has partitions of its own; 1 where all have the same.
+    pub fn parts(&self) -> usize {
+        self.doors.len().max(1)
     }
 
     /// The server's clock.
@@ -112,24 +149,26 @@ impl Report {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Tell `each` the name and the value of every statistic of `section`; empty for the general ones.
+    /// Tell `each` the name and the value of every statistic of `section`; empty for the general ones. `held` is what
+    /// all workers hold.
     pub fn tell(
         &self,
         section: &[u8],
-        storage: &mut impl Storage,
+        held: &Held,
         now: u32,
         each: &mut dyn FnMut(&str, &dyn Display),
     ) -> Section {
         let mut out = Told(each);
         match section {
-            b"" => self.general(&held(storage), now, &mut out),
+            b"" => self.general(held, now, &mut out),
             b"settings" => self.settings(&mut out),
-            b"items" => items(&held(storage).items, &mut out),
+            b"items" => items(&held.items, &mut out),
+            b"partitions" => self.partitions(&mut out),
             b"reset" => {
                 let baseline = Baseline {
                     totals: Totals::of(&self.workers),
                     refused_connections: self.refused_connections.load(Ordering::Relaxed),
-                    items: held(storage).items,
+                    items: held.items,
                 };
                 *self.baseline.lock().unwrap_or_else(PoisonError::into_inner) = baseline;
                 return Section::Reset;
@@ -196,8 +235,20 @@ impl Report {
             ("idle_kicks", Count::IdleKicks),
             ("auth_cmds", Count::Authentications),
             ("auth_errors", Count::AuthenticationFailures),
+            ("moves", Count::Moves),
+            ("datagrams_received", Count::DatagramsReceived),
+            ("datagrams_sent", Count::DatagramsSent),
+            ("datagrams_dropped", Count::DatagramsDropped),
         ] {
             out.tell(name, count(which));
+        }
+        if let Some(tls) = &self.tls {
+            if tls.options().has_session_cache {
+                out.tell("ssl_new_sessions", count(Count::TlsNewSessions));
+            }
+            out.tell("ssl_handshake_errors", count(Count::TlsHandshakeErrors));
+            out.tell("ssl_proto_errors", count(Count::TlsProtocolErrors));
+            out.tell("time_since_server_cert_refresh", tls.age_seconds());
         }
         out.tell("limit_maxbytes", self.options.memory_mebibytes << 20);
         out.tell("accepting_conns", 1);
@@ -236,7 +287,8 @@ impl Report {
                 options.port
             },
         );
-        out.tell("udpport", 0);
+        let datagrams = self.datagram_addresses.first();
+        out.tell("udpport", datagrams.map_or(0, SocketAddr::port));
         out.tell("inter", options.listen.join(","));
         out.tell("verbosity", options.verbosity);
         out.tell("evictions", if options.evicts { "on" } else { "off" });
@@ -244,6 +296,7 @@ impl Report {
             out.tell("domain_socket", path.display());
         }
         out.tell("num_threads", options.threads);
+        out.tell("access", options.access.name());
         out.tell("cas_enabled", "yes");
         out.tell(
             "flush_enabled",
@@ -262,11 +315,65 @@ impl Report {
             },
         );
         out.tell("binding_protocol", options.protocols.name());
+        out.tell("transport", options.transport.name());
         out.tell("tcp_backlog", options.backlog);
         out.tell("idle_timeout", options.idle_seconds_max);
         out.tell("item_size_max", self.item_bytes_max);
         out.tell("hash_algorithm", "foldhash");
+        tls_settings(options.tls.as_ref(), out);
     }
+}
+
+impl Report {
+    /// The partition map: see [`wire::memcached::partition_map`].
+    fn partitions(&self, out: &mut Told<'_>) {
+        out.tell("access", self.options.access.name());
+        out.tell("hash", "crc32");
+        out.tell("workers", self.parts());
+        for (worker, door) in self.doors.iter().enumerate() {
+            match door {
+                Endpoint::Tcp(address) => {
+                    out.tell(&format!("{worker}:port"), address.port());
+                }
+                Endpoint::Unix(path) => out.tell(&format!("{worker}:socket"), path.display()),
+            }
+        }
+        let common = self
+            .datagram_addresses
+            .len()
+            .saturating_sub(self.doors.len());
+        for (worker, address) in self.datagram_addresses.iter().skip(common).enumerate() {
+            if !self.doors.is_empty() {
+                out.tell(&format!("{worker}:udp_port"), address.port());
+            }
+        }
+    }
+}
+
+fn tls_settings(options: Option<&TlsOptions>, out: &mut Told<'_>) {
+    let Some(options) = options else {
+        return out.tell("ssl_enabled", "no");
+    };
+    out.tell("ssl_enabled", "yes");
+    out.tell("ssl_chain_cert", options.chain.display());
+    out.tell("ssl_key", options.key_file().display());
+    out.tell("ssl_verify_mode", options.client_certificates.mode());
+    out.tell("ssl_ciphers", options.ciphers.as_deref().unwrap_or("NULL"));
+    match &options.authorities {
+        Some(path) => out.tell("ssl_ca_cert", path.display()),
+        None => out.tell("ssl_ca_cert", "NULL"),
+    }
+    out.tell(
+        "ssl_session_cache",
+        if options.has_session_cache {
+            "yes"
+        } else {
+            "no"
+        },
+    );
+    out.tell("ssl_kernel_tls", "no");
+    out.tell("ssl_min_version", options.oldest.name());
+    out.tell("ssl_handshake_timeout", options.handshake_seconds_max);
 }
 
 /// All items are of one class.
@@ -279,7 +386,8 @@ fn items(items: &Statistics, out: &mut Told<'_>) {
     }
 }
 
-fn held(storage: &mut impl Storage) -> Held {
+/// What a worker holds.
+pub fn held(storage: &mut impl Storage) -> Held {
     let mut held = Held::default();
     storage.each(|partition| {
         held.items += partition.statistics();

@@ -257,3 +257,24 @@ fn what_makes_no_sense_ends_the_connection() {
         .expect("send");
     assert_eq!(client.0.read(&mut [0; 1]).expect("the end"), 0);
 }
+
+/// The text protocol has no such keys, but the two share the items.
+#[test]
+fn a_key_that_looks_like_an_answer_is_told_encoded() {
+    let server = Server::start(&[]);
+    let key = b"a b\r\nSTORED";
+    let mut client = Client::of(&server);
+    client.send(0x01, 0, &[0; 8], key, b"x");
+    assert_eq!(client.answer().status, 0);
+    let told = server
+        .connect()
+        .ask(b"mg YSBiDQpTVE9SRUQ= b k v\r\nme YSBiDQpTVE9SRUQ= b\r\n");
+    let told = String::from_utf8(told).expect("text");
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[..2], ["VA 1 kYSBiDQpTVE9SRUQ= b", "x"]);
+    assert!(
+        lines[2].starts_with("ME YSBiDQpTVE9SRUQ= exp=-1 "),
+        "{told}"
+    );
+    assert_eq!(lines.len(), 3);
+}

@@ -3,7 +3,7 @@
 mod support;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{Read, Write};
-use support::{Server, shown};
+use support::{Server, resident_bytes, shown};
 
 #[test]
 fn a_client_that_goes_away_within_a_value_leaves_nothing_behind() {
@@ -129,6 +129,69 @@ fn one_line_of_many_large_items_is_held_back_too() {
     let mut end = [0; 5];
     greedy.read_exact(&mut end).expect("receive");
     assert_eq!(&end, b"END\r\n");
+}
+
+#[test]
+fn many_that_never_read_hold_little_memory() {
+    let server = Server::start(&["-c", "100"]);
+    let mut other = server.connect();
+    let value = "v".repeat(50_000);
+    other.ask(format!("set big 0 0 {}\r\n{value}\r\n", value.len()).as_bytes());
+    let before = resident_bytes(server.pid());
+    // Each asks for as much as the server is willing to hear, and for small and large answers.
+    let question = b"get none\r\nget big\r\nversion\r\n".repeat(1000);
+    let mut greedy: Vec<_> = (0..50).map(|_| server.tcp()).collect();
+    for stream in &greedy {
+        stream.set_nonblocking(true).expect("set an option");
+    }
+    let mut is_idle = false;
+    while !is_idle {
+        let heard = other.statistic("bytes_read");
+        for stream in &mut greedy {
+            for _ in 0..100 {
+                match stream.write(&question) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+        // It stopped for all of them, and read nothing while it answered somebody else.
+        is_idle =
+            other.statistic("conn_stalls") >= 50 && other.statistic("bytes_read") - heard < 100;
+    }
+    let held = resident_bytes(server.pid()).saturating_sub(before);
+    assert!(held < 50 * 600_000, "{held} bytes for 50 clients");
+    drop(greedy);
+    while other.statistic("curr_connections") > 1 {}
+}
+
+#[test]
+fn one_who_says_no_more_gets_all_answers() {
+    let server = Server::start(&[]);
+    let value = "v".repeat(30_000);
+    let mut questions = format!("set big 0 0 {}\r\n{value}\r\n", value.len());
+    let mut answers = "STORED\r\n".to_owned();
+    for _ in 0..300 {
+        questions += "get big\r\nget none\r\n";
+        answers += &format!("VALUE big 0 {}\r\n{value}\r\nEND\r\nEND\r\n", value.len());
+    }
+    // What was begun and not ended is not done.
+    for end in ["", "quit\r\nget big\r\n", "get bi", "set big 0 0 9\r\nabc"] {
+        let mut stream = server.tcp();
+        stream
+            .write_all((questions.clone() + end).as_bytes())
+            .expect("send");
+        stream
+            .shutdown(std::net::Shutdown::Write)
+            .expect("shut down");
+        let mut received = Vec::new();
+        stream.read_to_end(&mut received).expect("receive");
+        assert!(received == answers.as_bytes(), "{}", shown(&received));
+    }
+    let mut other = server.connect();
+    while other.statistic("curr_connections") > 1 {}
+    assert_eq!(other.ask(b"delete big\r\n"), b"DELETED\r\n");
 }
 
 #[test]
@@ -272,20 +335,4 @@ fn large_values_arrive_whole_however_they_are_cut() {
         assert_eq!(shown(&answer[..head.len()]), shown(head.as_bytes()));
         assert!(answer[head.len()..answer.len() - 7] == value);
     }
-}
-
-/// `VmRSS` of `/proc/[pid]/status`.
-fn resident_bytes(pid: u32) -> usize {
-    let status =
-        std::fs::read_to_string(format!("/proc/{pid}/status")).expect("read the process's status");
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .expect("a resident size");
-    let kibibytes: usize = line
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .expect("a number");
-    kibibytes * 1024
 }

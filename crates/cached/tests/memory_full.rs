@@ -4,7 +4,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use support::memcached::{self, Memcached};
+use support::memcached::{Memcached, memcached_program};
 use support::{Client, Server, shown};
 
 /// 418 values of 10,000 bytes in ours, and 29 small items, leave not one byte.
@@ -141,7 +141,7 @@ fn with_more_workers_they_are_too() {
 
 #[test]
 fn memcached_s_answers_are_the_same() {
-    let Some(program) = memcached::program() else {
+    let Some(program) = memcached_program() else {
         return;
     };
     let memcached = Memcached::start(&program, &MEMORY);
@@ -226,7 +226,7 @@ fn binary_answers_are_memcached_s() {
     fill(&mut client, 'a', &"x".repeat(LARGE));
     fill(&mut client, 'c', "99999999");
     check_binary(server.address());
-    if let Some(program) = memcached::program() {
+    if let Some(program) = memcached_program() {
         let memcached = Memcached::start(&program, &MEMORY);
         fill_up(&mut Client::connect(memcached.address()));
         check_binary(memcached.address());

@@ -131,6 +131,7 @@ fn a_daemon_is_reachable_when_its_parent_ends() {
     let (socket, pid) = (folder.path("socket"), folder.path("pid"));
     let status = Command::new(PROGRAM)
         .args(["-d", "-s", &socket, "-P", &pid])
+        .args(["--transport", support::transport()])
         .status()
         .expect("run the program");
     assert_eq!(status.code(), Some(0));

@@ -134,7 +134,12 @@ fn workers_can_be_pinned() {
 #[test]
 fn it_serves_those_it_can_when_descriptors_run_out() {
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 32; exec \"$0\" -p 0 -v", PROGRAM]);
+    command.args([
+        "-c",
+        "ulimit -n 32; exec \"$0\" -p 0 -v --transport \"$1\"",
+        PROGRAM,
+        support::transport(),
+    ]);
     let server = Server::from_command(command);
     let mut first = server.connect();
     assert_eq!(first.ask(b"get a\r\n"), b"END\r\n");

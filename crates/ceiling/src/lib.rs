@@ -25,6 +25,7 @@ pub mod stalls;
 pub mod team;
 
 mod attendants;
+mod clock;
 mod error;
 
 pub use error::Error;

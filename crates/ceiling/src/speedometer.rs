@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::Result;
 use crate::attendants::Attendants;
+use crate::clock::{nanoseconds, thread_cpu};
 use crate::instructions::execute_mix;
 
 /// Between two bursts: short beside what changes a core's speed.
@@ -72,25 +71,15 @@ impl Speedometer {
 
 fn take(counter: &Counter, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
-        let before = cpu_time();
+        let before = thread_cpu();
         let instructions = execute_mix(BLOCKS);
-        let burst = cpu_time().saturating_sub(before);
+        let burst = thread_cpu().saturating_sub(before);
         if !burst.is_zero() && burst <= LONGEST_BURST {
             counter.instructions.fetch_add(instructions, Relaxed);
-            let nanoseconds = u64::try_from(burst.as_nanos()).unwrap_or(u64::MAX);
-            counter.nanoseconds.fetch_add(nanoseconds, Relaxed);
+            counter.nanoseconds.fetch_add(nanoseconds(burst), Relaxed);
         }
         thread::sleep(PAUSE);
     }
-}
-
-/// CPU time of the calling thread (`clock_gettime(2)`): what others took of the core in between does not count.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec};
 
 use crate::attendants::Attendants;
+use crate::clock::{monotonic, nanoseconds};
 use crate::{Error, Result};
 
 const PERIOD: Duration = Duration::from_micros(500);
@@ -34,6 +35,23 @@ struct Counter {
     stalled_nanoseconds: AtomicU64,
 }
 
+impl Counter {
+    /// A thread slept from `before`, until `woke` instead of `due`.
+    fn add(&self, before: Duration, due: Duration, woke: Duration) {
+        let stalled = nanoseconds(stalled(due, woke, LATE));
+        self.stalled_nanoseconds.fetch_add(stalled, Relaxed);
+        let watched = nanoseconds(woke.saturating_sub(before));
+        self.watched_nanoseconds.fetch_add(watched, Relaxed);
+    }
+
+    fn reading(&self) -> Reading {
+        Reading {
+            watched: Duration::from_nanos(self.watched_nanoseconds.load(Relaxed)),
+            stalled: Duration::from_nanos(self.stalled_nanoseconds.load(Relaxed)),
+        }
+    }
+}
+
 /// Threads that watch cores until dropped.
 #[derive(Debug)]
 pub struct StallMeter(Attendants<Counter>);
@@ -52,14 +70,7 @@ impl StallMeter {
     /// What each core did since the start, in the order in which the cores were given.
     #[must_use]
     pub fn read(&self) -> Vec<Reading> {
-        self.0
-            .states()
-            .iter()
-            .map(|counter| Reading {
-                watched: Duration::from_nanos(counter.watched_nanoseconds.load(Relaxed)),
-                stalled: Duration::from_nanos(counter.stalled_nanoseconds.load(Relaxed)),
-            })
-            .collect()
+        self.0.states().iter().map(Counter::reading).collect()
     }
 
     /// Ends the threads. Idempotent.
@@ -84,7 +95,7 @@ fn go_before_all() -> Result<()> {
 }
 
 fn take(counter: &Counter, stop: &AtomicBool) {
-    let mut before = now();
+    let mut before = monotonic();
     while !stop.load(Relaxed) {
         let due = before + PERIOD;
         let wanted = Timespec {
@@ -93,36 +104,64 @@ fn take(counter: &Counter, stop: &AtomicBool) {
         };
         // Woken early by a signal, it is not late.
         let _ = clock_nanosleep_absolute(ClockId::Monotonic, &wanted);
-        let after = now();
-        let late = after.saturating_sub(due);
-        if late >= LATE {
-            counter
-                .stalled_nanoseconds
-                .fetch_add(nanoseconds(late), Relaxed);
-        }
-        counter
-            .watched_nanoseconds
-            .fetch_add(nanoseconds(after.saturating_sub(before)), Relaxed);
+        let after = monotonic();
+        counter.add(before, due, after);
         before = after;
     }
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn now() -> Duration {
-    let time = clock_gettime(ClockId::Monotonic);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
+/// How long the core stood still that woke a thread at `woke` instead of `due`: nothing below `threshold`, which is
+/// what waking takes anyway, and all of it from there on.
+fn stalled(due: Duration, woke: Duration, threshold: Duration) -> Duration {
+    let late = woke.saturating_sub(due);
+    if late >= threshold {
+        late
+    } else {
+        Duration::ZERO
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::team::usable_cores;
+
+    #[test]
+    fn waking_late_is_a_stall_from_the_threshold_on() {
+        let threshold = Duration::from_micros(250);
+        for (due, woke, expected) in [
+            (1000, 900, 0),
+            (1000, 1000, 0),
+            (1000, 1249, 0),
+            (1000, 1250, 250),
+            (1000, 3000, 2000),
+        ] {
+            assert_eq!(
+                stalled(
+                    Duration::from_micros(due),
+                    Duration::from_micros(woke),
+                    threshold
+                ),
+                Duration::from_micros(expected),
+                "due at {due} µs, awake at {woke} µs"
+            );
+        }
+    }
+
+    #[test]
+    fn stalls_add_up_beside_what_was_watched() {
+        let counter = Counter::default();
+        // In time, late by 2 ms, a little late, late by 1 ms.
+        for (before, woke) in [(0, 510), (510, 3010), (3010, 3560), (3560, 5060)] {
+            let before = Duration::from_micros(before);
+            counter.add(before, before + PERIOD, Duration::from_micros(woke));
+        }
+        let expected = Reading {
+            watched: Duration::from_micros(5060),
+            stalled: Duration::from_micros(3000),
+        };
+        assert_eq!(counter.reading(), expected);
+    }
 
     #[test]
     fn every_core_is_watched_and_stalls_are_within_what_was_watched() {

@@ -4,11 +4,13 @@ use crate::clock::{self, Clock};
 use crate::config::{ClientConfig, PhaseConfig, Target};
 use crate::connection::choose_endpoint;
 use crate::data_set::DataSet;
+use crate::datagrams::Attached;
 use crate::monitor::{self, Interval, Intervals, Totals};
 use crate::phase::{Phase, lock};
 use crate::result::PhaseResult;
-use crate::worker::Worker;
+use crate::worker::{Route, Worker};
 use net::Endpoint;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,7 +24,7 @@ const START_AFTER_PER_WORKER: u64 = 100_000;
 #[derive(Debug)]
 pub struct LoadClient {
     config: Arc<ClientConfig>,
-    endpoint: Endpoint,
+    route: Route,
     data: Arc<DataSet>,
     clock: Clock,
     intervals: Arc<Intervals>,
@@ -62,9 +64,47 @@ impl LoadClient {
                 )));
             }
         }
-        let endpoint = match &config.target {
-            Target::Tcp { host, port } => choose_endpoint(&Endpoint::resolve(host, *port)?)?,
-            Target::Unix { path } => Endpoint::Unix(path.clone()),
+        let route = match &config.target {
+            Target::Tcp {
+                host,
+                port,
+                own_ports,
+            } => {
+                let common = choose_endpoint(&Endpoint::resolve(host, *port)?)?;
+                Route::Streams(match common {
+                    Endpoint::Tcp(address) if !own_ports.is_empty() => {
+                        let own = |&port| Endpoint::Tcp((address.ip(), port).into());
+                        own_ports.iter().map(own).collect()
+                    }
+                    common => vec![common],
+                })
+            }
+            Target::Unix { path, own_paths } if own_paths.is_empty() => {
+                Route::Streams(vec![Endpoint::Unix(path.clone())])
+            }
+            Target::Unix { own_paths, .. } => {
+                Route::Streams(own_paths.iter().cloned().map(Endpoint::Unix).collect())
+            }
+            Target::Udp {
+                host,
+                ports,
+                joined,
+            } => {
+                let addresses = ports.iter().map(|&port| datagram_address(host, port));
+                let datagrams_max = if *joined { net::DATAGRAMS_MAX } else { 1 };
+                Route::Datagrams(addresses.collect::<Result<_, Error>>()?, datagrams_max)
+            }
+            Target::Xdp {
+                interface,
+                source,
+                destination,
+                destination_mac,
+                ports,
+            } => {
+                let to = (*destination, *destination_mac);
+                let attached = Attached::to(interface, &config, *source, to, ports)?;
+                Route::PastTheKernel(Box::new(attached))
+            }
         };
         let client = Self {
             data: Arc::new(data),
@@ -72,7 +112,7 @@ impl LoadClient {
             intervals: Arc::default(),
             state: Mutex::default(),
             config: Arc::new(config),
-            endpoint,
+            route,
         };
         lock(&client.state).workers = client.connect()?;
         Ok(client)
@@ -81,9 +121,17 @@ impl LoadClient {
     fn connect(&self) -> Result<Vec<Worker>, Error> {
         let count = self.config.cores.len().max(1);
         let worker = |index: usize| {
-            let numbers = (index..self.config.connections).step_by(count);
             let core = self.config.cores.get(index).copied();
-            Worker::new(index, core, &self.config, &self.endpoint, numbers)
+            let (config, data, route) = (&self.config, &self.data, &self.route);
+            let connections = config.connections;
+            if route.is_of_datagrams() {
+                // Behind one another, so that each has a way to each of the server's workers.
+                let numbers = index * connections / count..(index + 1) * connections / count;
+                Worker::new(index, core, config, data, route, numbers)
+            } else {
+                let numbers = (index..connections).step_by(count);
+                Worker::new(index, core, config, data, route, numbers)
+            }
         };
         (0..count).map(worker).collect()
     }
@@ -95,6 +143,9 @@ impl LoadClient {
     /// another phase is running.
     pub fn start_phase(&self, phase_json: &str) -> Result<(), Error> {
         let config = PhaseConfig::from_json(phase_json, self.config.protocol)?;
+        if self.route.is_of_datagrams() {
+            config.check_for_datagrams()?;
+        }
         let mut state = self.open_state()?;
         if let Some(running) = &state.running
             && !running.phase.wait(Duration::ZERO)
@@ -106,7 +157,7 @@ impl LoadClient {
             state.workers = self.connect()?;
         }
         for worker in &mut state.workers {
-            worker.renew(&self.config, &self.endpoint)?;
+            worker.renew(&self.config, &self.route)?;
         }
         let workers = std::mem::take(&mut state.workers);
         let start = clock::now() + START_AFTER + START_AFTER_PER_WORKER * workers.len() as u64;
@@ -241,6 +292,18 @@ impl LoadClient {
         state.totals = state.totals.plus(Totals::of(&phase.statistics));
         state.result = Some(PhaseResult::new(&phase, self.clock));
     }
+}
+
+/// The first address that `host` stands for.
+fn datagram_address(host: &str, port: u16) -> Result<SocketAddr, Error> {
+    let endpoints = Endpoint::resolve(host, port)?;
+    let mut addresses = endpoints.iter().filter_map(|endpoint| match endpoint {
+        Endpoint::Tcp(address) => Some(*address),
+        Endpoint::Unix(_) => None,
+    });
+    addresses
+        .next()
+        .ok_or_else(|| Error::Config(format!("{host} has no address")))
 }
 
 impl Drop for LoadClient {

@@ -71,6 +71,8 @@ pub(crate) struct Connection {
     given_up: bool,
     /// Whether it stands in the worker's queue of connections with room.
     pub(crate) queued: bool,
+    /// Whether it stands among the worker's connections with requests that have not been sent.
+    pub(crate) is_dirty: bool,
     /// When bytes last came or went, or a request was added to none, in monotonic nanoseconds.
     pub(crate) last_progress: u64,
 }
@@ -104,6 +106,7 @@ impl Connection {
             needed: 0,
             given_up: false,
             queued: false,
+            is_dirty: false,
             last_progress: 0,
         })
     }

@@ -11,6 +11,7 @@ use crate::random::Random;
 use crate::sizes::MAX_KEY_BYTES;
 use crate::statistics::WorkerStatistics;
 use std::marker::PhantomData;
+use wire::memcached::partition_map::owner;
 
 /// Different elements that a list is given, for each key.
 const LIST_ELEMENTS: u64 = 1 << 32;
@@ -87,9 +88,15 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         }
     }
 
-    /// Draw an operation and add its (first) request to `connection`.
+    /// Draw an operation and add its (first) request to the one of `connections` that leads to the worker that the key
+    /// belongs to: says which.
     #[inline]
-    pub(crate) fn issue(&mut self, connection: &mut Connection, intended: u64, now: u64) {
+    pub(crate) fn issue(
+        &mut self,
+        connections: &mut [Connection],
+        intended: u64,
+        now: u64,
+    ) -> usize {
         let operation = self.mix.draw(&mut self.random);
         let (command, keys) = match operation {
             Operation::Read => (Command::Get, self.multiget),
@@ -101,16 +108,18 @@ impl<'a, P: Protocol> Exchange<'a, P> {
             Operation::Zrange => (Command::SortedSetFirst, 1),
             Operation::Sadd => (Command::SetAdd, 1),
         };
+        let id = match (operation, &self.chooser) {
+            (Operation::Insert, Chooser::Sequential { .. }) => self.draw(),
+            (Operation::Insert, _) => self.claim(),
+            _ => self.draw(),
+        };
+        let members = connections.len();
+        let member = self.owner(command, id, members);
+        let connection = &mut connections[member];
         match command {
-            Command::Get => self.push_get(connection, keys),
-            Command::Set => {
-                let id = match (operation, &self.chooser) {
-                    (Operation::Update, _) | (_, Chooser::Sequential { .. }) => self.draw(),
-                    _ => self.claim(),
-                };
-                self.push_set(connection, id);
-            }
-            command => self.push_other(connection, command),
+            Command::Get => self.push_get(connection, id, keys, (member, members)),
+            Command::Set => self.push_set(connection, id),
+            command => self.push_other(connection, command, id),
         }
         let request = Request {
             intended,
@@ -122,6 +131,17 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         };
         connection.expect(request, now);
         self.outstanding += 1;
+        member
+    }
+
+    /// The server's worker, of `members`, that the key of `id` belongs to.
+    #[inline]
+    fn owner(&mut self, command: Command, id: u64, members: usize) -> usize {
+        if members == 1 {
+            return 0;
+        }
+        let (kind, _) = element(command);
+        owner(self.data.keys.write(&mut self.key, kind, id), members)
     }
 
     #[inline]
@@ -142,19 +162,31 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         space.readable() - 1
     }
 
+    /// Add a get of `first` and of more keys, all of which belong to the same of the server's workers.
     #[inline]
-    fn push_get(&mut self, connection: &mut Connection, keys: usize) {
-        if keys == 1 && self.get_template.is_some() {
-            let id = self.draw();
-            if let Some(request) = self.get_template.as_mut().and_then(|get| get.with(id)) {
-                connection.out.extend_from_slice(request);
-                connection.keys.push_back(KeyUse { id, floor: 0 });
-                return;
-            }
+    fn push_get(
+        &mut self,
+        connection: &mut Connection,
+        first: u64,
+        keys: usize,
+        (member, members): (usize, usize),
+    ) {
+        if keys == 1
+            && let Some(request) = self.get_template.as_mut().and_then(|get| get.with(first))
+        {
+            connection.out.extend_from_slice(request);
+            connection.keys.push_back(KeyUse {
+                id: first,
+                floor: 0,
+            });
+            return;
         }
         P::push_get(&mut connection.out, keys);
-        for _ in 0..keys {
-            let id = self.draw();
+        for number in 0..keys {
+            let mut id = if number == 0 { first } else { self.draw() };
+            while number > 0 && self.owner(Command::Get, id, members) != member {
+                id = self.draw();
+            }
             let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
             P::push_get_key(&mut connection.out, key, keys);
             connection.keys.push_back(KeyUse { id, floor: 0 });
@@ -173,8 +205,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         connection.keys.push_back(KeyUse { id, floor: 0 });
     }
 
-    fn push_other(&mut self, connection: &mut Connection, command: Command) {
-        let id = self.draw();
+    fn push_other(&mut self, connection: &mut Connection, command: Command, id: u64) {
         let (kind, variants) = element(command);
         let key = self.data.keys.write(&mut self.key, kind, id);
         let values = &self.data.values;

@@ -62,6 +62,11 @@ impl KeyFormat {
         })
     }
 
+    /// The longest key, in bytes.
+    pub(crate) fn most(&self) -> usize {
+        self.sizes.most().min(MAX_KEY_BYTES)
+    }
+
     /// The id past the largest one whose key differs from all others'.
     pub(crate) fn capacity(&self) -> u64 {
         let least = match self.sizes {

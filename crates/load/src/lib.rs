@@ -12,6 +12,7 @@ mod clock;
 pub mod config;
 mod connection;
 mod data_set;
+mod datagrams;
 mod distribution;
 mod error;
 mod exchange;
@@ -22,7 +23,9 @@ mod monitor;
 mod null;
 mod operation;
 mod phase;
-mod protocol;
+// Not part of what users of this crate may rely on: its parsers are tried from outside.
+#[doc(hidden)]
+pub mod protocol;
 mod random;
 mod result;
 mod run;
@@ -35,5 +38,7 @@ pub use client::LoadClient;
 pub use error::Error;
 pub use monitor::Interval;
 pub use null::NullResponder;
+#[doc(hidden)]
+pub use null::{Answerer, Unread};
 pub use operation::Operation;
 pub use result::{LatencyHistogram, OperationCounts, PhaseResult};

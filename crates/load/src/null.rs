@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 mod answer;
 
-use answer::{Answerer, Unread};
+pub use answer::{Answerer, Unread};
 
 const WAKER_TOKEN: u64 = u64::MAX;
 const LISTENER_TOKEN: u64 = u64::MAX - 1;
@@ -42,8 +42,13 @@ impl NullResponder {
         let target = serde_json::from_str(endpoint_json)
             .map_err(|error| Error::Config(format!("null responder: {error}")))?;
         let endpoint = match target {
-            Target::Tcp { host, port } => Endpoint::resolve(&host, port)?.remove(0),
-            Target::Unix { path } => Endpoint::Unix(path),
+            Target::Tcp { host, port, .. } => Endpoint::resolve(&host, port)?.remove(0),
+            Target::Unix { path, .. } => Endpoint::Unix(path),
+            Target::Udp { .. } | Target::Xdp { .. } => {
+                return Err(Error::Config(
+                    "the null responder answers connections, not datagrams".to_owned(),
+                ));
+            }
         };
         let listener = Listener::bind(&endpoint, ListenOptions::default())?;
         let poller = Poller::new(1024).map_err(Error::system("create a poller"))?;

@@ -29,6 +29,8 @@ const ARRIVAL_BATCH: usize = 32;
 pub(crate) struct Run<'a, P> {
     exchange: Exchange<'a, P>,
     pipeline: usize,
+    /// Connections that make one, each to another of the server's workers.
+    members: usize,
     /// How long a connection may be silent, in nanoseconds.
     stall: u64,
     /// Operations that may still be started.
@@ -70,6 +72,7 @@ impl<'a, P: Protocol> Run<'a, P> {
         Self {
             exchange: Exchange::new(phase, config, data, index, random(0)),
             pipeline: config.pipeline,
+            members: config.target.members(),
             stall: clock::from_seconds(config.stall_timeout_seconds),
             quota: phase.config.operation_count.map_or(u64::MAX, share),
             arrivals,
@@ -92,15 +95,13 @@ impl<'a, P: Protocol> Run<'a, P> {
         let mut now = clock::now();
         worker.ready.clear();
         worker.dirty.clear();
-        for index in 0..worker.connections.len() {
-            let done = if self.arrivals.is_some() {
-                worker.connections[index].queued = true;
-                worker.ready.push_back(index);
-                Ok(())
+        for first in (0..worker.connections.len()).step_by(self.members) {
+            if self.arrivals.is_some() {
+                worker.connections[first].queued = true;
+                worker.ready.push_back(first);
             } else {
-                self.fill(worker, index, now)
-            };
-            self.settle(worker, index, done);
+                self.fill(worker, first, now);
+            }
         }
         loop {
             if phase.is_stopped() && self.stopped_at.is_none() {
@@ -230,40 +231,56 @@ impl<'a, P: Protocol> Run<'a, P> {
         if progress {
             connection.last_progress = now;
         }
-        self.go_on(worker, token, now)
+        self.go_on(worker, token, now);
+        Ok(())
     }
 
     /// After replies were taken or room was made: send what there is to send, and go on.
-    fn go_on(&mut self, worker: &mut Worker, index: usize, now: u64) -> Result<(), Failure> {
+    fn go_on(&mut self, worker: &mut Worker, index: usize, now: u64) {
+        let first = index - index % self.members;
         if self.arrivals.is_none() {
-            return self.fill(worker, index, now);
+            return self.fill(worker, first, now);
         }
-        let connection = &mut worker.connections[index];
-        self.exchange.send(connection)?;
-        if !connection.queued && connection.has_room(self.pipeline) {
-            connection.queued = true;
-            worker.ready.push_back(index);
+        self.send(worker, index);
+        if !worker.connections[first].queued && self.has_room(worker, first) {
+            worker.connections[first].queued = true;
+            worker.ready.push_back(first);
         }
         self.start_due(worker, now);
-        Ok(())
+    }
+
+    /// Whether another request may be added to the connections from `first` on that make one.
+    #[inline]
+    fn has_room(&self, worker: &Worker, first: usize) -> bool {
+        let members = &worker.connections[first..first + self.members];
+        let outstanding: usize = members.iter().map(|member| member.requests.len()).sum();
+        outstanding < self.pipeline && members.iter().all(|member| member.has_room(self.pipeline))
     }
 
     /// Closed loop: keep the pipeline full.
     #[inline]
-    fn fill(&mut self, worker: &mut Worker, index: usize, now: u64) -> Result<(), Failure> {
-        let connection = &mut worker.connections[index];
+    fn fill(&mut self, worker: &mut Worker, first: usize, now: u64) {
         if self.issuing && now >= self.exchange.phase.deadline {
             self.issuing = false;
         }
-        while self.issuing && connection.has_room(self.pipeline) {
+        while self.issuing && self.has_room(worker, first) {
             if self.quota == 0 {
                 self.issuing = false;
                 break;
             }
             self.quota -= 1;
-            self.exchange.issue(connection, now, now);
+            let members = &mut worker.connections[first..first + self.members];
+            self.exchange.issue(members, now, now);
         }
-        Ok(self.exchange.send(connection)?)
+        for index in first..first + self.members {
+            self.send(worker, index);
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, worker: &mut Worker, index: usize) {
+        let done = self.exchange.send(&mut worker.connections[index]);
+        self.settle(worker, index, done.map_err(Failure::Io));
     }
 
     /// Open loop: start what is due, as far as connections have room.
@@ -280,28 +297,30 @@ impl<'a, P: Protocol> Run<'a, P> {
                     self.issuing = false;
                     break;
                 }
-                let Some(index) = worker.ready.pop_front() else {
+                let Some(first) = worker.ready.pop_front() else {
                     break;
                 };
-                let connection = &mut worker.connections[index];
-                if connection.is_sent() {
-                    worker.dirty.push(index);
-                }
-                self.exchange.issue(connection, arrivals.next(), now);
+                let members = &mut worker.connections[first..first + self.members];
+                let member = self.exchange.issue(members, arrivals.next(), now);
                 arrivals.advance();
+                if !members[member].is_dirty {
+                    members[member].is_dirty = true;
+                    worker.dirty.push(first + member);
+                }
                 self.quota -= 1;
                 started += 1;
-                connection.queued = connection.has_room(self.pipeline);
-                if connection.queued {
-                    worker.ready.push_back(index);
+                let has_room = self.has_room(worker, first);
+                worker.connections[first].queued = has_room;
+                if has_room {
+                    worker.ready.push_back(first);
                 }
             }
             if started == 0 {
                 return;
             }
             while let Some(index) = worker.dirty.pop() {
-                let done = self.exchange.send(&mut worker.connections[index]);
-                self.settle(worker, index, done.map_err(Failure::Io));
+                worker.connections[index].is_dirty = false;
+                self.send(worker, index);
             }
             now = clock::now();
         }

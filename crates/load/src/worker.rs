@@ -2,12 +2,14 @@
 use crate::config::{ClientConfig, Protocol};
 use crate::connection::Connection;
 use crate::data_set::DataSet;
+use crate::datagrams::{self, Attached, Flow, Link, Queue, request_bytes_max};
 use crate::phase::Phase;
 use crate::protocol::{MemcachedMeta, MemcachedText, Redis};
 use crate::run::Run;
-use net::{Endpoint, Event, Poller, Waker, affinity};
+use net::{Endpoint, Event, Interest, Poller, Waker, affinity};
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,24 @@ pub(crate) const WAKER_TOKEN: u64 = u64::MAX;
 /// Read at once, at most.
 const SHARED_BUFFER_BYTES: usize = 256 << 10;
 
+/// How the server is reached.
+#[derive(Debug)]
+pub(crate) enum Route {
+    /// By connections: to the server, or to each of its workers where each has keys of its own.
+    Streams(Vec<Endpoint>),
+    /// By datagrams: the server's address, or that of each of its workers where each has keys of its own.
+    /// And how many datagrams may be sent at once.
+    Datagrams(Vec<SocketAddr>, usize),
+    /// By datagrams past the kernel.
+    PastTheKernel(Box<Attached>),
+}
+
+impl Route {
+    pub(crate) fn is_of_datagrams(&self) -> bool {
+        !matches!(self, Self::Streams(_))
+    }
+}
+
 /// What a worker keeps from phase to phase.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -23,7 +43,10 @@ pub(crate) struct Worker {
     pub(crate) core: Option<usize>,
     pub(crate) poller: Poller,
     pub(crate) waker: Arc<Waker>,
+    /// Those to each of the server's workers are behind one another.
     pub(crate) connections: Vec<Connection>,
+    /// Instead of connections, where the server is reached by datagrams.
+    pub(crate) flows: Vec<Flow>,
     pub(crate) events: Vec<Event>,
     pub(crate) shared: Box<[u8]>,
     /// Connections with room for another request, in the order in which they are taken (open loop).
@@ -38,20 +61,44 @@ impl Worker {
         index: usize,
         core: Option<usize>,
         config: &ClientConfig,
-        endpoint: &Endpoint,
+        data: &DataSet,
+        route: &Route,
         numbers: impl IntoIterator<Item = usize>,
     ) -> Result<Self, crate::Error> {
         let poller = Poller::new(1024).map_err(crate::Error::system("create a poller"))?;
         let waker =
             Waker::new(&poller, WAKER_TOKEN).map_err(crate::Error::system("create a waker"))?;
         let depth = (config.pipeline, config.multiget);
-        let open =
-            |(token, number)| Connection::open(number, endpoint, depth, &poller, token as u64);
-        let connections: Vec<Connection> = numbers
-            .into_iter()
-            .enumerate()
-            .map(open)
-            .collect::<Result<_, _>>()?;
+        let (mut connections, mut flows) = (Vec::new(), Vec::new());
+        for number in numbers {
+            match route {
+                Route::Streams(endpoints) => {
+                    for endpoint in endpoints {
+                        let token = connections.len() as u64;
+                        let connection = Connection::open(number, endpoint, depth, &poller, token)?;
+                        connections.push(connection);
+                    }
+                }
+                Route::Datagrams(addresses, datagrams_max) => {
+                    let owner = number % addresses.len();
+                    let link = Link::to(addresses[owner], *datagrams_max)?;
+                    flows.push(Flow::new(link, owner, (config.pipeline, config.batch)));
+                }
+                Route::PastTheKernel(attached) => {
+                    let owner = number % attached.owners();
+                    let longest = request_bytes_max(data);
+                    let first = number - flows.len();
+                    let queue = Queue::open(attached, (number, first), owner, longest)?;
+                    let link = Link::Queue(Box::new(queue));
+                    flows.push(Flow::new(link, owner, (config.pipeline, config.batch)));
+                }
+            }
+        }
+        for (token, flow) in (0..).zip(&flows) {
+            poller
+                .add(&flow.link, token, Interest::READ)
+                .map_err(crate::Error::system("watch a socket"))?;
+        }
         Ok(Self {
             index,
             core,
@@ -61,6 +108,7 @@ impl Worker {
             ready: VecDeque::with_capacity(connections.len()),
             dirty: Vec::with_capacity(connections.len()),
             connections,
+            flows,
             poller,
         })
     }
@@ -69,12 +117,16 @@ impl Worker {
     pub(crate) fn renew(
         &mut self,
         config: &ClientConfig,
-        endpoint: &Endpoint,
+        route: &Route,
     ) -> Result<(), crate::Error> {
+        let Route::Streams(endpoints) = route else {
+            return Ok(());
+        };
         let depth = (config.pipeline, config.multiget);
         for (token, connection) in self.connections.iter_mut().enumerate() {
             if !connection.is_clean() {
                 let number = connection.number;
+                let endpoint = &endpoints[token % endpoints.len()];
                 *connection =
                     Connection::open(number, endpoint, depth, &self.poller, token as u64)?;
             }
@@ -102,7 +154,12 @@ impl Worker {
         }
         // Without it, timeouts are late by up to 50 us; where it is refused, spinning hides half of that.
         _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        if !self.flows.is_empty() {
+            return datagrams::Run::new(self, phase, config, data).drive(self);
+        }
         match config.protocol {
+            // The configuration has datagrams with it.
+            Protocol::Batch => {}
             Protocol::MemcachedText => {
                 Run::<MemcachedText>::new(self, phase, config, data).drive(self)
             }

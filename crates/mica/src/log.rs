@@ -8,6 +8,9 @@ use std::sync::Arc;
 /// Bits of a [`Place`] that count bytes within a lap.
 const OFFSET_BITS: u32 = 30;
 
+/// Bits of a CAS number that count changes of an item where it lies.
+const EDITION_BITS: u32 = u8::BITS;
+
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
 /// The longest log, in bytes: a little less than a lap counts, so that the tail's offset is one too.
@@ -68,7 +71,7 @@ impl Place {
     /// log ever has it.
     #[inline]
     pub fn cas(self, edition: u8) -> u64 {
-        self.0 << 8 | u64::from(edition)
+        self.0 << EDITION_BITS | u64::from(edition)
     }
 }
 
@@ -195,6 +198,36 @@ impl Log {
     #[inline]
     pub fn is_alive(&self, place: Place) -> bool {
         place >= self.head()
+    }
+
+    /// The item that was written first among those that are alive.
+    pub fn oldest(&self) -> Option<Place> {
+        self.next_at(self.head())
+    }
+
+    /// The item that was written after that of `item_bytes` at `place`.
+    pub fn behind(&self, place: Place, item_bytes: usize) -> Option<Place> {
+        self.next_at(Place(place.0 + item_bytes as u64))
+    }
+
+    /// The item that begins at `place`, or at the front if those of an earlier lap end there.
+    fn next_at(&self, place: Place) -> Option<Place> {
+        let tail = self.tail();
+        let next = if place.lap() < tail.lap() && place.offset() >= self.end {
+            Place::new(tail.lap(), 0)
+        } else {
+            place
+        };
+        (next < tail).then_some(next)
+    }
+
+    /// Begin at a lap in which no place has a CAS number up to `cas`. For a log that nothing was written to.
+    pub fn begin_after(&mut self, cas: u64) {
+        const LAPS: u64 = 1 << (u64::BITS - OFFSET_BITS - EDITION_BITS);
+        let lap = (cas >> (OFFSET_BITS + EDITION_BITS)) + 1;
+        let start = Place::new(lap.min(LAPS - 1), 0);
+        self.move_head(start);
+        self.move_tail(start);
     }
 
     /// Whether the tail will pass an item that is alive within the next quarter of the log.

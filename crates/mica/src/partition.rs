@@ -1,3 +1,7 @@
+mod walk;
+
+pub use walk::Live;
+
 use crate::index::{self, Index};
 use crate::item::{First, HEADER_BYTES, Header};
 use crate::log::{Log, Place, cas};

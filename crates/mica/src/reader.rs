@@ -30,6 +30,8 @@ pub enum Lookup {
         /// Whether the owner should be told, by [`Partition::get`](crate::Partition::get): to note the hit, or to move
         /// the item out of the tail's way.
         should_note: bool,
+        /// Whether it is to be moved, if it is not to make room soon.
+        should_keep: bool,
     },
     /// The owner must be asked: it wrote all the time, or there is something for it to do.
     Ask,
@@ -154,11 +156,13 @@ impl Reader {
         if !unchanged() || !self.is_still_there(place) {
             return None;
         }
+        let should_keep = self.shared.eviction == Eviction::LeastRecentlyUsed
+            && place < near_end(tail, log.capacity());
         Some(Lookup::Hit {
-            should_note: !header.marks().has(Marks::FETCHED)
-                || now.wrapping_sub(header.accessed_at(now)) >= NOTED_SECONDS
-                || (self.shared.eviction == Eviction::LeastRecentlyUsed
-                    && place < near_end(tail, log.capacity())),
+            should_note: should_keep
+                || !header.marks().has(Marks::FETCHED)
+                || now.wrapping_sub(header.accessed_at(now)) >= NOTED_SECONDS,
+            should_keep,
         })
     }
 

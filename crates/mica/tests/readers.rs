@@ -2,6 +2,7 @@
 //! the same reader saw before.
 
 use mica::{Config, Contents, Entry, Error, Hasher, Key, Lookup, Mode, Partition, Reader};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const KEYS: u32 = 200;
@@ -21,13 +22,16 @@ fn name_of(number: u32) -> [u8; 4] {
     number.to_le_bytes()
 }
 
+/// Lookups that a reader makes at least, however soon the writer ends.
+const READS_MIN: u64 = 1000;
+
 /// Reads keys until told to stop. Returns hits, misses and how often the writer had to be asked.
 fn read(reader: &Reader, hasher: &Hasher, is_over: &AtomicBool, seed: u32) -> [u64; 3] {
     let mut newest = vec![0; KEYS as usize];
     let mut counts = [0; 3];
     let mut out = Vec::new();
     let mut random = seed;
-    while !is_over.load(Relaxed) {
+    while !is_over.load(Relaxed) || counts.iter().sum::<u64>() < READS_MIN {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let number = (random >> 8) % KEYS;
         let name = name_of(number);
@@ -78,13 +82,18 @@ fn with_readers(
 ) -> Vec<[u64; 3]> {
     let reader = partition.reader().expect("made for readers");
     let is_over = AtomicBool::new(false);
+    let start = Barrier::new(4);
     std::thread::scope(|scope| {
         let readers: Vec<_> = (1..4)
             .map(|seed| {
-                let (reader, is_over) = (reader.clone(), &is_over);
-                scope.spawn(move || read(&reader, hasher, is_over, seed))
+                let (reader, is_over, start) = (reader.clone(), &is_over, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    read(&reader, hasher, is_over, seed)
+                })
             })
             .collect();
+        start.wait();
         // However writing ends, readers must not wait for ever.
         let ended =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| write(&mut partition)));

@@ -13,7 +13,7 @@ fn to_python(error: Error) -> PyErr {
     let sentence = error.to_string();
     match error {
         Error::Config(_) => PyValueError::new_err(sentence),
-        Error::Net(_) | Error::System { .. } => PyOSError::new_err(sentence),
+        Error::Net(_) | Error::Xdp(_) | Error::System { .. } => PyOSError::new_err(sentence),
         Error::State(_) => PyRuntimeError::new_err(sentence),
     }
 }

@@ -29,6 +29,14 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A UDP socket could not be made.
+    #[error("cannot listen for datagrams on {address}: {source}")]
+    ListenForDatagrams {
+        /// Where.
+        address: std::net::SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A host name did not become an address.
     #[error("cannot resolve host {host:?}: {reason}")]
     Resolve {

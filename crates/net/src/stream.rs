@@ -6,6 +6,7 @@ use rustix::net::{
 };
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// A connected, non-blocking TCP or unix stream socket; closed when dropped.
@@ -67,6 +68,17 @@ impl Stream {
             sockopt::set_tcp_nodelay(&stream.socket, true)?;
         }
         Ok(stream)
+    }
+
+    /// A connection within this process: one end as such a stream, the other as the standard library has it, to wait
+    /// on.
+    ///
+    /// # Errors
+    /// What `socketpair(2)` says.
+    pub fn pair() -> io::Result<(Self, UnixStream)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        Ok((Self::from_socket(ours.into()), theirs))
     }
 
     pub(crate) fn from_socket(socket: OwnedFd) -> Self {

@@ -1,9 +1,9 @@
-use crate::{Interest, Poller};
+use crate::{Interest, Poller, Ring};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Ends a [`Poller::wait`] of another thread (`eventfd(2)`).
+/// Ends a [`Poller::wait`] or a [`Ring::wait`] of another thread (`eventfd(2)`).
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
 
@@ -18,7 +18,17 @@ impl Waker {
         Ok(waker)
     }
 
-    /// Wake the poller now, or at its next wait.
+    /// A waker whose wakes are a ring's [`Completion::Woken`](crate::Completion::Woken).
+    ///
+    /// # Errors
+    /// What `eventfd(2)` says, such as no descriptors left.
+    pub fn for_ring(ring: &mut Ring) -> io::Result<Self> {
+        let waker = Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        ring.watch(&waker)?;
+        Ok(waker)
+    }
+
+    /// Wake whoever waits, now or at its next wait.
     pub fn wake(&self) {
         // The only failure is a counter that is full, and then the poller is awake already.
         _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());

@@ -136,6 +136,8 @@ fn execute(
         }
         Command::Verbosity { .. } | Command::Flush { .. } => reply::line(out, b"OK"),
         Command::Shutdown { .. } => reply::line(out, b"ERROR: shutdown not enabled"),
+        // As memcached answers where nothing is encrypted.
+        Command::RefreshCertificates => reply::line(out, b"ERROR"),
         Command::Quit => return Ok(After::Close),
         Command::Reject(error) => reply::line(out, error.as_bytes()),
         Command::Hopeless(error) => {

@@ -252,6 +252,17 @@ fn a_line_without_end_is_hopeless_unless_it_is_of_keys() {
 }
 
 #[test]
+fn a_long_line_of_spaces_is_hopeless_however_it_is_cut() {
+    let line = |spaces: usize| format!("{}get {}\r\n", " ".repeat(spaces), "key ".repeat(1000));
+    for (spaces, is_taken) in [(100, true), (101, false), (LINE_BYTES_MAX + 100, false)] {
+        let whole = commands(line(spaces).as_bytes(), &[], false);
+        assert_eq!(whole.len() == 1000, is_taken, "{spaces} spaces");
+        let pieces = commands(line(spaces).as_bytes(), &[LINE_BYTES_MAX + 2], false);
+        assert_eq!(whole, pieces, "{spaces} spaces");
+    }
+}
+
+#[test]
 fn meta_flags_are_checked_and_answered_in_order() {
     let mut parser = Parser::new(LIMITS);
     let mut room = KeyRoom::default();
@@ -325,6 +336,7 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
         "flush_all",
         "flush_all 10 noreply",
         "version",
+        "refresh_certs",
         "verbosity 1",
         "stats",
         "stats items",

@@ -25,6 +25,8 @@ SEQUENTIAL_LEVEL = 0.98
 _FEWEST_FOR_OUTLIERS = 5
 #: Resamples of fewer values than this say little about tails.
 _FEWEST_FOR_BOOTSTRAP = 5
+#: Beyond this logarithm of a ratio an interval says nothing, and its ends leave the range of a float.
+_WIDEST_LOGARITHM = 700.0
 #: Ten standard deviations of a normal, in units of the median absolute deviation: hyperfine's bound.
 _OUTLIER_DEVIATIONS = 14.826
 
@@ -205,7 +207,7 @@ def ratio_of_means(
     """Mean of ``numerator`` over mean of ``denominator``, with Welch's interval of the difference of their logarithms.
 
     The variance of each logarithm is the relative variance of its mean (the delta method); degrees of freedom after
-    Welch and Satterthwaite. Means that are not above zero, or single values, give no interval.
+    Welch and Satterthwaite. Means that are not above zero, single values, or spreads without bounds give no interval.
     """
     above, below = _finite(numerator), _finite(denominator)
     count = min(len(above), len(below))
@@ -217,6 +219,8 @@ def ratio_of_means(
     if error is None:
         return Interval(ratio, None, None, confidence, count)
     half = student_quantile(error[1], _level(confidence, sequential)) * error[0]
+    if abs(math.log(ratio)) + half > _WIDEST_LOGARITHM:
+        return Interval(ratio, None, None, confidence, count)
     return Interval(ratio, ratio * math.exp(-half), ratio * math.exp(half), confidence, count)
 
 
@@ -293,9 +297,10 @@ def _log_ratio_error(above: Sequence[float], below: Sequence[float]) -> tuple[fl
     mean_above, mean_below = math.fsum(above) / len(above), math.fsum(below) / len(below)
     if mean_above <= 0 or mean_below <= 0:
         return None
+    # Divided before they are squared, so that no number is too large for it.
     parts = (
-        _variance(above) / len(above) / mean_above**2,
-        _variance(below) / len(below) / mean_below**2,
+        _variance([value / mean_above for value in above]) / len(above),
+        _variance([value / mean_below for value in below]) / len(below),
     )
     return _welch_error(parts, (len(above), len(below)))
 

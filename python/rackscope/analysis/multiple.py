@@ -39,6 +39,17 @@ class Comparison:
         """Whether the two may be called different."""
         return self.outcome == "different"
 
+    def turned(self) -> Comparison:
+        """The same comparison from the other side."""
+        ratio = self.ratio
+        turned = replace(
+            ratio,
+            estimate=1 / ratio.estimate if ratio.estimate else ratio.estimate,
+            low=None if not ratio.high else 1 / ratio.high,
+            high=None if not ratio.low else 1 / ratio.low,
+        )
+        return replace(self, first=self.second, second=self.first, ratio=turned)
+
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """p values corrected so that the chance of one false finding or more stays at the level (Holm 1979)."""
@@ -88,6 +99,16 @@ def compare_with_baseline(
     if baseline not in configurations:
         raise ValueError(f"there is no configuration '{baseline}'")
     return _compare(configurations, [(name, baseline) for name in configurations if name != baseline], correction)
+
+
+def compare_pairs(
+    configurations: Mapping[str, Sequence[float]],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    correction: Correction = "holm",
+) -> list[Comparison]:
+    """Those pairs, corrected for their number. Raises KeyError for a configuration that there is not."""
+    return _compare(configurations, pairs, correction)
 
 
 def interleave(labels: Sequence[str], repetitions: int, seed: int) -> list[str]:

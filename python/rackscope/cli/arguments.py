@@ -65,15 +65,34 @@ def add_system_settings(parser: argparse._ActionsContainer, what: str) -> None:
     """``--set``, ``--tuned``, ``--cores``, ``--endpoint``, ``--port``, ``--no-fetch``."""
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", type=setting, default=[], help=what)
     parser.add_argument("--tuned", action="store_true", help="start from the papers' tuned values of the knobs")
-    parser.add_argument("--cores", metavar="LIST", type=cores, help="cores of the system, like 0 or 0-3")
+    _add_cores(parser)
     parser.add_argument("--endpoint", choices=("tcp", "unix"), default="tcp", help="loopback TCP or a unix socket")
     parser.add_argument("--port", type=int, metavar="N", help="TCP port (default: a free one)")
-    parser.add_argument("--no-fetch", action="store_true", help="never download: the system must be here already")
+    _add_no_fetch(parser)
 
 
 def add_load(parser: argparse._ActionsContainer) -> None:
     """``--connections``, ``--client-cores``, ``--seed``, ``--no-verify``."""
     parser.add_argument("--connections", metavar="N", type=count, default=50, help="connections (default 50)")
+    _add_client(parser)
+    parser.add_argument("--no-verify", action="store_true", help="do not check returned values")
+
+
+def add_places(parser: argparse._ActionsContainer) -> None:
+    """``--cores``, ``--client-cores``, ``--seed``, ``--no-fetch``: where things run, and nothing about the load."""
+    _add_cores(parser)
+    _add_client(parser)
+    _add_no_fetch(parser)
+
+
+def _add_cores(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--cores", metavar="LIST", type=cores, help="cores of the system, like 0 or 0-3")
+
+
+def _add_client(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--client-cores", metavar="LIST", type=cores, help="cores of the load generator")
     parser.add_argument("--seed", type=int, default=42, help="seed of keys, values and arrivals (default 42)")
-    parser.add_argument("--no-verify", action="store_true", help="do not check returned values")
+
+
+def _add_no_fetch(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--no-fetch", action="store_true", help="never download: the system must be here already")

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 HELP = "squeeze, sweep, tune or search: designed runs that answer one question"
 
+#: Subjects of studies whose load is described on the command line.
+_WITH_LOAD = ("workload", "optional")
+
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "count": units.parse_count,
     "number": float,
@@ -49,18 +52,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
+    optional: dict[str, Any] = {"nargs": "?", "default": ""} if study.subject == "optional" else {}
     if study.subject != "none":
-        optional: dict[str, Any] = {"nargs": "?", "default": ""} if study.subject == "optional" else {}
         parser.add_argument("system", metavar="SYSTEM", help="what to study, such as memcached", **optional)
+    if study.subject in _WITH_LOAD:
         parser.add_argument("workload", metavar="WORKLOAD", help="what to ask of it, such as ycsb-b", **optional)
     own = parser.add_argument_group("study")
     for option in study.options:
         _add_option(own, option)
-    if study.subject != "none":
+    if study.subject in _WITH_LOAD:
         common.add_load(parser.add_argument_group("load"))
         common.add_system_settings(
             parser.add_argument_group("system"), "a knob of the system or a parameter of the workload"
         )
+    elif study.subject == "system":
+        common.add_places(parser.add_argument_group("host"))
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="DIR", type=common.path, help="study directory (default: a new one in runs/)")
     common.add_json(output)
@@ -110,17 +116,21 @@ def _run_options(arguments: argparse.Namespace, study: Study) -> RunOptions:
 
     fields: dict[str, Any] = {
         "system": arguments.system,
-        "workload": arguments.workload,
-        "settings": common.settings_mapping(arguments.set),
-        "tuned": arguments.tuned,
-        "connections": arguments.connections,
+        "workload": "",
         "cores": arguments.cores,
         "client_cores": arguments.client_cores,
-        "endpoint_kind": arguments.endpoint,
-        "port": arguments.port,
         "seed": arguments.seed,
-        "verify": not arguments.no_verify,
         "fetch": not arguments.no_fetch,
         "command_line": arguments.command_line,
     }
+    if study.subject in _WITH_LOAD:
+        fields |= {
+            "workload": arguments.workload,
+            "settings": common.settings_mapping(arguments.set),
+            "tuned": arguments.tuned,
+            "connections": arguments.connections,
+            "endpoint_kind": arguments.endpoint,
+            "port": arguments.port,
+            "verify": not arguments.no_verify,
+        }
     return RunOptions(**{**study.run_defaults, **fields})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import LoadError
@@ -23,13 +23,25 @@ _INTERVAL_SECONDS = 0.25
 
 
 def client_configuration(
-    options: RunOptions, plan: WorkloadPlan, endpoint: Endpoint, placement: Placement
+    options: RunOptions,
+    plan: WorkloadPlan,
+    endpoint: Endpoint,
+    placement: Placement,
+    own_endpoints: Sequence[Endpoint] = (),
 ) -> dict[str, Any]:
-    """The JSON object that ``LoadClient`` takes."""
-    target = (
-        {"kind": "tcp", "host": endpoint.host, "port": endpoint.port}
+    """The JSON object that ``LoadClient`` takes.
+
+    ``own_endpoints`` are where each of the system's workers is reached by itself, where each has keys of its own.
+    """
+    target: dict[str, Any] = (
+        {
+            "kind": "tcp",
+            "host": endpoint.host,
+            "port": endpoint.port,
+            "own_ports": [own.port for own in own_endpoints],
+        }
         if endpoint.kind == "tcp"
-        else {"kind": "unix", "path": endpoint.path}
+        else {"kind": "unix", "path": endpoint.path, "own_paths": [own.path for own in own_endpoints]}
     )
     return {
         "target": target,

@@ -131,7 +131,10 @@ class Session:
         _describe_probes(self.manifest, sampler)
         sampler.start()
 
-        self._client = Client(client_configuration(options, prepared.plan, system.endpoint, prepared.placement))
+        placement = prepared.placement
+        self._client = Client(
+            client_configuration(options, prepared.plan, system.endpoint, placement, system.own_endpoints)
+        )
         stack.callback(self._client.close)
         self.writer.write_manifest(self.manifest)
 

@@ -19,7 +19,7 @@ from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.place import make_place
 from rackscope.squeezes.provision import Limits, provision
 from rackscope.studies.disturbance import Disturbances, Judge
-from rackscope.studies.speed import CoreSpeeds, core_speeds
+from rackscope.studies.speed import CoreSpeeds
 
 if TYPE_CHECKING:
     from rackscope.runs.options import ProgressCallback
@@ -190,7 +190,7 @@ def on_the_bench(
 
         def body(session: Session) -> None:
             placement = prepared.placement
-            with core_speeds(placement.system, placement.client) as speeds:
+            with CoreSpeeds(placement.system, placement.client) as speeds:
                 bench = Bench(session, _subject(session, place, limits, usable), journal, speeds)
                 bench.find(find_squeezes() if squeezes is None else squeezes)
                 work(bench)

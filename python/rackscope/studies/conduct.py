@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 def begin(study: Study, request: Request, progress: ProgressCallback) -> Conduct:
     """Make the study's directory and its record, or take up those of the one to go on with. Raises RackscopeError."""
-    if study.subject == "workload" and request.run is not None:
+    if study.subject in ("workload", "system") and request.run is not None:
         # Before there is a directory: a name that was mistyped leaves nothing.
         find_system(request.run.system)
-        find_workload(request.run.workload)
+        if study.subject == "workload":
+            find_workload(request.run.workload)
     if study.check is not None:
         study.check(request)
     resumed = request.values.get("resume") if study.resumable else None

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rackscope.runs.session import Session
-    from rackscope.studies.stalls import CoreStalls
     from rackscope.studies.stretches import Stretch
     from rackscope.workloads import PhasePlan, WorkloadPlan
 
@@ -54,7 +53,7 @@ def _conduct(conduct: Conduct) -> None:
     from rackscope.studies.bounds import parse_bound
     from rackscope.studies.capacity import CapacityStudy
     from rackscope.studies.slo_record import Subject, fill
-    from rackscope.studies.stalls import core_stalls
+    from rackscope.studies.stalls import CoreStalls
     from rackscope.studies.stretches import SessionLoad
 
     request = conduct.request
@@ -76,7 +75,7 @@ def _conduct(conduct: Conduct) -> None:
     study: CapacityStudy | None = None
 
     def work(session: Session) -> None:
-        with core_stalls((*prepared.placement.system, *prepared.placement.client)) as stalls:
+        with CoreStalls((*prepared.placement.system, *prepared.placement.client)) as stalls:
             measure(session, stalls)
 
     def measure(session: Session, stalls: CoreStalls) -> None:

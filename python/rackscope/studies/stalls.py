@@ -2,57 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-if TYPE_CHECKING:
-    from rackscope._native import StallMeter
+from rackscope.studies.core_meter import CoreMeter
 
 
-class CoreStalls:
-    """The share of the time that cores stood still, the worst core's, from its making on.
+class CoreStalls(CoreMeter):
+    """The share of the time that cores stood still, the worst core's.
 
-    Where cores cannot be watched (it takes the right to real-time priority) the share is not known; nothing else
-    changes.
+    It takes the right to real-time priority; without it the share is not known.
     """
 
-    def __init__(self, cores: Sequence[int]) -> None:
+    def __init__(self, cores: Iterable[int]) -> None:
         from rackscope import _native
 
-        self._meter: StallMeter | None
-        try:
-            self._meter = _native.StallMeter(sorted(set(cores)))
-        except (OSError, RuntimeError, ValueError):
-            self._meter = None
-
-    def read(self) -> list[tuple[float, float]]:
-        """Where the counters stand, for ``since``."""
-        return self._meter.read() if self._meter is not None else []
+        super().__init__(_native.StallMeter, cores)
 
     def since(self, before: Sequence[tuple[float, float]]) -> float | None:
         """Share of the time since ``before``, between 0 and 1; ``None`` where it is not known."""
-        after = self.read()
-        if not before or len(after) != len(before):
-            return None
-        shares = [
-            (late - early) / (end - start)
-            for (early, start), (late, end) in zip(before, after, strict=True)
-            if end > start
-        ]
-        return max(shares, default=None)
-
-    def stop(self) -> None:
-        """End it."""
-        if self._meter is not None:
-            self._meter.stop()
-
-
-@contextmanager
-def core_stalls(cores: Sequence[int]) -> Iterator[CoreStalls]:
-    """Watch cores within."""
-    stalls = CoreStalls(cores)
-    try:
-        yield stalls
-    finally:
-        stalls.stop()
+        return max(self._rates_since(before).values(), default=None)

@@ -56,6 +56,21 @@ def acquire_tool(name: str, *, fetch: bool, progress: ProgressText | None = None
     return _on_path(tool, say) or _in_cache(tool) or (_fetch(tool, say) if fetch else _refuse(tool))
 
 
+def acquire_from_path(*candidates: Tool, progress: ProgressText | None = None) -> Acquired:
+    """The first of ``candidates``, one program under several names, that is on PATH: no package of it is known.
+
+    Raises SystemUnderTestError.
+    """
+    for tool in candidates:
+        found = _on_path(tool, progress or (lambda _: None))
+        if found is not None:
+            return found
+    programs = " or ".join(tool.program for tool in candidates)
+    raise SystemUnderTestError(
+        f"{candidates[0].name} is not on this machine: no {programs} on PATH", f"Install it, so that {programs} is."
+    )
+
+
 def cache_folder() -> Path:
     """Where unpacked programs are kept: ``$XDG_CACHE_HOME/rackscope/systems``, by default below ``~/.cache``."""
     configured = Path(os.environ.get("XDG_CACHE_HOME", ""))

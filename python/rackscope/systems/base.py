@@ -103,6 +103,14 @@ class RunningSystem(ABC):
     def statistics(self) -> Mapping[str, str]:
         """The system's own counters (memcached ``stats``, redis ``INFO``); empty when it gives none."""
 
+    @property
+    def own_endpoints(self) -> tuple[Endpoint, ...]:
+        """Where each of its workers is reached by itself, in order, where each has keys of its own; else empty.
+
+        Which worker a key belongs to is the partition map of ``crates/wire/src/memcached/partition_map.rs``.
+        """
+        return ()
+
     @abstractmethod
     def stop(self) -> None:
         """End it: politely, then firmly."""

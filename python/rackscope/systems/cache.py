@@ -8,7 +8,7 @@ from rackscope.systems.account import Account
 from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
 from rackscope.systems.built_in import acquire_built_in
 from rackscope.systems.server import Server
-from rackscope.systems.text_socket import MemcachedDialect
+from rackscope.systems.text_socket import CacheDialect
 from rackscope.systems.tools import Tool
 
 _TABLE_2 = "as for memcached (Awasthi 2015, Table 2)"
@@ -47,6 +47,11 @@ class Cache(System):
             "a partition is owned by a core", minimum=1, maximum=256,
         ),
         Knob(
+            "access", "choice", "crcw", None,
+            "who may touch an item: its worker alone (erew), all may read (crew), all may read and write (crcw)",
+            "Lim 2014, section 3.1.1", choices=("erew", "crew", "crcw"),
+        ),
+        Knob(
             "connections", "integer", "4096", None, "client connections that it serves (-c)", _TABLE_2,
             minimum=1, maximum=1_000_000,
         ),
@@ -67,7 +72,11 @@ class Cache(System):
             return cache_arguments(launch, endpoint)
 
         open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
-        return Server(self.name, arguments, MemcachedDialect(), open_files).start(acquired, launch)
+        # Where each worker has keys of its own, it has a port of its own.
+        threads = int(launch.knobs["threads"])
+        own_ports = threads if threads > 1 and launch.knobs["access"] != "crcw" else 0
+        server = Server(self.name, arguments, CacheDialect(), open_files, following_ports=own_ports)
+        return server.start(acquired, launch)
 
 
 def cache_arguments(launch: Launch, endpoint: Endpoint) -> list[str]:
@@ -77,6 +86,7 @@ def cache_arguments(launch: Launch, endpoint: Endpoint) -> list[str]:
     arguments += [
         "-m", str(int(knobs["memory"]) // _MEBIBYTE),
         "-t", knobs["threads"],
+        "--access", knobs["access"],
         "-c", str(int(knobs["connections"]) + _OWN_CONNECTIONS),
         "-I", knobs["item_size_max"],
     ]  # fmt: skip

@@ -53,11 +53,25 @@ def network_of(launch: Launch) -> Network:
     return Network(launch.address, launch.network_namespace)
 
 
-def choose_port(network: Network = HERE) -> int:
-    """A port that was free there a moment ago; the caller tries another when it has been taken since."""
-    with _socket_in(network) as probe:
-        probe.bind((network.address, 0))
-        return int(probe.getsockname()[1])
+#: How often it is looked for several free ports in a row.
+_ATTEMPTS_AT_SEVERAL = 100
+#: Ports are below this.
+_PORTS_END = 65536
+
+
+def choose_port(network: Network = HERE, following: int = 0) -> int:
+    """A port that was free there a moment ago; the caller tries another when it has been taken since.
+
+    So many ports that follow it were free as well, unless that could not be had in a few attempts.
+    """
+    for _ in range(_ATTEMPTS_AT_SEVERAL):
+        with _socket_in(network) as probe:
+            probe.bind((network.address, 0))
+            port = int(probe.getsockname()[1])
+        others = range(port + 1, port + 1 + following)
+        if others.stop <= _PORTS_END and all(is_free(other, network) for other in others):
+            break
+    return port
 
 
 def is_free(port: int, network: Network = HERE) -> bool:

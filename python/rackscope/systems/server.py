@@ -44,6 +44,8 @@ class Server:
     dialect: Dialect
     open_files: int | None = None
     data_folder: str | None = None
+    #: Ports that it takes behind the one that it is given.
+    following_ports: int = 0
 
     def start(self, acquired: Acquired, launch: Launch) -> RunningServer:
         """Start it and wait until it answers: only then is it sure that a chosen port is really its own.
@@ -62,13 +64,16 @@ class Server:
             require_free(launch.port, self.name, network)
             return self._start_at(Endpoint("tcp", network.address, launch.port), acquired, launch, account, [])
         for _ in range(_PORT_ATTEMPTS - 1):
-            endpoint = Endpoint("tcp", network.address, choose_port(network))
+            endpoint = Endpoint("tcp", network.address, choose_port(network, self.following_ports))
             try:
                 return self._start_at(endpoint, acquired, launch, account, [])
             except SystemUnderTestError:
-                if is_free(endpoint.port, network):
+                taken = range(endpoint.port, endpoint.port + 1 + self.following_ports)
+                if all(is_free(port, network) for port in taken):
                     raise
-        return self._start_at(Endpoint("tcp", network.address, choose_port(network)), acquired, launch, account, [])
+        return self._start_at(
+            Endpoint("tcp", network.address, choose_port(network, self.following_ports)), acquired, launch, account, []
+        )
 
     def _start_at(
         self,
@@ -157,6 +162,13 @@ class RunningServer(RunningSystem):
             return self._dialect.statistics(self.endpoint)
         except OSError:
             return {}
+
+    @property
+    def own_endpoints(self) -> tuple[Endpoint, ...]:
+        try:
+            return self._dialect.own_endpoints(self.endpoint)
+        except OSError:
+            return ()
 
     def stop(self) -> None:
         self._process.stop()

@@ -1,6 +1,7 @@
 //! A server as a child process, and a client that waits for answers.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod datagrams;
 pub mod memcached;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,18 +18,43 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_rackscope-cached");
 /// A test that waits longer is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What servers are asked to serve over. `io_uring.rs` has the other files as modules; where there is no io_uring it
+/// says so, and their tests are made over epoll once more.
+pub fn transport() -> &'static str {
+    if !module_path!().starts_with("io_uring::") {
+        return "epoll";
+    }
+    match net::Ring::new(2, 4096) {
+        Ok(_) => "io_uring",
+        Err(why) => {
+            eprintln!("not tested over io_uring: {why}");
+            "epoll"
+        }
+    }
+}
+
 /// A running `rackscope-cached`, killed when dropped.
 pub struct Server {
     child: Child,
     messages: BufReader<ChildStderr>,
-    address: String,
+    said: String,
+    addresses: Vec<String>,
 }
 
 impl Server {
     /// On a free port of 127.0.0.1, with `arguments`.
     pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(PROGRAM);
-        command.args(["-p", "0"]).args(arguments);
+        // Connections move between workers, and are encrypted, over epoll only.
+        let takes_epoll = |one: &&str| matches!(*one, "erew" | "crew" | "-Z");
+        let transport = if arguments.iter().any(takes_epoll) {
+            "epoll"
+        } else {
+            transport()
+        };
+        command
+            .args(["-p", "0", "--transport", transport])
+            .args(arguments);
         Self::from_command(command)
     }
 
@@ -38,23 +64,40 @@ impl Server {
             .spawn()
             .expect("start the server");
         let mut messages = BufReader::new(child.stderr.take().expect("piped"));
-        let mut ready = String::new();
-        messages.read_line(&mut ready).expect("read the ready line");
-        let address = ready
-            .strip_prefix("rackscope-cached: ready on ")
-            .and_then(|rest| rest.split([',', ' ']).next())
-            .unwrap_or_else(|| panic!("not ready: {ready}"))
-            .to_owned();
+        let mut said = String::new();
+        let addresses = loop {
+            let start = said.len();
+            if messages.read_line(&mut said).expect("read what it says") == 0 {
+                panic!("not ready: {said}");
+            }
+            let ready = said[start..].strip_prefix("rackscope-cached: ready on ");
+            if let Some((addresses, _)) = ready.and_then(|rest| rest.split_once(" (")) {
+                let addresses = addresses.split(", ").map(str::to_owned).collect();
+                said.truncate(start);
+                break addresses;
+            }
+        };
         Self {
             child,
             messages,
-            address,
+            said,
+            addresses,
         }
     }
 
     /// Where it listens: `127.0.0.1:11211`, or `unix:/path`.
     pub fn address(&self) -> &str {
-        &self.address
+        &self.addresses[0]
+    }
+
+    /// What it said before it was ready.
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
+    /// All the places where it listens.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
     }
 
     pub fn pid(&self) -> u32 {
@@ -62,7 +105,7 @@ impl Server {
     }
 
     pub fn connect(&self) -> Client {
-        Client::connect(&self.address)
+        Client::connect(self.address())
     }
 
     /// The next line that it says on standard error.
@@ -79,15 +122,7 @@ impl Server {
 
     /// A connection without the client around it.
     pub fn tcp(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.address).expect("connect");
-        stream.set_nodelay(true).expect("set an option");
-        stream
-            .set_read_timeout(Some(PATIENCE))
-            .expect("set an option");
-        stream
-            .set_write_timeout(Some(PATIENCE))
-            .expect("set an option");
-        stream
+        tcp(self.address())
     }
 
     /// Send a signal, wait for the end, and return how it ended and what it said.
@@ -149,6 +184,19 @@ impl Drop for Folder {
     }
 }
 
+/// A connection to `address` that does not wait for ever.
+pub fn tcp(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("connect");
+    stream.set_nodelay(true).expect("set an option");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("set an option");
+    stream
+        .set_write_timeout(Some(PATIENCE))
+        .expect("set an option");
+    stream
+}
+
 trait Socket: Read + Write + Send {}
 impl<T: Read + Write + Send> Socket for T {}
 
@@ -169,17 +217,16 @@ impl Client {
                 .expect("set an option");
             Box::new(stream)
         } else {
-            let stream = TcpStream::connect(address).expect("connect");
-            stream.set_nodelay(true).expect("set an option");
-            stream
-                .set_read_timeout(Some(PATIENCE))
-                .expect("set an option");
-            stream
-                .set_write_timeout(Some(PATIENCE))
-                .expect("set an option");
-            Box::new(stream)
+            Box::new(tcp(address))
         };
         Self { socket }
+    }
+
+    /// Over whatever is connected already.
+    pub fn over(socket: impl Read + Write + Send + 'static) -> Self {
+        Self {
+            socket: Box::new(socket),
+        }
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
@@ -203,6 +250,22 @@ impl Client {
         answer
     }
 
+    /// What comes next, at least a byte.
+    pub fn some(&mut self) -> Vec<u8> {
+        let mut piece = vec![0; 1 << 16];
+        loop {
+            match self.socket.read(&mut piece) {
+                Ok(0) => panic!("closed"),
+                Ok(length) => {
+                    piece.truncate(length);
+                    return piece;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
     /// What comes, until it ends with `end`.
     pub fn until(&mut self, end: &[u8]) -> Vec<u8> {
         let mut answer = Vec::new();
@@ -216,6 +279,13 @@ impl Client {
                 Err(error) => panic!("{error} after {:?}", shown(&answer)),
             }
         }
+        answer
+    }
+
+    /// The next `length` bytes.
+    pub fn take(&mut self, length: usize) -> Vec<u8> {
+        let mut answer = vec![0; length];
+        self.socket.read_exact(&mut answer).expect("receive");
         answer
     }
 
@@ -266,4 +336,20 @@ pub fn shown(bytes: &[u8]) -> String {
         Some((at, _)) => format!("{}... ({} bytes)", &text[..at], bytes.len()),
         None => text,
     }
+}
+
+/// `VmRSS` of `/proc/[pid]/status`.
+pub fn resident_bytes(pid: u32) -> usize {
+    let status =
+        std::fs::read_to_string(format!("/proc/{pid}/status")).expect("read the process's status");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("a resident size");
+    let kibibytes: usize = line
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number");
+    kibibytes * 1024
 }

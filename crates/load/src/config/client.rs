@@ -1,6 +1,8 @@
 use super::{parse, require};
 use crate::Error;
+use crate::datagrams::SLOTS_MAX;
 use serde::Deserialize;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// Where the server is, how to talk to it, and the data set.
@@ -26,6 +28,9 @@ pub struct ClientConfig {
     /// Keys of a read request.
     #[serde(default = "one")]
     pub multiget: usize,
+    /// Requests of a datagram, where there are datagrams.
+    #[serde(default = "one")]
+    pub batch: usize,
     /// Fixes every random choice.
     pub seed: u64,
     /// Check what is read against what was written.
@@ -50,12 +55,65 @@ pub enum Target {
         host: String,
         /// Port.
         port: u16,
+        /// The port of each of the server's workers in order, where each has keys of its own: every connection is then
+        /// one to each of them, and a request goes to the one that its key belongs to.
+        #[serde(default)]
+        own_ports: Vec<u16>,
     },
     /// A unix stream socket.
     Unix {
         /// Its file.
         path: PathBuf,
+        /// The file of each of the server's workers in order, likewise.
+        #[serde(default)]
+        own_paths: Vec<PathBuf>,
     },
+    /// UDP.
+    Udp {
+        /// Name or address.
+        host: String,
+        /// The server's port, or the port of each of its workers in order, where each has keys of its own.
+        ports: Vec<u16>,
+        /// Hand the kernel many datagrams at once (`UDP_SEGMENT`), where they are equally long.
+        #[serde(default = "yes")]
+        joined: bool,
+    },
+    /// UDP past the kernel (AF_XDP): each of the connections has a queue of the interface, in order, and so
+    /// the worker that serves the queue at the other end of a veth, where that is in native mode.
+    Xdp {
+        /// The network interface.
+        interface: String,
+        /// Where datagrams come from: an address of the interface, and the first connection's port; the others' follow.
+        source: SocketAddr,
+        /// The server's address.
+        destination: IpAddr,
+        /// The MAC address of the server, or of the router in between.
+        destination_mac: MacAddress,
+        /// As over UDP.
+        ports: Vec<u16>,
+    },
+}
+
+/// A MAC address, such as `02:00:00:00:00:01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct MacAddress(pub [u8; 6]);
+
+impl TryFrom<String> for MacAddress {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let byte = |digits: &str| match digits.len() {
+            // A sign would be taken for a digit.
+            2 if !digits.starts_with('+') => u8::from_str_radix(digits, 16).ok(),
+            _ => None,
+        };
+        let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+        let bytes = bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
+        bytes
+            .map(Self)
+            .ok_or_else(|| format!("a MAC address is like 02:00:00:00:00:01, not {text}"))
+    }
 }
 
 /// What a server speaks.
@@ -68,6 +126,8 @@ pub enum Protocol {
     MemcachedMeta,
     /// Redis.
     Resp,
+    /// Many requests in a datagram, as `wire::batch` has them.
+    Batch,
 }
 
 /// The keys of the data set.
@@ -152,6 +212,14 @@ impl ClientConfig {
                 )
             },
         )?;
+        self.check_datagrams()?;
+        let members = self.target.members();
+        require(connections * members <= Self::MAX_CONNECTIONS, || {
+            format!(
+                "{connections} connections to each of {members} workers are more than {}; lower connections",
+                Self::MAX_CONNECTIONS
+            )
+        })?;
         let mut cores = self.cores.clone();
         cores.sort_unstable();
         cores.dedup();
@@ -185,6 +253,67 @@ impl ClientConfig {
         )
     }
 }
+
+impl Target {
+    /// Streams of a connection: one to each of the server's workers that has keys of its own.
+    pub(crate) fn members(&self) -> usize {
+        match self {
+            Self::Tcp { own_ports, .. } => own_ports.len().max(1),
+            Self::Unix { own_paths, .. } => own_paths.len().max(1),
+            Self::Udp { .. } | Self::Xdp { .. } => 1,
+        }
+    }
+}
+
+impl ClientConfig {
+    /// What only datagrams have, and what they have not.
+    fn check_datagrams(&self) -> Result<(), Error> {
+        let is_batch = self.protocol == Protocol::Batch;
+        let (Target::Udp { ports, .. } | Target::Xdp { ports, .. }) = &self.target else {
+            require(self.batch == 1, || {
+                "batch is for datagrams; over connections, choose pipeline".to_owned()
+            })?;
+            return require(!is_batch, || {
+                "protocol batch needs a target of kind udp or xdp".to_owned()
+            });
+        };
+        require(is_batch || self.protocol == Protocol::MemcachedText, || {
+            "over udp and xdp, protocol must be memcached_text or batch".to_owned()
+        })?;
+        // Each thread needs a way to each of them.
+        let threads = self.cores.len().max(1);
+        within("ports", ports.len(), 1, self.connections / threads)?;
+        within("pipeline", self.pipeline, 1, SLOTS_MAX)?;
+        within("batch", self.batch, 1, if is_batch { 1024 } else { 1 })?;
+        require(self.multiget == 1, || {
+            "over udp and xdp, multiget must be 1; choose batch".to_owned()
+        })?;
+        if let SizeConfig::Fixed { bytes } = self.values {
+            within("values.bytes", bytes, 0, DATAGRAM_VALUE_BYTES_MAX)?;
+        }
+        let Target::Xdp {
+            source,
+            destination,
+            ..
+        } = &self.target
+        else {
+            return Ok(());
+        };
+        require(source.is_ipv4() == destination.is_ipv4(), || {
+            format!("source {source} and destination {destination} are of two versions of IP")
+        })?;
+        let behind = usize::from(u16::MAX - source.port());
+        require(source.port() > 0 && self.connections <= behind + 1, || {
+            format!(
+                "source {source} needs a port with {} ports behind it, one for each connection",
+                self.connections - 1
+            )
+        })
+    }
+}
+
+/// Values that are sure to fit in a datagram with all that goes with them.
+const DATAGRAM_VALUE_BYTES_MAX: usize = 1024;
 
 fn within(what: &str, value: usize, least: usize, most: usize) -> Result<(), Error> {
     require((least..=most).contains(&value), || {
@@ -276,6 +405,50 @@ pub(crate) mod tests {
                 .to_string();
             assert!(message.contains(sentence), "{message}");
         }
+        let xdp = |source: &str, mac: &str| {
+            json!({
+                "kind": "xdp", "interface": "eth0", "source": source, "destination": "198.18.0.2",
+                "destination_mac": mac, "ports": [11211],
+            })
+        };
+        let mac = "02:00:00:00:00:fe";
+        for (target, sentence) in [
+            (
+                xdp("198.18.0.1:40000", "02:00:00:00:00"),
+                "a MAC address is like",
+            ),
+            (
+                xdp("198.18.0.1:40000", "02:00:00:00:00:+1"),
+                "a MAC address is like",
+            ),
+            (xdp("[fd00::1]:40000", mac), "are of two versions of IP"),
+            (
+                xdp("198.18.0.1:65530", mac),
+                "needs a port with 49 ports behind it",
+            ),
+            (
+                xdp("198.18.0.1:0", mac),
+                "needs a port with 49 ports behind it",
+            ),
+        ] {
+            let mut config = valid();
+            config["target"] = target;
+            let message = ClientConfig::from_json(&config.to_string()).expect_err(sentence);
+            assert!(message.to_string().contains(sentence), "{message}");
+        }
+        let mut config = valid();
+        config["target"] = xdp("198.18.0.1:40000", mac);
+        ClientConfig::from_json(&config.to_string()).expect("valid");
+        config["target"]["ports"] = json!([1, 2, 3]);
+        config["connections"] = json!(5);
+        config["cores"] = json!([0, 1]);
+        let message = ClientConfig::from_json(&config.to_string()).expect_err("too few ways");
+        assert!(
+            message
+                .to_string()
+                .contains("ports must be between 1 and 2, not 3"),
+            "{message}"
+        );
         let mut config = valid();
         config["conections"] = json!(1);
         let message = ClientConfig::from_json(&config.to_string())

@@ -2,7 +2,7 @@
 mod client;
 mod phase;
 
-pub use client::{ClientConfig, KeysConfig, Protocol, SizeConfig, Target};
+pub use client::{ClientConfig, KeysConfig, MacAddress, Protocol, SizeConfig, Target};
 pub use phase::{ArrivalKind, DistributionConfig, LoopConfig, PhaseConfig};
 
 use crate::Error;

@@ -100,6 +100,25 @@ impl PhaseConfig {
         Ok(config)
     }
 
+    /// Check what datagrams cannot do.
+    ///
+    /// # Errors
+    /// [`Error::Config`], as for [`Self::from_json`].
+    pub fn check_for_datagrams(&self) -> Result<(), Error> {
+        require(matches!(self.control, LoopConfig::Closed {}), || {
+            "over udp and xdp the loop must be closed".to_owned()
+        })?;
+        let can = |operation: &Operation| {
+            matches!(
+                operation,
+                Operation::Read | Operation::Update | Operation::Insert
+            )
+        };
+        require(self.operations.keys().all(can), || {
+            "over udp and xdp, operations must be of read, update and insert".to_owned()
+        })
+    }
+
     fn check(&self, protocol: Protocol) -> Result<(), Error> {
         let Self { name, .. } = self;
         for (operation, share) in &self.operations {

@@ -4,11 +4,11 @@ use wire::resp::{Parsed, Token, parse_token};
 
 /// Bytes that are no request.
 #[derive(Debug)]
-pub(super) struct Unread;
+pub struct Unread;
 
 /// What one connection has been told so far.
 #[derive(Debug)]
-pub(super) struct Answerer {
+pub struct Answerer {
     protocol: Protocol,
     /// Bytes of a value that are still to come, and what to answer then.
     skip: usize,
@@ -16,7 +16,9 @@ pub(super) struct Answerer {
 }
 
 impl Answerer {
-    pub(super) fn new(protocol: Protocol) -> Self {
+    /// A new connection's.
+    #[must_use]
+    pub fn new(protocol: Protocol) -> Self {
         Self {
             protocol,
             skip: 0,
@@ -25,10 +27,15 @@ impl Answerer {
     }
 
     /// Append the answers to all requests that end in `input`: how many of its bytes are done with.
-    pub(super) fn answer(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<usize, Unread> {
+    ///
+    /// # Errors
+    /// [`Unread`] where there are bytes that are no request.
+    pub fn answer(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<usize, Unread> {
         match self.protocol {
             Protocol::Resp => answer_redis(input, out),
             Protocol::MemcachedText | Protocol::MemcachedMeta => self.answer_memcached(input, out),
+            // It comes in datagrams, which this does not receive.
+            Protocol::Batch => Err(Unread),
         }
     }
 

@@ -4,7 +4,7 @@ use wire::memcached::client::{
 };
 
 /// memcached's `mg` and `ms`. Several keys are asked for quietly, with a no-op that ends the reply.
-pub(crate) struct MemcachedMeta;
+pub struct MemcachedMeta;
 
 impl Protocol for MemcachedMeta {
     #[inline]

@@ -4,7 +4,7 @@ use wire::memcached::client::{
 };
 
 /// memcached's `get` and `set`.
-pub(crate) struct MemcachedText;
+pub struct MemcachedText;
 
 impl Protocol for MemcachedText {
     #[inline]

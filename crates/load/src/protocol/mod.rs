@@ -3,13 +3,13 @@ mod memcached_meta;
 mod memcached_text;
 mod redis;
 
-pub(crate) use memcached_meta::MemcachedMeta;
-pub(crate) use memcached_text::MemcachedText;
-pub(crate) use redis::Redis;
+pub use memcached_meta::MemcachedMeta;
+pub use memcached_text::MemcachedText;
+pub use redis::Redis;
 
 /// What a request asks the server to do. An operation is one of these, or two in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Command {
+pub enum Command {
     /// Get the values of one or several keys.
     Get,
     /// Set the value of a key.
@@ -28,7 +28,7 @@ pub(crate) enum Command {
 
 /// A piece of the reply to a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer<'a> {
+pub enum Answer<'a> {
     /// The next key was found, or the key that is named.
     Hit {
         /// The key, where the reply names it.
@@ -58,7 +58,7 @@ pub(crate) enum Answer<'a> {
 
 /// What the beginning of the received bytes holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step<'a> {
+pub enum Step<'a> {
     /// A piece of the reply, in so many bytes.
     Answer(Answer<'a>, usize),
     /// Not enough to say; nothing more can be said before there are so many bytes in all.
@@ -66,10 +66,10 @@ pub(crate) enum Step<'a> {
 }
 
 /// Where in a reply of several elements the parsing stands: how many are still to come, once that is known.
-pub(crate) type Elements = Option<usize>;
+pub type Elements = Option<usize>;
 
 /// A protocol, as the client sees it.
-pub(crate) trait Protocol {
+pub trait Protocol {
     /// Append the beginning of a get of `keys` keys; [`Protocol::push_get_key`] must follow for each, then
     /// [`Protocol::push_get_end`].
     fn push_get(out: &mut Vec<u8>, keys: usize);

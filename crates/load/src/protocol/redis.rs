@@ -4,7 +4,7 @@ use wire::resp::{
 };
 
 /// Redis's commands on strings, lists, sorted sets and sets.
-pub(crate) struct Redis;
+pub struct Redis;
 
 impl Protocol for Redis {
     #[inline]

@@ -1,7 +1,12 @@
 //! The memcached protocol (memcached's `protocol.txt`): what a client sends and reads, what a server reads and sends.
 pub mod binary;
 pub mod client;
+pub mod datagram;
+mod datagrams;
+pub mod partition_map;
 pub mod server;
+
+pub use datagrams::Datagrams;
 
 /// What a server's parser found in the bytes that it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

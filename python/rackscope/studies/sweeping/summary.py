@@ -46,7 +46,7 @@ class Summary:
         from rackscope.analysis.multiple import compare_all_pairs
 
         return [
-            _turned(one) if one.first == cell.label else one
+            one.turned() if one.first == cell.label else one
             for one in compare_all_pairs(self.throughputs)
             if cell.label in (one.first, one.second)
         ]
@@ -107,17 +107,3 @@ def _summarise_cell(label: str, levels: Mapping[str, str], figures: Sequence[Fig
         idle=min((one.generator_idle_ratio for one in figures if one.generator_idle_ratio is not None), default=None),
         stages=stages,
     )
-
-
-def _turned(comparison: Comparison) -> Comparison:
-    """The same comparison from the other side."""
-    from dataclasses import replace
-
-    ratio = comparison.ratio
-    turned = replace(
-        ratio,
-        estimate=1 / ratio.estimate if ratio.estimate else ratio.estimate,
-        low=None if not ratio.high else 1 / ratio.high,
-        high=None if not ratio.low else 1 / ratio.low,
-    )
-    return replace(comparison, first=comparison.second, second=comparison.first, ratio=turned)

@@ -120,7 +120,7 @@ impl<'a> Command<'a> {
 }
 
 /// Turns the bytes of one connection into requests, as the text protocol's parser does.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Parser {
     limits: Limits,
     /// Bytes of a body that nobody wants, still to come.
@@ -154,7 +154,8 @@ impl Parser {
         let Some(header) = input.first_chunk::<HEADER_BYTES>() else {
             // Somebody else's protocol is told by its first byte.
             return match input.first() {
-                Some(&MAGIC) | None => (0, Step::Incomplete(HEADER_BYTES)),
+                None => (0, Step::Incomplete(1)),
+                Some(&MAGIC) => (0, Step::Incomplete(HEADER_BYTES)),
                 Some(_) => (0, Step::Request(hopeless(None))),
             };
         };
@@ -199,9 +200,19 @@ impl Parser {
             Err(status) => return (front, refuse(status, true)),
         };
         let value_bytes = end - front;
-        if let Parts::Store { mode, .. } = parts
-            && header.key_bytes + value_bytes > self.limits.item_bytes_max
-        {
+        let (mode, flags, exptime) = match parts {
+            Parts::Whole(command) => {
+                // Behind a get there may be a value that has no meaning: nobody keeps that until all of it is there.
+                self.skip = value_bytes;
+                return (front, request(command));
+            }
+            Parts::Store {
+                mode,
+                flags,
+                exptime,
+            } => (mode, flags, exptime),
+        };
+        if header.key_bytes + value_bytes > self.limits.item_bytes_max {
             self.skip = value_bytes;
             let remove = mode == StoreMode::Set;
             return (front, request(Command::TooLarge { key, remove }));
@@ -209,19 +220,12 @@ impl Parser {
         if input.len() < end {
             return (0, Step::Incomplete(end));
         }
-        let command = match parts {
-            Parts::Whole(command) => command,
-            Parts::Store {
-                mode,
-                flags,
-                exptime,
-            } => Command::Store {
-                mode,
-                key,
-                flags,
-                exptime,
-                value: &input[front..end],
-            },
+        let command = Command::Store {
+            mode,
+            key,
+            flags,
+            exptime,
+            value: &input[front..end],
         };
         (end, request(command))
     }

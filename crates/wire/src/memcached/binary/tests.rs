@@ -160,6 +160,31 @@ fn what_is_too_large_or_not_known_is_skipped_as_it_arrives() {
 }
 
 #[test]
+fn the_first_byte_of_a_stranger_is_enough() {
+    let mut parser = Parser::new(LIMITS);
+    assert_eq!(parser.next(b""), (0, Step::Incomplete(1)));
+    assert_eq!(parser.next(&[MAGIC]), (0, Step::Incomplete(HEADER_BYTES)));
+    assert!(matches!(parser.next(b"g"), (0, Step::Request(_))));
+}
+
+#[test]
+fn a_value_without_a_meaning_is_not_waited_for() {
+    for (opcode, extras, key) in [
+        (0x1d, &5_u32.to_be_bytes()[..], &b"key"[..]),
+        (0x10, b"", b""),
+    ] {
+        let mut bytes = packet(opcode, extras, key, b"");
+        bytes[8..12].copy_from_slice(&(1_u32 << 29).to_be_bytes());
+        let mut parser = Parser::new(LIMITS);
+        let (consumed, step) = parser.next(&bytes);
+        assert_eq!(consumed, bytes.len());
+        assert!(matches!(step, Step::Request(_)), "{step:?}");
+        // All that is left of it is skipped as it arrives.
+        assert_eq!(parser.next(&[0; 500]), (500, Step::Incomplete(1)));
+    }
+}
+
+#[test]
 fn answers_are_laid_out_as_the_protocol_says() {
     let get = packet(0x0c, &[], b"key", &[]);
     let mut out = Vec::new();

@@ -9,10 +9,16 @@ const ERROR: &str = "ERROR";
 const BAD_LINE: &str = "CLIENT_ERROR bad command line format";
 const BAD_EXPTIME: &str = "CLIENT_ERROR invalid exptime argument";
 
+/// As memcached takes them in front of a line that is long. Were there no limit, the beginning of a line would not tell
+/// what the whole of it does.
+const SPACES_IN_FRONT_MAX: usize = 100;
+
 /// Whether a line (or the start of one) is of keys to read, and may be long.
 #[inline]
 pub(super) fn is_keys_line(line: &[u8]) -> bool {
-    verb(line).is_some()
+    let front = &line[..line.len().min(SPACES_IN_FRONT_MAX + b"gets ".len())];
+    let spaces = front.iter().take_while(|&&byte| byte == b' ').count();
+    spaces <= SPACES_IN_FRONT_MAX && verb(front).is_some()
 }
 
 /// The verb of a line of keys: whether it wants CAS numbers, whether an expiration time follows, and where it ends.
@@ -93,6 +99,7 @@ pub(super) fn parse<'a>(words: &Words<'a>) -> Line<'a> {
         b"verbosity" => verbosity(words),
         // These take no `noreply`.
         b"version" => return whole(Command::Version, false),
+        b"refresh_certs" => return whole(Command::RefreshCertificates, false),
         b"quit" => return whole(Command::Quit, false),
         b"shutdown" => return whole(shutdown(words), false),
         b"stats" => {

@@ -88,6 +88,8 @@ pub enum Command<'a> {
         /// The level asked for.
         level: u32,
     },
+    /// `refresh_certs`: read the files of certificates again.
+    RefreshCertificates,
     /// `stats`, with what follows it (empty for the general ones).
     Stats {
         /// The first argument.
@@ -142,6 +144,7 @@ impl<'a> Command<'a> {
             Self::GetNothing
             | Self::Flush { .. }
             | Self::Version
+            | Self::RefreshCertificates
             | Self::Verbosity { .. }
             | Self::Stats { .. }
             | Self::Quit

@@ -1,0 +1,83 @@
+use crate::connection::Connection;
+use crate::conversation::{Status, Tools};
+use crate::counters::Count;
+use crate::report::Report;
+use crate::storage::Storage;
+use crate::tls::TlsConnection;
+use net::{Interest, Stream};
+use rustls::ServerConfig;
+use std::sync::Arc;
+
+/// A client that a worker is to take on.
+pub(crate) struct Arrival {
+    pub stream: Stream,
+    /// What to encrypt with, where it came to a place where that is done.
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
+/// A client's stream of either kind. Which one is decided once an event, not once a command.
+pub(crate) enum AnyConnection {
+    Plain(Box<Connection>),
+    Tls(Box<TlsConnection>),
+}
+
+impl AnyConnection {
+    /// `None` where the host gives no random numbers to encrypt with.
+    pub fn new(arrival: Arrival, report: &Report, now: u32) -> Option<Self> {
+        let Arrival { stream, tls } = arrival;
+        Some(match tls {
+            None => Self::Plain(Box::new(Connection::new(stream, report, now))),
+            Some(config) => {
+                let connection = TlsConnection::new(stream, config, report, now).ok()?;
+                Self::Tls(Box::new(connection))
+            }
+        })
+    }
+
+    pub fn stream(&self) -> &Stream {
+        match self {
+            Self::Plain(connection) => connection.stream(),
+            Self::Tls(connection) => connection.stream(),
+        }
+    }
+
+    /// What the poller must watch for from now on, if that changed.
+    #[inline]
+    pub fn changed_interest(&mut self, status: Status) -> Option<Interest> {
+        match self {
+            Self::Plain(connection) => connection.changed_interest(status),
+            Self::Tls(connection) => connection.changed_interest(status),
+        }
+    }
+
+    /// The socket is ready for what was waited for: do a bounded piece of work.
+    #[inline]
+    pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        match self {
+            Self::Plain(connection) => connection.advance(tools),
+            Self::Tls(connection) => connection.advance(tools),
+        }
+    }
+
+    /// It comes from another worker: go on with what it brings.
+    #[inline]
+    pub fn arrive<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        match self {
+            Self::Plain(connection) => connection.arrive(tools),
+            Self::Tls(connection) => connection.arrive(tools),
+        }
+    }
+
+    /// Whether its time is over at second `now`, and as what that counts; with 0 for `idle_seconds_max`, one that
+    /// asks for nothing has all the time there is.
+    pub fn is_over_time(&self, idle_seconds_max: u32, now: u32) -> Option<Count> {
+        let is_idle = match self {
+            Self::Plain(connection) => connection.is_idle(idle_seconds_max, now),
+            Self::Tls(connection) if connection.is_overdue(now) => {
+                return Some(Count::TlsHandshakeErrors);
+            }
+            Self::Tls(connection) => connection.is_idle(idle_seconds_max, now),
+        };
+        (idle_seconds_max > 0 && is_idle).then_some(Count::IdleKicks)
+    }
+}

@@ -1,0 +1,249 @@
+use crate::any_connection::Arrival;
+use crate::conversation::{BURST, Tools};
+use crate::counters::{Count, Counters};
+use crate::execute::Context;
+use crate::report::held;
+use crate::ring_connection::{Connection, Next, Output};
+use crate::storage::Storage;
+use crate::worker::{Common, IDLE_CHECK, Message};
+use net::{Completion, Patience, Ring, Stream, Unavailable};
+use std::io;
+use std::sync::mpsc::TryRecvError;
+use wire::memcached::server::KeyRoom;
+
+/// Buffers that all connections of a worker receive into. The kernel uses them in turn, so all of them together should
+/// stay in the processor's cache; and it may fill 32 for one connection before it looks at another, all of which are held
+/// if the client does not take its answers.
+const BUFFERS: u16 = 64;
+const BUFFER_BYTES: u32 = 8 << 10;
+
+/// Answers are handed to the kernel when there are so many bytes of them, while they are still in the cache.
+const BATCH_BYTES_MAX: usize = 128 << 10;
+
+/// A thread's share of the connections, over io_uring.
+pub(crate) struct RingWorker<S> {
+    pub ring: Ring,
+    pub common: Common<S>,
+}
+
+/// A ring such as a worker needs.
+pub(crate) fn ring() -> Result<Ring, Unavailable> {
+    Ring::new(BUFFERS, BUFFER_BYTES)
+}
+
+impl<S: Storage> RingWorker<S> {
+    /// Serve until it is told to end, and give back what it had.
+    pub fn run(self) -> io::Result<S> {
+        let Self { mut ring, common } = self;
+        let Common {
+            index,
+            waker,
+            inbox,
+            mut storage,
+            report,
+            ..
+        } = common;
+        ring.enable()?;
+        let mut out = Vec::new();
+        let mut rooms: [KeyRoom; BURST] = std::array::from_fn(|_| KeyRoom::default());
+        let counters = report.counters(index);
+        let clock = report.clock();
+        let idle_seconds_max = report.options().idle_seconds_max;
+        let timeout = (idle_seconds_max > 0).then_some(IDLE_CHECK);
+        let mut checked_at = clock.now();
+        let mut clients = Clients {
+            ring,
+            connections: Vec::new(),
+            output: Output::default(),
+            queue: Vec::new(),
+            counters,
+        };
+        loop {
+            clients.ring.wait(timeout)?;
+            let mut woken = false;
+            let now = clock.now();
+            let mut tools = Tools {
+                context: Context {
+                    worker: index,
+                    tour: None,
+                    storage: &mut storage,
+                    counters,
+                    clock,
+                    now,
+                    report: &report,
+                },
+                scratch: &mut [],
+                out: &mut out,
+                rooms: &mut rooms,
+            };
+            while let Some(completion) = clients.ring.completion() {
+                woken |= matches!(completion, Completion::Woken);
+                clients.follow(completion, &mut tools);
+                if clients.output.waiting_bytes >= BATCH_BYTES_MAX {
+                    clients.send_queued();
+                    clients.ring.submit()?;
+                }
+            }
+            clients.send_queued();
+            if timeout.is_some() && now != checked_at {
+                checked_at = now;
+                clients.remove_idle(idle_seconds_max, now);
+            }
+            if !woken {
+                continue;
+            }
+            waker.reset();
+            loop {
+                match inbox.try_recv() {
+                    // Nothing is encrypted: see `transport::choose`.
+                    Ok(Message::Serve(Arrival { stream, .. })) => {
+                        clients.take_on(stream, Connection::new(&report, now));
+                    }
+                    Ok(Message::Tell(whom)) => {
+                        // Whoever asked may have stopped waiting.
+                        _ = whom.send(held(&mut storage));
+                    }
+                    // All workers have the same keys, and there are no datagrams: see `transport::choose`.
+                    Ok(Message::Adopt(_) | Message::Forward(_)) => {}
+                    Err(TryRecvError::Empty) => break,
+                    Ok(Message::End) | Err(TryRecvError::Disconnected) => {
+                        // Those who were answered get their answers. Where the kernel takes them no more, there are
+                        // still the items.
+                        _ = clients.ring.submit();
+                        return Ok(storage);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Connections by token, and the ring that has their streams.
+struct Clients<'w> {
+    ring: Ring,
+    connections: Vec<Option<Box<Connection>>>,
+    output: Output,
+    /// Those that have answers.
+    queue: Vec<u64>,
+    counters: &'w Counters,
+}
+
+impl Clients<'_> {
+    fn take_on(&mut self, stream: Stream, connection: Connection) {
+        self.counters.add(Count::Opened, 1);
+        let token = self.ring.add(stream);
+        let index = token as usize;
+        if index >= self.connections.len() {
+            self.connections.resize_with(index + 1, || None);
+        }
+        let connection = self.connections[index].insert(Box::new(connection));
+        connection.is_receiving = true;
+        self.ring.receive(token);
+    }
+
+    /// Do what a completion makes possible.
+    fn follow<S: Storage>(&mut self, completion: Completion, tools: &mut Tools<'_, S>) {
+        let token = match completion {
+            Completion::Received { token, received } => {
+                let connection = get(&mut self.connections, token);
+                // It may be gone, and these its last words.
+                if let (Some(connection), Some(stream)) = (connection, self.ring.stream(token)) {
+                    let bytes = self.ring.bytes(&received);
+                    connection.hear(bytes, stream, tools, &mut self.output);
+                }
+                self.ring.give_back(received);
+                token
+            }
+            Completion::Sent { token, bytes, sent } => {
+                let connection = get(&mut self.connections, token);
+                let (Some(connection), Some(stream)) = (connection, self.ring.stream(token)) else {
+                    return;
+                };
+                let Ok(sent) = sent else {
+                    return self.remove(token);
+                };
+                let output = &mut self.output;
+                let rest = connection.told_sent(bytes, sent, stream, tools, output);
+                if let Some((bytes, from)) = rest {
+                    // It is not sending any more: that is what was completed.
+                    _ = self.ring.send(token, bytes, from, Patience::UntilRoom);
+                }
+                token
+            }
+            Completion::Ended { token, error: None } => {
+                if let Some(connection) = get(&mut self.connections, token) {
+                    connection.fall_silent();
+                }
+                token
+            }
+            Completion::Ended { token, .. } => return self.remove(token),
+            // Closes it.
+            Completion::Removed { .. } | Completion::Woken => return,
+        };
+        self.go_on(token);
+    }
+
+    /// Do what comes next for a connection to which something happened.
+    fn go_on(&mut self, token: u64) {
+        let Some(connection) = get(&mut self.connections, token) else {
+            return;
+        };
+        match connection.next() {
+            Next::Wait => {}
+            Next::Close => return self.remove(token),
+            Next::Send if connection.is_queued => {}
+            Next::Send => {
+                connection.is_queued = true;
+                self.queue.push(token);
+            }
+        }
+        let wants_input = connection.wants_input();
+        if connection.is_receiving != wants_input {
+            connection.is_receiving = wants_input;
+            if wants_input {
+                self.ring.receive(token);
+            } else {
+                self.ring.pause(token);
+            }
+        }
+    }
+
+    /// Give the ring all answers that there are.
+    fn send_queued(&mut self) {
+        for token in self.queue.drain(..) {
+            if let Some(connection) = get(&mut self.connections, token) {
+                connection.is_queued = false;
+                let (answers, patience) = connection.take_answers();
+                // It is not sending: only then is it queued.
+                _ = self.ring.send(token, answers, 0, patience);
+            }
+        }
+        self.output.waiting_bytes = 0;
+    }
+
+    /// Close those that were idle for `seconds` at second `now`.
+    fn remove_idle(&mut self, seconds: u32, now: u32) {
+        for index in 0..self.connections.len() {
+            let connection = &self.connections[index];
+            if connection
+                .as_ref()
+                .is_some_and(|connection| connection.is_idle(seconds, now))
+            {
+                self.remove(index as u64);
+                self.counters.add(Count::IdleKicks, 1);
+            }
+        }
+    }
+
+    fn remove(&mut self, token: u64) {
+        let connection = self.connections.get_mut(token as usize);
+        if connection.is_some_and(|connection| connection.take().is_some()) {
+            self.ring.remove(token);
+            self.counters.add(Count::Closed, 1);
+        }
+    }
+}
+
+fn get(connections: &mut [Option<Box<Connection>>], token: u64) -> Option<&mut Connection> {
+    connections.get_mut(token as usize)?.as_deref_mut()
+}

@@ -1,0 +1,110 @@
+//! Which transport serves, and what is said where one cannot.
+
+mod support;
+use rustix::process::Signal;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use support::{PROGRAM, Server};
+
+/// Have the kernel answer `io_uring_setup(2)` with an error in what `command` starts, as containers do.
+fn without_io_uring(command: &mut Command, error: i32) {
+    let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    let answer = (libc::BPF_RET | libc::BPF_K) as u16;
+    let filter = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut filters = [
+        // The number of the system call.
+        filter(load, 0, 0, 0),
+        filter(jump, 0, 1, libc::SYS_io_uring_setup as u32),
+        filter(answer, 0, 0, libc::SECCOMP_RET_ERRNO | error as u32),
+        filter(answer, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let install = move || {
+        let program = libc::sock_fprog {
+            len: filters.len() as u16,
+            filter: filters.as_mut_ptr(),
+        };
+        // SAFETY: two system calls that take numbers and a program, which is there while they last.
+        let refused = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                || libc::prctl(
+                    libc::PR_SET_SECCOMP,
+                    libc::SECCOMP_MODE_FILTER,
+                    &raw const program,
+                ) != 0
+        };
+        if refused {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec it makes system calls only, and allocates nothing.
+    unsafe { command.pre_exec(install) };
+}
+
+fn transport_of(server: &Server) -> String {
+    let settings = server.connect().ask(b"stats settings\r\n");
+    let settings = String::from_utf8(settings).expect("text");
+    let line = settings
+        .lines()
+        .find_map(|line| line.strip_prefix("STAT transport "));
+    line.unwrap_or_else(|| panic!("{settings}")).to_owned()
+}
+
+#[test]
+fn what_is_asked_for_serves() {
+    let best = match net::Ring::new(2, 4096) {
+        Ok(_) => "io_uring",
+        Err(why) => {
+            eprintln!("only epoll is tested: {why}");
+            "epoll"
+        }
+    };
+    for (asked, expected) in [("epoll", "epoll"), ("auto", best), (best, best)] {
+        let mut command = Command::new(PROGRAM);
+        command.args(["-p", "0", "-t", "2", "--transport", asked]);
+        let server = Server::from_command(command);
+        assert_eq!(transport_of(&server), expected, "{asked}");
+        let (status, said) = server.end_by(Signal::TERM);
+        assert_eq!((status.code(), said.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn where_io_uring_is_refused_it_is_said_or_epoll_serves() {
+    for (error, reason) in [
+        (libc::EPERM, "io_uring is forbidden to this process"),
+        (libc::ENOSYS, "this kernel has no io_uring"),
+        (libc::EINVAL, "it takes Linux 6.1"),
+        (libc::EMFILE, "io_uring cannot be set up: "),
+    ] {
+        let mut command = Command::new(PROGRAM);
+        command.args(["-p", "0", "--transport", "io_uring"]);
+        without_io_uring(&mut command, error);
+        let output = command
+            .stdin(Stdio::null())
+            .output()
+            .expect("run the program");
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1));
+        assert!(said.starts_with("rackscope-cached: "), "{said}");
+        assert!(said.contains(reason), "{said}");
+        assert!(said.contains("--transport auto"), "{said}");
+
+        // Where it was left to the program, it says so if it is to say more.
+        for (more, lines) in [(&[][..], 0), (&["-v"], 1)] {
+            let mut command = Command::new(PROGRAM);
+            command.args(["-p", "0", "--transport", "auto"]).args(more);
+            without_io_uring(&mut command, error);
+            let server = Server::from_command(command);
+            assert_eq!(transport_of(&server), "epoll");
+            let said = server.said();
+            assert_eq!(said.lines().count(), lines, "{said}");
+            assert!(
+                lines == 0 || (said.contains(reason) && said.contains("epoll serves instead")),
+                "{said}"
+            );
+        }
+    }
+}

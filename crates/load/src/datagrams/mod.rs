@@ -1,0 +1,12 @@
+//! Load by datagrams, in a closed loop: so many datagrams are on their way all the time, each with one request in
+//! memcached's frame, or with many. What is not answered in time is lost, which counts as an error.
+
+mod flow;
+mod queue;
+mod run;
+mod window;
+
+pub(crate) use flow::{Flow, Link};
+pub(crate) use queue::{Attached, Queue};
+pub(crate) use run::{Run, request_bytes_max};
+pub(crate) use window::SLOTS_MAX;

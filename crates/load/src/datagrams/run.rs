@@ -1,0 +1,496 @@
+//! A worker's part of one phase.
+use super::flow::{Flow, Link};
+use super::window::{Sent, Window};
+use crate::clock;
+use crate::config::{ClientConfig, Protocol};
+use crate::data_set::DataSet;
+use crate::distribution::Chooser;
+use crate::keys::KeyKind;
+use crate::operation::{Mix, Operation};
+use crate::phase::Phase;
+use crate::protocol::{self, Command, MemcachedText, Protocol as _};
+use crate::random::Random;
+use crate::sizes::MAX_KEY_BYTES;
+use crate::statistics::WorkerStatistics;
+use crate::worker::{WAKER_TOKEN, Worker};
+use net::Received;
+use std::io;
+use std::time::Duration;
+use wire::batch::{self, parse_answer, push_request};
+use wire::memcached::datagram::{FRAME_BYTES, Format, Frame};
+use wire::memcached::partition_map::owner;
+
+/// What is not answered for so long is lost.
+const LOST_AFTER: u64 = 1_000_000_000;
+/// How often it is looked for what was lost.
+const LOSS_CHECK: u64 = 20_000_000;
+/// How long it is looked for answers before sleeping.
+const SPIN_BEFORE_SLEEP: u64 = 50_000;
+/// The longest sleep.
+const SLEEP_MAX: Duration = Duration::from_millis(10);
+
+/// The longest request of a datagram, in bytes with the datagram's frame.
+pub(crate) fn request_bytes_max(data: &DataSet) -> usize {
+    FRAME_BYTES + batch::SET_HEAD_BYTES + data.keys.most() + data.values.most()
+}
+
+/// Requests for a datagram.
+struct Gathered {
+    requests: Vec<Sent>,
+    /// How long they are at most.
+    bytes: usize,
+}
+
+/// A request that was drawn.
+struct Next {
+    operation: Operation,
+    id: u64,
+    /// The server's worker that it is for.
+    owner: usize,
+    /// How long it is at most.
+    bytes: usize,
+}
+
+/// One phase of one worker.
+pub(crate) struct Run<'a> {
+    phase: &'a Phase,
+    data: &'a DataSet,
+    statistics: &'a WorkerStatistics,
+    mix: Mix,
+    chooser: Chooser,
+    random: Random,
+    format: Format,
+    /// Requests of a datagram.
+    batch: usize,
+    /// Requests for each of the server's workers, to be sent once there are enough of them.
+    gathered: Vec<Gathered>,
+    /// Of a datagram, its frame left out.
+    entries_bytes_max: usize,
+    /// Of a request without its value.
+    key_and_head_bytes_max: usize,
+    /// Drawn, and not yet gathered.
+    next: Option<Next>,
+    /// The flow to try first.
+    turn: usize,
+    /// Operations that may still be started.
+    quota: u64,
+    outstanding: usize,
+    key: [u8; MAX_KEY_BYTES],
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(
+        worker: &Worker,
+        phase: &'a Phase,
+        config: &ClientConfig,
+        data: &'a DataSet,
+    ) -> Self {
+        let (index, workers) = (worker.index, phase.statistics.len());
+        let share = |count: u64| (count + (workers - 1 - index) as u64) / workers as u64;
+        let owners = worker.flows.iter().map(|flow| flow.owner + 1).max();
+        let gathered = || Gathered {
+            requests: Vec::with_capacity(config.batch),
+            bytes: 0,
+        };
+        let links = worker.flows.iter().map(|flow| &flow.link);
+        let datagram_bytes_max = links.map(Link::datagram_bytes_max).min();
+        Self {
+            phase,
+            data,
+            statistics: &phase.statistics[index],
+            mix: Mix::new(&phase.config.operations),
+            chooser: Chooser::new(&phase.config.distribution, config.seed, index, workers),
+            random: Random::new(config.seed, [phase.number, (index as u64) << 1]),
+            format: match config.protocol {
+                Protocol::Batch => Format::Batch,
+                _ => Format::Text,
+            },
+            batch: config.batch,
+            gathered: std::iter::repeat_with(gathered)
+                .take(owners.unwrap_or(1))
+                .collect(),
+            entries_bytes_max: datagram_bytes_max.unwrap_or(0).saturating_sub(FRAME_BYTES),
+            key_and_head_bytes_max: batch::SET_HEAD_BYTES + data.keys.most(),
+            next: None,
+            turn: 0,
+            quota: phase.config.operation_count.map_or(u64::MAX, share),
+            outstanding: 0,
+            key: [0; MAX_KEY_BYTES],
+        }
+    }
+
+    /// Do it.
+    pub(crate) fn drive(&mut self, worker: &mut Worker) {
+        let early = self.phase.start.saturating_sub(clock::now());
+        std::thread::sleep(Duration::from_nanos(early));
+        if let Err(error) = self.exchange(worker) {
+            self.phase
+                .fail(format!("cannot send or receive datagrams: {error}"));
+        }
+        self.statistics.cpu.set(clock::thread_cpu());
+        self.statistics.ended.set(clock::now());
+    }
+
+    fn exchange(&mut self, worker: &mut Worker) -> io::Result<()> {
+        let mut received = Received::default();
+        let mut now = clock::now();
+        let (mut quiet_since, mut next_check) = (now, now + LOSS_CHECK);
+        loop {
+            let all_drawn = self.quota == 0 && self.next.is_none();
+            let is_over = self.phase.is_stopped() || now >= self.phase.deadline || all_drawn;
+            if is_over {
+                self.flush(&mut worker.flows, now);
+            } else {
+                self.fill(&mut worker.flows, now);
+            }
+            for flow in &mut worker.flows {
+                self.statistics.bytes_sent.add(flow.send()?);
+            }
+            if is_over && self.outstanding == 0 && self.next.is_none() {
+                return Ok(());
+            }
+            let mut is_quiet = true;
+            for number in 0..worker.flows.len() {
+                let (before, rest) = worker.flows.split_at_mut(number);
+                let Some((Flow { link, window, .. }, behind)) = rest.split_first_mut() else {
+                    break;
+                };
+                let mut arrived = None;
+                is_quiet &= !link.receive(number, &mut received, |to, datagram| {
+                    let other = match to.checked_sub(number + 1) {
+                        None if to == number => Some(&mut *window),
+                        None => Some(&mut before[to].window),
+                        Some(to) => behind.get_mut(to).map(|flow| &mut flow.window),
+                    };
+                    if let Some(window) = other {
+                        let now = *arrived.get_or_insert_with(clock::now);
+                        self.take(window, datagram, now);
+                    }
+                })?;
+            }
+            now = clock::now();
+            if now >= next_check {
+                next_check = now + LOSS_CHECK;
+                self.give_up_lost(&mut worker.flows, now - LOST_AFTER);
+            }
+            if !is_quiet {
+                quiet_since = now;
+            } else if now - quiet_since > SPIN_BEFORE_SLEEP {
+                self.statistics.idle_since.set(now);
+                worker.poll(SLEEP_MAX)?;
+                if worker
+                    .events
+                    .iter()
+                    .any(|event| event.token() == WAKER_TOKEN)
+                {
+                    worker.waker.reset();
+                }
+                let woke = clock::now();
+                self.statistics.idle.add(woke - now);
+                self.statistics.idle_since.set(0);
+                now = woke;
+            }
+        }
+    }
+
+    /// Draw requests as long as there is room for the datagrams that they make.
+    fn fill(&mut self, flows: &mut [Flow], now: u64) {
+        for owner in 0..self.gathered.len() {
+            if self.gathered[owner].requests.len() >= self.batch && !self.place(flows, owner, now) {
+                return;
+            }
+        }
+        while let Some(next) = self.next.take().or_else(|| self.draw_next()) {
+            if !self.gather(flows, next, now) {
+                return;
+            }
+        }
+    }
+
+    /// Nothing more will be drawn: send what was gathered.
+    fn flush(&mut self, flows: &mut [Flow], now: u64) {
+        if let Some(next) = self.next.take() {
+            self.gather(flows, next, now);
+        }
+        for owner in 0..self.gathered.len() {
+            if !self.gathered[owner].requests.is_empty() {
+                self.place(flows, owner, now);
+            }
+        }
+    }
+
+    /// The next request, unless there were enough.
+    fn draw_next(&mut self) -> Option<Next> {
+        self.quota = self.quota.checked_sub(1)?;
+        let (operation, id) = self.draw();
+        let owner = match self.gathered.len() {
+            1 => 0,
+            owners => {
+                let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
+                owner(key, owners)
+            }
+        };
+        let value_bytes = match operation {
+            Operation::Read => 0,
+            _ => self.data.values.size(id),
+        };
+        Some(Next {
+            operation,
+            id,
+            owner,
+            bytes: self.key_and_head_bytes_max + value_bytes,
+        })
+    }
+
+    /// Put a request to others for the same datagram, as far as that has room; false where it cannot be sent for now.
+    fn gather(&mut self, flows: &mut [Flow], next: Next, now: u64) -> bool {
+        let owner = next.owner;
+        let Gathered { requests, bytes } = &self.gathered[owner];
+        let has_room = requests.is_empty() || bytes + next.bytes <= self.entries_bytes_max;
+        if !has_room && !self.place(flows, owner, now) {
+            self.next = Some(next);
+            return false;
+        }
+        let gathered = &mut self.gathered[owner];
+        gathered.bytes += next.bytes;
+        gathered.requests.push(Sent {
+            operation: next.operation,
+            id: next.id,
+            floor: 0,
+        });
+        gathered.requests.len() < self.batch || self.place(flows, owner, now)
+    }
+
+    fn draw(&mut self) -> (Operation, u64) {
+        let operation = self.mix.draw(&mut self.random);
+        let space = &self.data.space;
+        let id = match (operation, &self.chooser) {
+            (Operation::Insert, chooser) if !matches!(chooser, Chooser::Sequential { .. }) => {
+                space.claim()
+            }
+            _ => self.chooser.draw(&mut self.random, space.readable()),
+        };
+        (operation, id)
+    }
+
+    /// Make a datagram of what was gathered for `owner`; false where none of its flows has room.
+    fn place(&mut self, flows: &mut [Flow], owner: usize, now: u64) -> bool {
+        let count = flows.len();
+        let mut turns = (0..count).map(|step| (self.turn + step) % count);
+        let free = turns.find(|&turn| flows[turn].owner == owner && flows[turn].window.has_room());
+        let Some(flow) = free.map(|turn| {
+            self.turn = turn;
+            &mut flows[turn]
+        }) else {
+            return false;
+        };
+        let Flow {
+            window, outgoing, ..
+        } = flow;
+        if let Some((request, slot)) = window.take_slot() {
+            let gathered = &mut self.gathered[owner];
+            gathered.bytes = 0;
+            std::mem::swap(&mut slot.requests, &mut gathered.requests);
+            slot.sent = now;
+            self.outstanding += slot.requests.len();
+            let out = outgoing.begin(Frame::single(request, self.format));
+            for sent in &mut slot.requests {
+                self.push(out, sent);
+            }
+            outgoing.end();
+        }
+        true
+    }
+
+    /// Append a request.
+    #[inline]
+    fn push(&mut self, out: &mut Vec<u8>, sent: &mut Sent) {
+        let DataSet { keys, values, .. } = self.data;
+        let id = sent.id;
+        let key = keys.write(&mut self.key, KeyKind::User, id);
+        if sent.operation == Operation::Read {
+            sent.floor = self
+                .data
+                .ledger
+                .as_ref()
+                .map_or(0, |ledger| ledger.floor(id));
+            match self.format {
+                Format::Batch => push_request(
+                    out,
+                    batch::Request {
+                        operation: batch::Operation::Get,
+                        key,
+                    },
+                ),
+                Format::Text => {
+                    MemcachedText::push_get(out, 1);
+                    MemcachedText::push_get_key(out, key, 1);
+                    MemcachedText::push_get_end(out, 1);
+                }
+            }
+            return;
+        }
+        let version = self.data.begin_write(id);
+        match self.format {
+            Format::Batch => {
+                batch::push_set_head(out, key, values.size(id));
+                values.push(out, id, version);
+            }
+            Format::Text => {
+                MemcachedText::push_set(out, key, values.size(id));
+                values.push(out, id, version);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+
+    /// Take the answers of a datagram.
+    fn take(&mut self, window: &mut Window, datagram: &[u8], now: u64) {
+        self.statistics.bytes_received.add(datagram.len() as u64);
+        let Some((frame, answers)) = Frame::parse(datagram) else {
+            return self
+                .phase
+                .fail("the server sent a datagram without a frame".to_owned());
+        };
+        // Else it comes too late: what it answers counts as lost.
+        if let Some(slot) = window.slot(frame) {
+            let (sent, mut answered) = (slot.sent, slot.answered);
+            self.take_answers(&slot.requests, &mut answered, answers, now - sent);
+            slot.answered = answered;
+            if answered == slot.requests.len() {
+                self.statistics.last_completion.set(now);
+                window.release(frame.request);
+            }
+        }
+    }
+
+    /// Take the answers of one datagram to `requests`, of which so many are answered already.
+    fn take_answers(
+        &mut self,
+        requests: &[Sent],
+        answered: &mut usize,
+        mut answers: &[u8],
+        nanoseconds: u64,
+    ) {
+        while let Some(sent) = requests.get(*answered) {
+            let (answer, rest) = match self.format {
+                Format::Batch => match parse_answer(answers) {
+                    Ok(Some(found)) => found,
+                    // The rest is in another datagram.
+                    Ok(None) => return,
+                    Err(error) => return self.phase.fail(format!("the server sent {error}")),
+                },
+                Format::Text => match text_answer(answers, sent) {
+                    Ok(answer) => (answer, &[][..]),
+                    Err(sentence) => return self.phase.fail(sentence),
+                },
+            };
+            answers = rest;
+            *answered += 1;
+            self.outstanding -= 1;
+            self.take_answer(sent, answer, nanoseconds);
+        }
+    }
+
+    #[inline]
+    fn take_answer(&mut self, sent: &Sent, answer: batch::Answer<'_>, nanoseconds: u64) {
+        let statistics = &self.statistics.operations[sent.operation as usize];
+        let is_read = sent.operation == Operation::Read;
+        let is_refused = match answer {
+            batch::Answer::Found { value, .. } if is_read => {
+                statistics.hits.add(1);
+                if let Err(wrong) = self.data.check_value(sent.id, sent.floor, value) {
+                    self.statistics.wrong_values.add(1);
+                    self.phase.first_wrong.offer(|| wrong);
+                }
+                false
+            }
+            batch::Answer::NotFound if is_read => {
+                statistics.misses.add(1);
+                false
+            }
+            batch::Answer::Done if !is_read => false,
+            other => {
+                self.refuse(sent, || {
+                    format!("{} was answered with {other:?}", sent.operation)
+                });
+                true
+            }
+        };
+        if !is_read {
+            self.data.end_write(sent.id, is_refused);
+            if sent.operation == Operation::Insert {
+                self.data.space.acknowledge(sent.id);
+            }
+        }
+        if is_refused {
+            return;
+        }
+        statistics.completed.add(1);
+        if let Some(latencies) = &statistics.latencies {
+            latencies.service.record(nanoseconds);
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, sent: &Sent, sentence: impl FnOnce() -> String) {
+        self.statistics.operations[sent.operation as usize]
+            .errors
+            .add(1);
+        self.phase.first_error.offer(sentence);
+    }
+
+    /// What was sent before `time` and not answered is lost.
+    fn give_up_lost(&mut self, flows: &mut [Flow], time: u64) {
+        for Flow { window, .. } in flows {
+            while let Some(request) = window.overdue(time) {
+                let slot = window.waiting(request);
+                for sent in &slot.requests[slot.answered..] {
+                    self.outstanding -= 1;
+                    self.refuse(sent, || {
+                        format!(
+                            "{} was not answered within {} ms: the datagram or its answer was lost",
+                            sent.operation,
+                            LOST_AFTER / 1_000_000
+                        )
+                    });
+                    if sent.operation != Operation::Read {
+                        self.data.end_write(sent.id, true);
+                        if sent.operation == Operation::Insert {
+                            self.data.space.acknowledge(sent.id);
+                        }
+                    }
+                }
+                window.release(request);
+            }
+        }
+    }
+}
+
+/// The answer in text to one request, which a datagram holds alone and whole.
+fn text_answer<'a>(text: &'a [u8], sent: &Sent) -> Result<batch::Answer<'a>, String> {
+    let command = match sent.operation {
+        Operation::Read => Command::Get,
+        _ => Command::Set,
+    };
+    let partial = || "the server sent a part of an answer".to_owned();
+    match MemcachedText::step(text, command, 1, &mut None)? {
+        protocol::Step::Answer(protocol::Answer::Hit { value, .. }, length) => {
+            if &text[length..] == b"END\r\n" {
+                Ok(batch::Answer::Found { flags: 0, value })
+            } else {
+                Err(partial())
+            }
+        }
+        protocol::Step::Answer(protocol::Answer::Done, _) if command == Command::Get => {
+            Ok(batch::Answer::NotFound)
+        }
+        protocol::Step::Answer(protocol::Answer::Done, _) => Ok(batch::Answer::Done),
+        protocol::Step::Answer(protocol::Answer::Refused { message, .. }, _) => Err(format!(
+            "{} was answered with \"{}\"",
+            sent.operation,
+            message.escape_ascii()
+        )),
+        _ => Err(partial()),
+    }
+}

@@ -1,0 +1,66 @@
+//! What it takes to carry the items of one partition over to another, in this process or in a later one.
+
+use super::Partition;
+use crate::Item;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// An item that is met on a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Live<'p> {
+    /// Its key.
+    pub key: &'p [u8],
+    /// The item.
+    pub item: Item<'p>,
+    /// The CAS number that it carries with it, as [`Contents::cas`](crate::Contents) does; 0 where its number follows
+    /// from where it lies, and is another one elsewhere.
+    pub own_cas: u64,
+}
+
+impl Partition {
+    /// Hand every item that a lookup at second `now` could find to `each`, from the one that was written first to the
+    /// one that was written last. Nothing changes: no item is noted to have been read.
+    pub fn for_each_live(&self, now: u32, mut each: impl FnMut(Live<'_>)) {
+        if self.shared.flush_due.load(Relaxed) <= now {
+            return;
+        }
+        let mut next = self.log.oldest();
+        while let Some(place) = next {
+            let (header, header_bytes) = self.log.header(place);
+            if self.is_counted(place, &header) && !header.is_expired(now) {
+                each(Live {
+                    key: self.log.key(place, &header, header_bytes),
+                    item: self.log.item(place, &header, now),
+                    own_cas: header.explicit_cas().unwrap_or(0),
+                });
+            }
+            next = self.log.behind(place, header.item_bytes());
+        }
+    }
+
+    /// The second of a flush that is yet to happen.
+    #[must_use]
+    pub fn flush_due(&self) -> Option<u32> {
+        match self.shared.flush_due.load(Relaxed) {
+            u32::MAX => None,
+            due => Some(due),
+        }
+    }
+
+    /// No CAS number that the partition gave so far is larger than this.
+    #[must_use]
+    pub fn last_cas(&self) -> u64 {
+        self.log.tail().cas(u8::MAX)
+    }
+
+    /// Give only CAS numbers that are larger than `cas` from now on, as a partition must that takes the place of one
+    /// that gave numbers up to `cas`: who kept one of those must not find it on another item. To be called before
+    /// anything is stored; later it does nothing.
+    pub fn number_after(&mut self, cas: u64) {
+        if self.statistics.items_stored == 0 && self.last_cas() <= cas {
+            self.log.begin_after(cas);
+            let tail = self.log.tail();
+            self.shared.flushed_below.store(tail.bits(), Relaxed);
+            self.swept_lap = tail.lap();
+        }
+    }
+}

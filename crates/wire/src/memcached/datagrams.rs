@@ -1,0 +1,257 @@
+use super::datagram::{DATAGRAM_BYTES_MAX, FRAME_BYTES, Frame};
+use std::cmp::Reverse;
+
+/// Datagrams to send, behind one another.
+#[derive(Debug, Default)]
+pub struct Datagrams {
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// Room to put them in another order.
+    gathered: Vec<u8>,
+    spans: Vec<(usize, usize)>,
+}
+
+impl Datagrams {
+    /// Forget all of them.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Begin a datagram; what follows the frame is to be appended to the bytes that it gives.
+    #[inline]
+    pub fn begin(&mut self, frame: Frame) -> &mut Vec<u8> {
+        self.bytes.truncate(self.whole());
+        self.bytes.extend_from_slice(&frame.to_bytes());
+        &mut self.bytes
+    }
+
+    /// Put those of one length behind one another, the longest first, so that [`runs`](Self::runs) are long: datagrams have no
+    /// order. Only the pieces of a long answer keep theirs, behind the others.
+    pub fn gather(&mut self) {
+        let mut start = 0;
+        self.spans.clear();
+        self.spans.extend(self.ends.iter().map(|&end| {
+            let span = (end - start, start);
+            start = end;
+            span
+        }));
+        if self.spans.is_sorted_by(|one, next| one.0 >= next.0) {
+            return;
+        }
+        let bytes = &self.bytes;
+        self.spans.sort_unstable_by_key(|&(length, start)| {
+            let frame = Frame::parse(&bytes[start..]);
+            let is_piece = frame.is_none_or(|(frame, _)| frame.datagrams != 1);
+            (is_piece, Reverse(if is_piece { 0 } else { length }), start)
+        });
+        self.gathered.clear();
+        self.ends.clear();
+        for &(length, start) in &self.spans {
+            self.gathered
+                .extend_from_slice(&self.bytes[start..start + length]);
+            self.ends.push(self.gathered.len());
+        }
+        std::mem::swap(&mut self.bytes, &mut self.gathered);
+    }
+
+    /// The datagram that was begun, without its frame.
+    #[inline]
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.bytes[self.whole() + FRAME_BYTES..]
+    }
+
+    /// End the datagram that was begun.
+    #[inline]
+    pub fn end(&mut self) {
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Bytes of datagrams that ended.
+    fn whole(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Add an answer of any length, in as many datagrams as it takes. None of them is empty but for an empty answer's,
+    /// which is left out.
+    pub fn push_split(&mut self, frame: Frame, answer: &[u8]) {
+        let pieces = answer.chunks(DATAGRAM_BYTES_MAX - FRAME_BYTES);
+        // 65,536 of them are 91 MB, which nobody sends so.
+        let datagrams = pieces.len() as u16;
+        for (sequence, piece) in (0..).zip(pieces) {
+            let out = self.begin(Frame {
+                sequence,
+                datagrams,
+                ..frame
+            });
+            out.extend_from_slice(piece);
+            self.end();
+        }
+    }
+
+    /// Count the datagrams from number `first` on in their frames.
+    pub fn number(&mut self, first: usize) {
+        let datagrams = (self.ends.len() - first) as u16;
+        for (sequence, number) in (0..).zip(first..self.ends.len()) {
+            let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+            if let Some((frame, _)) = Frame::parse(&self.bytes[start..]) {
+                let numbered = Frame {
+                    sequence,
+                    datagrams,
+                    ..frame
+                };
+                self.bytes[start..start + FRAME_BYTES].copy_from_slice(&numbered.to_bytes());
+            }
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All of them, in runs of at most `datagrams_max` and `bytes_max`, all but the last of which have the same length:
+    /// their bytes, that length, and how many they are. One that may be longer than a packet is by itself: the kernel
+    /// would not take several such at once (`UDP_SEGMENT` of `udp(7)`).
+    pub fn runs(
+        &self,
+        datagrams_max: usize,
+        bytes_max: usize,
+    ) -> impl Iterator<Item = (&[u8], usize, usize)> {
+        let mut next: usize = 0;
+        std::iter::from_fn(move || {
+            let start = next.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let first = *self.ends.get(next)? - start;
+            let (mut end, mut count) = (start + first, 1);
+            while count < datagrams_max
+                && first <= DATAGRAM_BYTES_MAX + FRAME_BYTES
+                && let Some(&after) = self.ends.get(next + count)
+                && after - end <= first
+                && after - start <= bytes_max
+            {
+                let length = after - end;
+                (end, count) = (after, count + 1);
+                if length < first {
+                    break;
+                }
+            }
+            next += count;
+            Some((&self.bytes[start..end], first, count))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memcached::datagram::Format;
+
+    fn answers(lengths: &[usize]) -> Datagrams {
+        let mut answers = Datagrams::default();
+        for (number, &length) in (0..).zip(lengths) {
+            let out = answers.begin(Frame::single(number, Format::Text));
+            out.extend_from_slice(&vec![number as u8; length - FRAME_BYTES]);
+            answers.end();
+        }
+        answers
+    }
+
+    #[test]
+    fn datagrams_of_one_length_go_together() {
+        let answers = answers(&[20, 20, 20, 12, 20, 30, 20, 30, 30]);
+        let runs = |datagrams, bytes| -> Vec<(usize, usize, usize)> {
+            let runs = answers.runs(datagrams, bytes);
+            runs.map(|(bytes, each, count)| (bytes.len(), each, count))
+                .collect()
+        };
+        // A shorter one ends a run.
+        assert_eq!(
+            runs(64, 1000),
+            [(72, 20, 4), (20, 20, 1), (50, 30, 2), (60, 30, 2)]
+        );
+        assert_eq!(runs(2, 1000).len(), 5);
+        assert_eq!(runs(64, 45)[0], (40, 20, 2));
+        // Longer than a packet of Ethernet.
+        let long = self::answers(&[2000, 2000, 2000]);
+        assert_eq!(long.runs(64, 60_000).count(), 3);
+        let all: usize = answers.runs(3, 50).map(|(bytes, ..)| bytes.len()).sum();
+        assert_eq!(all, answers.bytes.len());
+    }
+
+    #[test]
+    fn gathered_datagrams_are_the_same_in_few_runs() {
+        let mut answers = answers(&[20, 30, 20, 12, 20, 30, 20, 30, 12]);
+        let shown = |answers: &Datagrams| -> Vec<Vec<u8>> {
+            answers
+                .runs(1, 1000)
+                .map(|(bytes, ..)| bytes.to_vec())
+                .collect()
+        };
+        let mut before = shown(&answers);
+        answers.gather();
+        let after = shown(&answers);
+        before.sort_by_key(|datagram| Reverse(datagram.len()));
+        assert_eq!(before, after);
+        assert_eq!(answers.runs(64, 1000).count(), 3);
+        answers.gather();
+        assert_eq!(shown(&answers), after);
+    }
+
+    #[test]
+    fn pieces_of_an_answer_stay_in_order() {
+        let mut answers = answers(&[20, 20, 900, 20, 30]);
+        answers.number(1);
+        let pieces = [20, 20, 900, 20, 30].map(|length: usize| length);
+        answers.gather();
+        let lengths: Vec<usize> = answers.runs(1, 1000).map(|(_, each, _)| each).collect();
+        assert_eq!(lengths, pieces);
+    }
+
+    #[test]
+    fn a_long_answer_is_split_and_numbered() {
+        let mut answers = Datagrams::default();
+        let body: Vec<u8> = (0..3000).map(|at| at as u8).collect();
+        answers.push_split(Frame::single(7, Format::Text), &body);
+        let mut joined = Vec::new();
+        for (sequence, (bytes, ..)) in (0..).zip(answers.runs(1, 10_000)) {
+            let (frame, rest) = Frame::parse(bytes).expect("a frame");
+            assert_eq!(
+                (frame.request, frame.sequence, frame.datagrams),
+                (7, sequence, 3)
+            );
+            assert!(bytes.len() <= DATAGRAM_BYTES_MAX);
+            joined.extend_from_slice(rest);
+        }
+        assert_eq!(joined, body);
+        answers.clear();
+        answers.push_split(Frame::single(7, Format::Text), b"");
+        assert_eq!(answers.len(), 0);
+    }
+
+    #[test]
+    fn what_was_begun_and_not_ended_is_not_sent() {
+        let mut answers = answers(&[20]);
+        answers.begin(Frame::single(1, Format::Text)).push(1);
+        assert_eq!(answers.body(), [1]);
+        answers.begin(Frame::single(2, Format::Batch)).push(2);
+        assert_eq!(answers.body(), [2]);
+        answers.end();
+        answers.number(1);
+        assert_eq!(
+            answers
+                .runs(9, 99)
+                .map(|(bytes, ..)| bytes.len())
+                .sum::<usize>(),
+            29
+        );
+    }
+}

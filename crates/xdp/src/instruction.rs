@@ -1,0 +1,337 @@
+//! An assembler for the few eBPF instructions that the program is made of (RFC 9669).
+//!
+//! A program is a list of [`Line`]s, which reads like a listing; [`assemble`] turns labels into distances.
+
+/// A register of the virtual machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Register {
+    /// What a function answers, and the program.
+    R0,
+    /// The context at the start; the arguments of a function.
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    /// Survives the call of a function.
+    R6,
+}
+
+/// One instruction as the kernel takes it, `struct bpf_insn`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Instruction {
+    code: u8,
+    /// Destination and source, four bits each, in the order of the machine's bit fields.
+    registers: u8,
+    offset: i16,
+    immediate: i32,
+}
+
+/// A line of a listing: an instruction, a jump to a label, or the place that a label names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line<L> {
+    Plain(Instruction),
+    Jump(Instruction, L),
+    Label(L),
+}
+
+use Register::R0;
+
+// Classes, sources and modes: RFC 9669, sections 3 to 5.
+const LOAD_WIDE: u8 = 0x00;
+const LOAD: u8 = 0x01;
+const JUMP: u8 = 0x05;
+/// Compares the lower halves of registers, so that the immediate is not extended by its sign.
+const JUMP_32: u8 = 0x06;
+const ARITHMETIC_64: u8 = 0x07;
+const ARITHMETIC_32: u8 = 0x04;
+const IMMEDIATE: u8 = 0x00;
+const REGISTER: u8 = 0x08;
+const MEMORY: u8 = 0x60;
+const WORD: u8 = 0x00;
+const HALF: u8 = 0x08;
+const BYTE: u8 = 0x10;
+const DOUBLE_WORD: u8 = 0x18;
+/// The immediate is the descriptor of a map.
+const MAP_DESCRIPTOR: u8 = 1;
+
+impl Instruction {
+    const fn new(code: u8, destination: Register, source: u8, offset: i16, immediate: u32) -> Self {
+        let destination = destination as u8;
+        let registers = if cfg!(target_endian = "little") {
+            source << 4 | destination
+        } else {
+            destination << 4 | source
+        };
+        Self {
+            code,
+            registers,
+            offset,
+            immediate: immediate.cast_signed(),
+        }
+    }
+}
+
+/// `destination = source`
+pub(crate) const fn copy<L>(destination: Register, source: Register) -> Line<L> {
+    let code = ARITHMETIC_64 | REGISTER | 0xb0;
+    Line::Plain(Instruction::new(code, destination, source as u8, 0, 0))
+}
+
+/// `destination = value`
+pub(crate) const fn set<L>(destination: Register, value: u32) -> Line<L> {
+    let code = ARITHMETIC_32 | IMMEDIATE | 0xb0;
+    Line::Plain(Instruction::new(code, destination, 0, 0, value))
+}
+
+/// `destination += value`
+pub(crate) const fn add<L>(destination: Register, value: u32) -> Line<L> {
+    let code = ARITHMETIC_64 | IMMEDIATE;
+    Line::Plain(Instruction::new(code, destination, 0, 0, value))
+}
+
+/// `destination &= value`
+pub(crate) const fn and<L>(destination: Register, value: u32) -> Line<L> {
+    let code = ARITHMETIC_32 | IMMEDIATE | 0x50;
+    Line::Plain(Instruction::new(code, destination, 0, 0, value))
+}
+
+/// The 16 bits of `register`, which come from a network, in the machine's order.
+pub(crate) const fn half_from_network<L>(register: Register) -> Line<L> {
+    let code = ARITHMETIC_32 | REGISTER | 0xd0;
+    Line::Plain(Instruction::new(code, register, 0, 0, 16))
+}
+
+/// `destination = *(u8 *)(address + offset)`
+pub(crate) const fn load_byte<L>(destination: Register, address: Register, offset: i16) -> Line<L> {
+    let code = LOAD | MEMORY | BYTE;
+    Line::Plain(Instruction::new(
+        code,
+        destination,
+        address as u8,
+        offset,
+        0,
+    ))
+}
+
+/// `destination = *(u16 *)(address + offset)`
+pub(crate) const fn load_half<L>(destination: Register, address: Register, offset: i16) -> Line<L> {
+    let code = LOAD | MEMORY | HALF;
+    Line::Plain(Instruction::new(
+        code,
+        destination,
+        address as u8,
+        offset,
+        0,
+    ))
+}
+
+/// `destination = *(u32 *)(address + offset)`
+pub(crate) const fn load_word<L>(destination: Register, address: Register, offset: i16) -> Line<L> {
+    let code = LOAD | MEMORY | WORD;
+    Line::Plain(Instruction::new(
+        code,
+        destination,
+        address as u8,
+        offset,
+        0,
+    ))
+}
+
+/// `destination` = the map with this descriptor: the first half of an instruction of double width, followed by
+/// [`second_half`].
+pub(crate) const fn load_map<L>(destination: Register, descriptor: i32) -> Line<L> {
+    let code = LOAD_WIDE | IMMEDIATE | DOUBLE_WORD;
+    let immediate = descriptor.cast_unsigned();
+    Line::Plain(Instruction::new(
+        code,
+        destination,
+        MAP_DESCRIPTOR,
+        0,
+        immediate,
+    ))
+}
+
+/// The second half of [`load_map`].
+pub(crate) const fn second_half<L>() -> Line<L> {
+    Line::Plain(Instruction::new(0, R0, 0, 0, 0))
+}
+
+/// Go on at `to`.
+pub(crate) const fn jump<L>(to: L) -> Line<L> {
+    Line::Jump(Instruction::new(JUMP, R0, 0, 0, 0), to)
+}
+
+/// Go on at `to` if the 32 bits of `register` are `value`.
+pub(crate) const fn jump_if_equal<L>(register: Register, value: u32, to: L) -> Line<L> {
+    let code = JUMP_32 | IMMEDIATE | 0x10;
+    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
+}
+
+/// Go on at `to` if the 32 bits of `register` are anything but `value`.
+pub(crate) const fn jump_if_different<L>(register: Register, value: u32, to: L) -> Line<L> {
+    let code = JUMP_32 | IMMEDIATE | 0x50;
+    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
+}
+
+/// Go on at `to` if the 32 bits of `register`, without a sign, are above `value`.
+pub(crate) const fn jump_if_above<L>(register: Register, value: u32, to: L) -> Line<L> {
+    let code = JUMP_32 | IMMEDIATE | 0x20;
+    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
+}
+
+/// Go on at `to` if the 32 bits of `register`, without a sign, are below `value`.
+pub(crate) const fn jump_if_below<L>(register: Register, value: u32, to: L) -> Line<L> {
+    let code = JUMP_32 | IMMEDIATE | 0xa0;
+    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
+}
+
+/// Go on at `to` if any of the bits of `value` is set in `register`.
+pub(crate) const fn jump_if_any_bit<L>(register: Register, value: u32, to: L) -> Line<L> {
+    let code = JUMP_32 | IMMEDIATE | 0x40;
+    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
+}
+
+/// Go on at `to` if `register`, an address, lies beyond `limit`.
+pub(crate) const fn jump_if_beyond<L>(register: Register, limit: Register, to: L) -> Line<L> {
+    let code = JUMP | REGISTER | 0x20;
+    Line::Jump(Instruction::new(code, register, limit as u8, 0, 0), to)
+}
+
+/// Call a function of the kernel's, by its number in `enum bpf_func_id`.
+pub(crate) const fn call<L>(function: u32) -> Line<L> {
+    Line::Plain(Instruction::new(JUMP | 0x80, R0, 0, 0, function))
+}
+
+/// End with R0 as the verdict.
+pub(crate) const fn exit<L>() -> Line<L> {
+    Line::Plain(Instruction::new(JUMP | 0x90, R0, 0, 0, 0))
+}
+
+/// The instructions of a listing, its jumps resolved. `None` when a label is missing or too far away, which is a mistake
+/// in the listing.
+pub(crate) fn assemble<L: Copy + PartialEq>(lines: &[Line<L>]) -> Option<Vec<Instruction>> {
+    let is_instruction = |line: &Line<L>| !matches!(line, Line::Label(_));
+    let position = |label: L| {
+        let line = lines.iter().position(|line| *line == Line::Label(label))?;
+        Some(
+            lines[..line]
+                .iter()
+                .filter(|line| is_instruction(line))
+                .count(),
+        )
+    };
+    let mut instructions = Vec::with_capacity(lines.len());
+    for line in lines {
+        match *line {
+            Line::Plain(instruction) => instructions.push(instruction),
+            Line::Jump(instruction, label) => {
+                // Counted from the instruction behind the jump.
+                let (to, from) = (position(label)?, instructions.len() + 1);
+                let distance = i64::try_from(to).ok()? - i64::try_from(from).ok()?;
+                instructions.push(Instruction {
+                    offset: distance.try_into().ok()?,
+                    ..instruction
+                });
+            }
+            Line::Label(_) => {}
+        }
+    }
+    Some(instructions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Register::{R1, R2, R3, R5};
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum Label {
+        Here,
+        There,
+        Nowhere,
+    }
+
+    fn bytes(line: Line<Label>) -> [u8; 8] {
+        let (Line::Plain(it) | Line::Jump(it, _)) = line else {
+            panic!("not an instruction");
+        };
+        let (offset, immediate) = (it.offset.to_le_bytes(), it.immediate.to_le_bytes());
+        let [a, b, c, d] = immediate;
+        [it.code, it.registers, offset[0], offset[1], a, b, c, d]
+    }
+
+    /// By the tables of RFC 9669; that the kernel reads them the same way is for the program's own tests.
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn instructions_are_encoded_as_the_standard_says() {
+        for (line, expected) in [
+            (copy(R1, R2), [0xbf, 0x21, 0, 0, 0, 0, 0, 0]),
+            (set(R3, 2), [0xb4, 0x03, 0, 0, 2, 0, 0, 0]),
+            (add(R1, 42), [0x07, 0x01, 0, 0, 42, 0, 0, 0]),
+            (and(R5, 0xf0), [0x54, 0x05, 0, 0, 0xf0, 0, 0, 0]),
+            (half_from_network(R5), [0xdc, 0x05, 0, 0, 16, 0, 0, 0]),
+            (load_byte(R5, R2, 14), [0x71, 0x25, 14, 0, 0, 0, 0, 0]),
+            (load_half(R5, R2, 12), [0x69, 0x25, 12, 0, 0, 0, 0, 0]),
+            (load_word(R2, R1, -4), [0x61, 0x12, 0xfc, 0xff, 0, 0, 0, 0]),
+            (load_map(R1, 5), [0x18, 0x11, 0, 0, 5, 0, 0, 0]),
+            (second_half(), [0; 8]),
+            (jump(Label::Here), [0x05, 0, 0, 0, 0, 0, 0, 0]),
+            (
+                jump_if_equal(R5, 8, Label::Here),
+                [0x16, 0x05, 0, 0, 8, 0, 0, 0],
+            ),
+            (
+                jump_if_different(R5, 17, Label::Here),
+                [0x56, 0x05, 0, 0, 17, 0, 0, 0],
+            ),
+            (
+                jump_if_above(R5, 17, Label::Here),
+                [0x26, 0x05, 0, 0, 17, 0, 0, 0],
+            ),
+            (
+                jump_if_below(R5, 17, Label::Here),
+                [0xa6, 0x05, 0, 0, 17, 0, 0, 0],
+            ),
+            (
+                jump_if_any_bit(R5, 3, Label::Here),
+                [0x46, 0x05, 0, 0, 3, 0, 0, 0],
+            ),
+            (
+                jump_if_beyond(R5, R3, Label::Here),
+                [0x2d, 0x35, 0, 0, 0, 0, 0, 0],
+            ),
+            (call(51), [0x85, 0, 0, 0, 51, 0, 0, 0]),
+            (exit(), [0x95, 0, 0, 0, 0, 0, 0, 0]),
+        ] {
+            assert_eq!(bytes(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn jumps_are_counted_from_behind_themselves_in_both_directions() {
+        let assembled = assemble(&[
+            Line::Label(Label::Here),
+            jump(Label::There),
+            set(R0, 1),
+            jump(Label::Here),
+            Line::Label(Label::There),
+            exit(),
+        ])
+        .expect("labels are there");
+        let offsets: Vec<i16> = assembled.iter().map(|it| it.offset).collect();
+        assert_eq!(offsets, [2, 0, -3, 0]);
+    }
+
+    #[test]
+    fn a_label_that_is_missing_or_too_far_away_is_refused() {
+        assert_eq!(assemble(&[jump(Label::Nowhere), exit()]), None);
+        let mut lines = vec![jump(Label::There)];
+        lines.resize(1 + 32_767, set(R0, 1));
+        lines.extend([Line::Label(Label::There), exit()]);
+        assert!(assemble(&lines).is_some());
+        lines.insert(1, set(R0, 1));
+        assert_eq!(assemble(&lines), None);
+    }
+}

@@ -1,0 +1,328 @@
+//! The program that hands datagrams to AF_XDP sockets, and leaves everything else to the kernel.
+
+use crate::instruction::{
+    Instruction, Line, Register, add, and, assemble, call, copy, exit, half_from_network, jump,
+    jump_if_above, jump_if_any_bit, jump_if_below, jump_if_beyond, jump_if_different,
+    jump_if_equal, load_byte, load_half, load_map, load_word, second_half, set,
+};
+use crate::packet::{
+    ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, UDP_BYTES,
+};
+use crate::{Error, Interface, Socket, bpf};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::io;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+/// Which datagrams go to the sockets: UDP over IPv4 without options or over IPv6 without extension headers, whole (not
+/// in fragments), without a VLAN tag, and as said here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// Destination ports.
+    pub ports: RangeInclusive<u16>,
+    /// Destination addresses; all when empty. Say them where the host also forwards packets (to containers, virtual
+    /// machines or other networks): those packets pass the interface too, and may be for the same ports elsewhere.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// The most addresses that a [`Filter`] may have: each is a few instructions more for every packet.
+pub const FILTER_ADDRESSES_MAX: usize = 64;
+
+/// What the program does with a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes to the kernel's own network stack.
+    Pass,
+    /// It goes to the socket of its queue.
+    Redirect,
+    /// Something that this program never answers, by its number in `enum xdp_action`.
+    Other(u32),
+}
+
+/// Where in the kernel's path of a packet the program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// In the driver, before the kernel allocates anything for a packet. Takes a driver that can.
+    Native,
+    /// In the kernel's common code, for packets that already are socket buffers. Any driver; slower.
+    Generic,
+}
+
+/// Which [`Mode`] to attach in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Attach {
+    /// Native, else generic: see [`Attachment::native_refusal`].
+    #[default]
+    BestAvailable,
+    /// This or nothing.
+    Only(Mode),
+}
+
+/// A program in the kernel, and its map from queue to socket. It does nothing until it is [attached](Program::attach).
+#[derive(Debug)]
+pub struct Program {
+    program: OwnedFd,
+    sockets: OwnedFd,
+    queues: u32,
+}
+
+/// A program at work on an interface, for as long as this lives: the kernel detaches it when the process ends, however
+/// it ends.
+#[derive(Debug)]
+pub struct Attachment {
+    _link: OwnedFd,
+    mode: Mode,
+    native_refusal: Option<Error>,
+}
+
+impl Program {
+    /// Load a program for an interface of so many receive queues.
+    ///
+    /// # Errors
+    /// [`Error::Permission`] without CAP_BPF and CAP_NET_ADMIN, [`Error::Filter`], [`Error::Verifier`] with what the
+    /// kernel's verifier says, [`Error::System`].
+    pub fn load(filter: &Filter, queues: u32) -> Result<Self, Error> {
+        if filter.ports.is_empty() || filter.addresses.len() > FILTER_ADDRESSES_MAX {
+            return Err(Error::Filter {
+                ports: filter.ports.clone(),
+                addresses: filter.addresses.len(),
+            });
+        }
+        let sockets = bpf::create_socket_map(queues.max(1))
+            .map_err(|source| Error::bpf("make a map of sockets", source))?;
+        let instructions = instructions(filter, sockets.as_raw_fd());
+        let program = bpf::load_program(&instructions).map_err(|(source, log)| {
+            if log.is_empty() {
+                Error::bpf("load the XDP program", source)
+            } else {
+                Error::Verifier { source, log }
+            }
+        })?;
+        Ok(Self {
+            program,
+            sockets,
+            queues: queues.max(1),
+        })
+    }
+
+    /// Hand the datagrams that arrive on `socket`'s queue to it, until it is closed. Those of queues without a socket
+    /// go to the kernel.
+    ///
+    /// # Errors
+    /// [`Error::QueueOutOfRange`] when the program was loaded for fewer queues, [`Error::System`].
+    pub fn register(&self, socket: &Socket) -> Result<(), Error> {
+        if socket.queue() >= self.queues {
+            return Err(Error::QueueOutOfRange {
+                interface: socket.interface().to_owned(),
+                queue: socket.queue(),
+                queues: self.queues,
+            });
+        }
+        self.set(socket.queue(), socket.as_fd())
+    }
+
+    fn set(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), Error> {
+        bpf::set_socket(self.sockets.as_fd(), queue, socket)
+            .map_err(|source| Error::bpf("hand a queue to a socket", source))
+    }
+
+    /// Put the program to work on an interface.
+    ///
+    /// # Errors
+    /// [`Error::ProgramAttached`] when the interface has another one, [`Error::NativeRefused`] when only native mode will
+    /// do and the driver refuses, [`Error::NoSuchInterface`] when it went away, [`Error::System`].
+    pub fn attach(&self, interface: &Interface, attach: Attach) -> Result<Attachment, Error> {
+        match attach {
+            Attach::Only(mode) => self.attach_in(interface, mode),
+            Attach::BestAvailable => match self.attach_in(interface, Mode::Native) {
+                Err(refusal @ Error::NativeRefused { .. }) => {
+                    let mut attachment = self.attach_in(interface, Mode::Generic)?;
+                    attachment.native_refusal = Some(refusal);
+                    Ok(attachment)
+                }
+                attached => attached,
+            },
+        }
+    }
+
+    fn attach_in(&self, interface: &Interface, mode: Mode) -> Result<Attachment, Error> {
+        let flags = match mode {
+            Mode::Generic => 1 << 1, // XDP_FLAGS_SKB_MODE
+            Mode::Native => 1 << 2,  // XDP_FLAGS_DRV_MODE
+        };
+        let link = bpf::create_link(self.program.as_fd(), interface.index, flags)
+            .map_err(|source| Error::attach(interface, mode, source))?;
+        Ok(Attachment {
+            _link: link,
+            mode,
+            native_refusal: None,
+        })
+    }
+
+    /// What the program does with a frame that arrives on queue 0, found out by having the kernel run it (Linux 4.12;
+    /// from 6.0 on only for frames of at least 14 bytes). Nothing is sent anywhere.
+    ///
+    /// # Errors
+    /// What bpf(2) says, such as that the frame is shorter than an Ethernet header.
+    pub fn verdict(&self, frame: &[u8]) -> io::Result<Verdict> {
+        Ok(match bpf::run_program(self.program.as_fd(), frame)? {
+            XDP_PASS => Verdict::Pass,
+            XDP_REDIRECT => Verdict::Redirect,
+            other => Verdict::Other(other),
+        })
+    }
+}
+
+impl Attachment {
+    /// Where the program runs.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Why it does not run in native mode, when that was tried first.
+    #[must_use]
+    pub fn native_refusal(&self) -> Option<&Error> {
+        self.native_refusal.as_ref()
+    }
+}
+
+/// `enum xdp_action`
+const XDP_PASS: u32 = 2;
+const XDP_REDIRECT: u32 = 4;
+
+/// `bpf_redirect_map` in `enum bpf_func_id`.
+const REDIRECT_MAP: u32 = 51;
+
+// Members of `struct xdp_md`, in bytes from its start.
+const CONTEXT_DATA: i16 = 0;
+const CONTEXT_DATA_END: i16 = 4;
+const CONTEXT_RECEIVE_QUEUE: i16 = 16;
+
+// Positions in a frame, in bytes.
+const NETWORK: usize = ETHERNET_BYTES;
+const IPV4_TRANSPORT: usize = NETWORK + IPV4_BYTES;
+const IPV6_TRANSPORT: usize = NETWORK + IPV6_BYTES;
+
+/// Offsets within the headers are below a hundred.
+const fn at(position: usize) -> i16 {
+    position as i16
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Label {
+    Ipv6,
+    /// Behind the comparison with one of the IPv6 addresses.
+    Ipv6Address(usize),
+    Ipv6Ports,
+    Ipv4Ports,
+    Ports,
+    Pass,
+}
+
+/// The program. The verifier demands that a packet's end is looked at before its bytes are.
+fn instructions(filter: &Filter, sockets: RawFd) -> Vec<Instruction> {
+    use Label::{Ipv4Ports, Ipv6, Ipv6Address, Ipv6Ports, Pass, Ports};
+    use Register::{R0, R1, R2, R3, R4, R5, R6};
+
+    /// Two bytes of a packet as [`load_half`] gives them.
+    const fn half(value: u16) -> u32 {
+        value.to_be() as u32
+    }
+
+    let all = filter.addresses.is_empty();
+    let (mut ipv4, mut ipv6) = (Vec::new(), Vec::new());
+    for address in &filter.addresses {
+        match address {
+            IpAddr::V4(address) => ipv4.push(address.octets()),
+            IpAddr::V6(address) => ipv6.push(address.octets()),
+        }
+    }
+
+    let mut lines = vec![
+        copy(R6, R1),
+        load_word(R2, R1, CONTEXT_DATA),
+        load_word(R3, R1, CONTEXT_DATA_END),
+        // Long enough for the shorter of the two?
+        copy(R4, R2),
+        add(R4, (IPV4_TRANSPORT + UDP_BYTES) as u32),
+        jump_if_beyond(R4, R3, Pass),
+        load_half(R5, R2, at(12)),
+    ];
+    // What could never be reached would be refused, so that a family without an address has no code.
+    if all || !ipv6.is_empty() {
+        lines.push(jump_if_equal(R5, half(ETHERTYPE_IPV6), Ipv6));
+    }
+    if all || !ipv4.is_empty() {
+        lines.extend([
+            jump_if_different(R5, half(ETHERTYPE_IPV4), Pass),
+            // Version 4 and a header of five words; neither "more fragments" nor an offset; UDP.
+            load_byte(R5, R2, at(NETWORK)),
+            jump_if_different(R5, 0x45, Pass),
+            load_half(R5, R2, at(NETWORK + 6)),
+            jump_if_any_bit(R5, half(0x3fff), Pass),
+            load_byte(R5, R2, at(NETWORK + 9)),
+            jump_if_different(R5, PROTOCOL_UDP.into(), Pass),
+        ]);
+        if !all {
+            lines.push(load_word(R5, R2, at(NETWORK + 16)));
+            for address in ipv4 {
+                lines.push(jump_if_equal(R5, u32::from_ne_bytes(address), Ipv4Ports));
+            }
+            lines.push(jump(Pass));
+        }
+        lines.extend([
+            Line::Label(Ipv4Ports),
+            add(R2, IPV4_TRANSPORT as u32),
+            jump(Ports),
+        ]);
+    } else {
+        lines.push(jump(Pass));
+    }
+    if all || !ipv6.is_empty() {
+        lines.extend([
+            Line::Label(Ipv6),
+            copy(R4, R2),
+            add(R4, (IPV6_TRANSPORT + UDP_BYTES) as u32),
+            jump_if_beyond(R4, R3, Pass),
+            load_byte(R5, R2, at(NETWORK)),
+            and(R5, 0xf0),
+            jump_if_different(R5, 0x60, Pass),
+            load_byte(R5, R2, at(NETWORK + 6)),
+            jump_if_different(R5, PROTOCOL_UDP.into(), Pass),
+        ]);
+        for (position, address) in ipv6.iter().enumerate() {
+            let next = Ipv6Address(position);
+            for (word, bytes) in address.as_chunks::<4>().0.iter().enumerate() {
+                lines.extend([
+                    load_word(R5, R2, at(NETWORK + 24 + 4 * word)),
+                    jump_if_different(R5, u32::from_ne_bytes(*bytes), next),
+                ]);
+            }
+            lines.extend([jump(Ipv6Ports), Line::Label(next)]);
+        }
+        if !all {
+            lines.push(jump(Pass));
+        }
+        lines.extend([Line::Label(Ipv6Ports), add(R2, IPV6_TRANSPORT as u32)]);
+    }
+    lines.extend([
+        Line::Label(Ports),
+        load_half(R5, R2, at(2)),
+        half_from_network(R5),
+        jump_if_below(R5, (*filter.ports.start()).into(), Pass),
+        jump_if_above(R5, (*filter.ports.end()).into(), Pass),
+        // return bpf_redirect_map(&sockets, context->rx_queue_index, XDP_PASS)
+        load_word(R2, R6, CONTEXT_RECEIVE_QUEUE),
+        load_map(R1, sockets),
+        second_half(),
+        set(R3, XDP_PASS),
+        call(REDIRECT_MAP),
+        exit(),
+        Line::Label(Pass),
+        set(R0, XDP_PASS),
+        exit(),
+    ]);
+    // An empty program is refused by the kernel with a clear word; a test sees to it that the labels are there.
+    assemble(&lines).unwrap_or_default()
+}

@@ -1,0 +1,21 @@
+//! What must hold of every parser, whatever bytes it is given.
+//!
+//! Each module is one target: `run` takes the bytes that the engine made up and panics where something does not hold.
+//! The engine itself is only in the programs below `targets/`; `tests/seeds.rs` tries the same properties on every seed.
+//! `docs/fuzzing.md` says how to run them.
+
+pub mod accounts;
+pub mod binary_parser;
+pub mod connection;
+pub mod host_files;
+pub mod memcached_replies;
+pub mod metrics;
+pub mod partition;
+pub mod recipe;
+pub mod resp;
+pub mod text_parser;
+
+mod answers;
+mod binary_answers;
+mod input;
+mod values;

@@ -1,0 +1,1 @@
+"""Parts of ``study access``: what is measured, by which program, and what it says."""

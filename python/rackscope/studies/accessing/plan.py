@@ -1,0 +1,70 @@
+"""What ``study access`` is going to measure, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ACCESS_MODES = ("EREW", "CREW", "CRCW")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all access modes are asked for alike. ``theta`` is the exponent of zipfian keys; uniform without."""
+
+    cores: int
+    theta: float | None
+    writes_percent: int
+
+    @property
+    def keys(self) -> str:
+        """``uniform`` or ``zipf 0.99``."""
+        return "uniform" if self.theta is None else f"zipf {self.theta:g}"
+
+    @property
+    def order(self) -> tuple[int, float, int]:
+        """By which settings are sorted."""
+        return self.cores, self.theta or 0.0, self.writes_percent
+
+    @property
+    def mix(self) -> str:
+        """``uniform keys and 50 % writes``."""
+        return f"{self.keys} keys and {f'{self.writes_percent} % writes' if self.writes_percent else 'no writes'}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured: every access mode in every setting, ``repetitions`` times."""
+
+    items: int
+    cores: tuple[int, ...]
+    thetas: tuple[float | None, ...]
+    writes: tuple[int, ...]
+    seconds: float
+    repetitions: int
+    budget_seconds: float
+    seed: int = 1
+
+    @property
+    def settings(self) -> list[Setting]:
+        """Those with the fewest cores first."""
+        return [
+            Setting(cores, theta, writes) for cores in self.cores for theta in self.thetas for writes in self.writes
+        ]
+
+    @property
+    def cells(self) -> list[tuple[str, Setting]]:
+        """Every access mode in every setting."""
+        return [(access, setting) for setting in self.settings for access in ACCESS_MODES]
+
+    def rounds(self) -> list[list[tuple[str, Setting]]]:
+        """Each round holds every cell once; the order is one in which drift cancels."""
+        from rackscope.analysis.multiple import interleave
+
+        cells = self.cells
+        order = [cells[int(label)] for label in interleave([*map(str, range(len(cells)))], self.repetitions, self.seed)]
+        return [order[at : at + len(cells)] for at in range(0, len(order), len(cells))]
+
+
+def cores_words(count: int) -> str:
+    """``2 cores``."""
+    return f"{count} core{'' if count == 1 else 's'}"

@@ -1,0 +1,215 @@
+"""``study access`` with a bench that measures nothing: the order, what is compared, and what is said of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackscope.errors import StudyError, UsageError
+from rackscope.runs.options import Progress
+from rackscope.runs.study import StudyRecord
+from rackscope.studies import access
+from rackscope.studies import conduct as conducting
+from rackscope.studies.access import build_plan, conduct_access
+from rackscope.studies.accessing.plan import ACCESS_MODES, Plan, Setting
+from rackscope.studies.accessing.program import Filled, Measured, program
+from rackscope.studies.accessing.summary import balance
+from rackscope.studies.base import Request
+from rackscope.studies.disturbance import Taken, Watch
+
+Speed = Callable[[str, Setting], float]
+PLAN = Plan(10_000, (1, 2), (None, 0.99), (0, 50), 0.4, 6, 600.0)
+
+
+def request(out: Path | None = None, **others: Any) -> Request:
+    values = {"items": None, "cores": None, "writes": "0,5,50,100", "stretch": 0.4, "repetitions": 7, "budget": 600.0}
+    return Request(None, {**values, **others}, out)
+
+
+def as_in_the_paper(mode: str, setting: Setting) -> float:
+    """EREW scales, CREW does with reads, CRCW suffers from writes."""
+    if mode == "EREW":
+        return 10e6 * setting.cores
+    slowed = setting.writes_percent / 100 * (setting.cores - 1)
+    return 8e6 * setting.cores * (1 - (0.4 if mode == "CREW" else 0.6) * slowed)
+
+
+class FakeBench:
+    """Rates of ``speed``, a little apart from round to round; ``stop_after`` measurements it is interrupted."""
+
+    def __init__(self, speed: Speed = as_in_the_paper, stop_after: int | None = None) -> None:
+        self.speed = speed
+        self.stop_after = stop_after
+        self.asked: list[tuple[str, Setting]] = []
+        self.noise = random.Random(1)
+
+    def fill(self, access: str, cores: int) -> Filled:
+        return Filled(cores, PLAN.items, 0, 15.4)
+
+    def measure(self, access: str, setting: Setting, seconds: float) -> Measured:
+        if self.stop_after is not None and len(self.asked) >= self.stop_after:
+            raise KeyboardInterrupt
+        self.asked.append((access, setting))
+        operations = int(self.speed(access, setting) * seconds * (1 + 0.004 * self.noise.random()))
+        each = operations // setting.cores
+        uneven = (0.6, 0.4) if setting.theta and setting.cores == 2 else (1 / setting.cores,) * setting.cores
+        return Measured(seconds, seconds, (each,) * setting.cores, 0, () if access == "CRCW" else uneven)
+
+
+@pytest.fixture(autouse=True)
+def a_quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Watch, "taken", lambda self, seconds: Taken())
+
+
+def ignore(progress: Progress) -> None:
+    del progress
+
+
+def carried_out(folder: Path, plan: Plan = PLAN, bench: FakeBench | None = None) -> StudyRecord:
+    under_way = conducting.begin(access.STUDY, request(folder / "study", items=10_000), ignore)
+    try:
+        conduct_access(under_way, plan, bench or FakeBench(), [])
+    except KeyboardInterrupt:
+        under_way.record.status = "interrupted"
+    return StudyRecord.model_validate_json(under_way.record.model_dump_json())
+
+
+def test_every_round_holds_every_cell_once_and_drift_cancels() -> None:
+    rounds = PLAN.rounds()
+    assert len(rounds) == 6
+    assert all(sorted(map(str, one)) == sorted(map(str, PLAN.cells)) for one in rounds)
+    assert len(PLAN.cells) == 2 * 2 * 2 * 3
+    assert rounds[1] == rounds[0][::-1]
+    assert rounds[2] != rounds[0]
+
+
+def test_the_mode_that_wins_is_named_with_its_interval(tmp_path: Path) -> None:
+    record = carried_out(tmp_path)
+    first = record.findings[0].sentence
+    # With 60 % of zipfian requests for one core its clients have 1 / 1.2 of EREW's 20 M/s: 16.7, and CREW has 16.
+    assert first.startswith("On 2 cores EREW is fastest in 4 of 4 mixes, with 1.04 to 1.56 times the next one's rate")
+    under_writes = next(one for one in record.findings if one.sentence.startswith("Under writes"))
+    assert "ahead of CRCW in all 2 mixes on 2 cores: by 1.49" in under_writes.sentence
+    assert "2.98" not in under_writes.sentence
+    assert "1.79 times" in under_writes.sentence
+    assert "x1.79 (1.7" in under_writes.evidence
+    over_cores = next(one for one in record.findings if one.sentence.startswith("From 1 core to 2"))
+    assert "EREW 2.00 times, CREW 1.60 times and CRCW 1.40 times" in over_cores.sentence
+    [table] = record.tables
+    assert table.rows[0][0] == "2, uniform, 0 %"
+    assert len(table.rows) == 8
+    assert {row[4] for row in table.rows} == {"EREW"}
+
+
+def test_equal_modes_are_not_told_apart(tmp_path: Path) -> None:
+    noise = random.Random(3)
+    record = carried_out(tmp_path, bench=FakeBench(lambda mode, setting: 1e7 * noise.lognormvariate(0, 0.05)))
+    assert "no mode is shown to be ahead" in record.findings[0].sentence
+    assert {row[4] for row in record.tables[0].rows} <= {"not decided", "EREW or CREW", "EREW or CRCW", "CREW or CRCW"}
+
+
+def test_the_busiest_core_bounds_what_clients_have() -> None:
+    skewed = Setting(2, 0.99, 50)
+    assert balance("EREW", skewed, (0.6, 0.4)) == pytest.approx(1 / 1.2)
+    # Half of the requests write, and reads go to the core that has room.
+    assert balance("CREW", skewed, (0.6, 0.4)) == 1.0
+    assert balance("CREW", Setting(2, 0.99, 100), (0.6, 0.4)) == pytest.approx(1 / 1.2)
+    assert balance("CREW", Setting(4, 0.99, 100), (0.7, 0.1, 0.1, 0.1)) == pytest.approx(1 / 2.8)
+    assert balance("CREW", Setting(2, 0.99, 0), (0.6, 0.4)) == 1.0
+    assert balance("CRCW", skewed, ()) == 1.0
+    assert balance("EREW", Setting(1, 0.99, 50), (1.0,)) == 1.0
+
+
+def test_pictures_have_every_mode_and_the_same_colours(tmp_path: Path) -> None:
+    charts = carried_out(tmp_path).charts
+    names = ["writes-uniform", "writes-zipf", "cores-uniform", "cores-zipf", "skew", "against-erew"]
+    assert [chart.identifier for chart in charts] == names
+    assert all([series.label for series in chart.series] == list(ACCESS_MODES) for chart in charts)
+    against = charts[-1]
+    assert against.x.categories == ["uniform 0%", "uniform 50%", "zipf 0%", "zipf 50%"]
+    crcw = against.series[2]
+    assert crcw.y[1] == pytest.approx(0.56, abs=0.01)
+    assert crcw.low[1] is not None
+    assert crcw.low[1] < 0.56 < (crcw.high[1] or 0)
+
+
+def test_a_budget_ends_it_between_rounds(tmp_path: Path) -> None:
+    bench = FakeBench()
+    under_way = conducting.begin(access.STUDY, request(tmp_path / "study", items=10_000), ignore)
+    from rackscope.studies.accessing.carry_out import Outcome, carry_out
+    from rackscope.studies.disturbance import Disturbances
+
+    outcome = Outcome(Disturbances())
+    # Each look at the clock is 100 s later.
+    carry_out(PLAN, under_way, bench, outcome, clock=iter(range(0, 10_000, 100)).__next__)
+    assert outcome.rounds == 4
+    assert len(bench.asked) == 4 * len(PLAN.cells)
+    assert outcome.notes == ["4 of 6 rounds fitted into the budget of 600 s."]
+
+
+def test_what_was_measured_before_ctrl_c_is_said(tmp_path: Path) -> None:
+    record = carried_out(tmp_path, bench=FakeBench(stop_after=30))
+    assert record.status == "interrupted"
+    assert record.result["rounds"] == 1
+    assert sum(len(cell["rates_operations_per_second"]) for cell in record.result["cells"]) == 30
+    assert record.charts
+    assert "one round" in record.findings[0].sentence
+
+
+def test_nothing_measured_is_a_record_without_answers(tmp_path: Path) -> None:
+    record = carried_out(tmp_path, bench=FakeBench(stop_after=0))
+    assert record.findings == []
+    assert record.charts == []
+
+
+def test_measurements_that_others_disturbed_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([0.9] + [0.0] * 10_000)
+    monkeypatch.setattr(Watch, "taken", lambda self, seconds: Taken(0.0, next(looks)))
+    bench = FakeBench()
+    record = carried_out(tmp_path, bench=bench)
+    assert len(bench.asked) == 6 * len(PLAN.cells) + 1
+    assert sum(len(cell["rates_operations_per_second"]) for cell in record.result["cells"]) == 6 * len(PLAN.cells)
+    assert any(line.startswith("1 measurements were discarded") for line in record.method)
+
+
+@pytest.mark.parametrize(
+    ("asked", "clear"),
+    [
+        ({"cores": "0"}, "0 is not between 1 and"),
+        ({"cores": "two"}, "--cores two"),
+        ({"cores": "100000"}, "100000 is not between 1 and"),
+        ({"writes": "101"}, "101 is not between 0 and 100"),
+        ({"items": 5}, "5 items fit into any cache"),
+        ({"items": 10**12}, "of memory are available"),
+        ({"repetitions": 0}, "0 repetitions"),
+        ({"stretch": 0.001}, "at least 20 ms"),
+    ],
+)
+def test_nonsense_is_refused_before_a_directory_is_made(asked: dict[str, Any], clear: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=clear):
+        conducting.begin(access.STUDY, request(tmp_path / "study", **asked), ignore)
+    assert not (tmp_path / "study").exists()
+
+
+def test_numbers_of_cores_and_writes_are_each_taken_once() -> None:
+    plan, _ = build_plan(request(cores="1,1", writes="50, 5%,0,5", items=10_000))
+    assert plan.cores == (1,)
+    assert plan.writes == (0, 5, 50)
+
+
+def test_the_program_says_why_it_cannot(tmp_path: Path) -> None:
+    with program(10_000, tmp_path / "log") as bench:
+        with pytest.raises(StudyError, match="EREW on 1 cores was not filled"):
+            bench.measure("EREW", Setting(1, None, 50), 0.02)
+        assert bench.fill("EREW", 1).lost == 0
+        measured = bench.measure("EREW", Setting(1, 0.99, 50), 0.02)
+        assert measured.rate > 0
+        assert measured.shares == (1.0,)
+        bench._process.kill()
+        with pytest.raises(StudyError, match=r"ended while it measured \(killed by signal 9\)"):
+            bench.fill("EREW", 1)
+    assert not (tmp_path / "log").exists()

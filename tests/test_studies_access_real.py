@@ -1,0 +1,73 @@
+"""``study access`` through the command, with the real program: short, and about structure rather than speed."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from conftest import Rackscope, process_exists, wait_until
+
+SHORT = ("study", "access", "--items", "20k", "--cores", "1", "--stretch", "20ms", "--out", "study", "--json")
+
+
+def programs_of(parent: int) -> list[int]:
+    """Processes that measure for the command ``parent``."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, fields = status.read_text().partition("(")[2].rpartition(")")[::2]
+        except OSError:
+            continue
+        if name == "rackscope-acces" and int(fields.split()[1]) == parent:
+            found.append(int(status.parent.name))
+    return found
+
+
+def test_every_mode_is_measured_in_every_mix(rackscope: Rackscope) -> None:
+    done = rackscope(*SHORT, "--writes", "0,50", "--repetitions", "2")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["status"] == "complete"
+    cells = told["result"]["cells"]
+    assert len(cells) == 3 * 2 * 2
+    assert all(rate > 0 for cell in cells for rate in cell["rates_operations_per_second"])
+    assert {len(cell["rates_operations_per_second"]) for cell in cells} == {2}
+    assert all(store["lost"] == 0 for store in told["result"]["stores"])
+    assert "round 2 of 2" in done.stderr
+    folder = rackscope.folder / "study"
+    assert (folder / "report.html").stat().st_size > 10_000
+    assert not (folder / "access.log").exists()
+
+
+def test_ctrl_c_keeps_what_there_is_and_ends_the_program(rackscope: Rackscope) -> None:
+    running = rackscope.start(*SHORT, "--repetitions", "1000", "--budget", "1h")
+    study = rackscope.folder / "study" / "study.json"
+    try:
+        wait_until(lambda: study.exists() and json.loads(study.read_text())["result"].get("rounds", 0) > 0, "a round")
+        programs = programs_of(running.pid)
+        assert programs
+        running.send_signal(signal.SIGINT)
+        output, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.communicate()
+    assert running.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert json.loads(output)["status"] == "interrupted"
+    kept = json.loads(study.read_text())
+    assert kept["status"] == "interrupted"
+    assert kept["charts"]
+    assert (rackscope.folder / "study" / "report.html").exists()
+    assert not any(map(process_exists, programs))
+
+
+def test_the_program_ends_with_a_study_that_was_killed(rackscope: Rackscope) -> None:
+    running = rackscope.start(*SHORT, "--repetitions", "1000", "--budget", "1h")
+    try:
+        wait_until(lambda: bool(programs_of(running.pid)), "the program")
+        programs = programs_of(running.pid)
+    finally:
+        running.kill()
+        running.communicate()
+    wait_until(lambda: not any(map(process_exists, programs)), "the program to end")
