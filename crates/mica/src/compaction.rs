@@ -12,34 +12,42 @@ use crate::log::Place;
 use crate::partition::Partition;
 use crate::store::Store;
 
-/// Free blocks that are tried, one after the other.
-const BLOCKS_MAX: usize = 8;
+/// Free blocks that are tried, one after the other: behind one, items may lie close together for a long way.
+const BLOCKS_MAX: usize = 16;
 
 /// Items that are moved for one write.
 const ITEMS_MAX: usize = 1 << 14;
 
-/// Bytes that are moved for each that is wanted, and at all.
-const BYTES_FOR_A_BYTE_MAX: usize = 16;
+/// Bytes that are moved for each that is wanted, behind one free block and at all, with bounds.
+const BYTES_FOR_A_BYTE_BEHIND_ONE: usize = 16;
+const BYTES_BEHIND_ONE_LEAST: usize = 4 << 10;
+const BYTES_FOR_A_BYTE: usize = 32;
+const BYTES_LEAST: usize = 64 << 10;
 const BYTES_MAX: usize = 64 << 20;
 
 impl Partition {
     /// A block for a new item of `bytes`. Items move, with their entries.
     pub(crate) fn allocate_by_moving(&mut self, bytes: usize) -> Option<Place> {
         let mut items_left = ITEMS_MAX;
-        let mut bytes_left = (bytes * BYTES_FOR_A_BYTE_MAX).min(BYTES_MAX);
+        let mut bytes_left = (bytes * BYTES_FOR_A_BYTE).clamp(BYTES_LEAST, BYTES_MAX);
+        let bytes_behind_one = (bytes * BYTES_FOR_A_BYTE_BEHIND_ONE).max(BYTES_BEHIND_ONE_LEAST);
         for skipped in 0..BLOCKS_MAX {
             let heap = &mut self.store.as_mut()?.heap;
             if heap.free_bytes() < bytes {
                 return None;
             }
             let mut block = heap.begin_extending(&mut self.log, skipped)?;
+            let mut left_behind_one = bytes_behind_one.min(bytes_left);
             while block.bytes() < bytes && items_left > 0 {
-                let moved = self.extend(&mut block, bytes);
-                match moved.and_then(|moved| bytes_left.checked_sub(moved)) {
-                    Some(left) => bytes_left = left,
+                let Some(moved) = self.extend(&mut block, bytes) else {
+                    break;
+                };
+                bytes_left = bytes_left.saturating_sub(moved);
+                items_left -= 1;
+                match left_behind_one.checked_sub(moved) {
+                    Some(left) => left_behind_one = left,
                     None => break,
                 }
-                items_left -= 1;
             }
             let heap = &mut self.store.as_mut()?.heap;
             let place = heap.end_extending(&mut self.log, block, bytes);

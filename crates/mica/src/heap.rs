@@ -131,6 +131,13 @@ impl Heap {
         self.free_granules as usize * GRANULE_BYTES
     }
 
+    /// The first block in use that begins at `offset` or behind it; there, some block begins, or the memory ends.
+    pub fn used_from(&self, log: &Log, offset: usize) -> Option<Place> {
+        let granule = granules(offset);
+        let used = self.free_from(log, granule).map_or(granule, Block::end);
+        (used < self.granules).then(|| Place::at(self::offset(used)))
+    }
+
     /// A block of `bytes`; `None` where no free one is known to be that long.
     pub fn allocate(&mut self, log: &mut Log, bytes: usize) -> Option<Place> {
         // Whoever sees what is written to the block sees that the index gave up what was there: perhaps another

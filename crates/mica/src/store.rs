@@ -83,6 +83,31 @@ impl Partition {
         self.store.as_ref().map(|store| store.heap.free_bytes())
     }
 
+    /// As [`for_each_live`](Self::for_each_live): every block in use is an item's.
+    pub(crate) fn for_each_stored(&self, now: u32, mut each: impl FnMut(Place, &Header)) {
+        let Some(store) = &self.store else { return };
+        let mut offset = 0;
+        while let Some(place) = store.heap.used_from(&self.log, offset) {
+            let (header, _) = self.log.header(place);
+            if !header.is_expired(now) {
+                each(place, &header);
+            }
+            offset = place.offset() + header.item_bytes();
+        }
+    }
+
+    /// The largest CAS number that was given so far.
+    pub(crate) fn last_cas_of_store(&self) -> Option<u64> {
+        self.store.as_ref().map(|store| store.last_cas)
+    }
+
+    /// Count changes from `cas` on, if they are not that many yet.
+    pub(crate) fn count_changes_from(&mut self, cas: u64) {
+        if let Some(store) = &mut self.store {
+            store.last_cas = store.last_cas.max(cas);
+        }
+    }
+
     /// The CAS number of the next change, in store mode: they count changes.
     pub(crate) fn next_cas(&mut self) -> Option<u64> {
         let store = self.store.as_mut()?;

@@ -318,9 +318,12 @@ fn nine_tenths_of_the_memory_can_be_filled_with_items_of_any_length() {
             least + random as usize % least
         }),
     ];
-    for (what, length) in lengths {
+    for ((what, length), seed) in lengths
+        .into_iter()
+        .flat_map(|one| (7..10_u32).map(move |seed| (one, seed)))
+    {
         let mut store = store(8 << 20);
-        let mut random = 7_u32;
+        let mut random = seed;
         let mut draw = move || {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             random >> 8
