@@ -24,8 +24,11 @@ pub(crate) fn layout(options: &Options) -> Result<Layout, Error> {
     if !options.evicts {
         config.mode = Mode::Store;
     }
-    let limit = config.log_bytes / 2;
-    config.item_bytes_max = item_bytes_max.min(limit);
+    let limit = match options.item_bytes_max {
+        Some(_) => config.item_bytes_limit(),
+        None => config.log_bytes / 2,
+    };
+    config = config.with_items_of(item_bytes_max.min(limit));
     match options.item_bytes_max {
         Some(item_bytes_max) if item_bytes_max > limit => Err(Error::ItemTooLarge {
             item_bytes_max,

@@ -7,11 +7,15 @@ pub struct Config {
     pub mode: Mode,
     /// Room for items, in bytes; of any size up to [`Config::LOG_BYTES_MAX`].
     pub log_bytes: usize,
+    /// Of `log_bytes`, what is kept for large items, and for nothing else; 0 where they lie in the log as all do. See
+    /// [`with_items_of`](Self::with_items_of). In store mode it means nothing.
+    pub large_bytes: usize,
     /// Buckets that the index starts with, of 64 bytes and 12 slots each.
     pub buckets_min: usize,
     /// Buckets that it may grow to (1 to 2^31), one for every nine items.
     pub buckets_max: usize,
-    /// The largest item that is kept: [`HEADER_BYTES`](crate::HEADER_BYTES), key and value; at most half of the log.
+    /// The largest item that is kept: [`HEADER_BYTES`](crate::HEADER_BYTES), key and value; at most half of the memory that it
+    /// lies in, but all of `large_bytes`.
     pub item_bytes_max: usize,
     /// Which item makes room, in cache mode.
     pub eviction: Eviction,
@@ -52,6 +56,7 @@ impl Config {
         Self {
             mode: Mode::default(),
             log_bytes,
+            large_bytes: 0,
             buckets_min: 16,
             // Nine items of the smallest size, nearly.
             buckets_max: (log_bytes / 128).max(16),

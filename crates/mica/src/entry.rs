@@ -48,8 +48,14 @@ impl<'p, 'k> Vacant<'p, 'k> {
     /// [`Error::ItemTooLarge`], [`Error::KeyTooLong`] or, in store mode, [`Error::Full`].
     #[inline]
     pub fn insert(self, contents: Contents<'_>) -> Result<u64, Error> {
-        self.partition
-            .check_size(self.key.bytes().len(), contents.value.len())?;
+        let sized = self
+            .partition
+            .check_size(self.key.bytes().len(), contents.value.len());
+        if let Err(refusal) = sized {
+            return self
+                .partition
+                .set_beside(self.key, self.now, &contents, refusal);
+        }
         self.partition.insert(self.key, self.now, &contents)
     }
 }
@@ -151,8 +157,14 @@ impl<'p, 'k> Occupied<'p, 'k> {
     /// [`Error::ItemTooLarge`] or, in store mode, [`Error::Full`]; the item stays as it was.
     #[inline]
     pub fn replace(self, contents: Contents<'_>) -> Result<u64, Error> {
-        self.partition
-            .check_size(self.key.bytes().len(), contents.value.len())?;
+        let sized = self
+            .partition
+            .check_size(self.key.bytes().len(), contents.value.len());
+        if let Err(refusal) = sized {
+            return self
+                .partition
+                .set_beside(self.key, self.now, &contents, refusal);
+        }
         self.partition
             .replace(self.found, self.key, self.now, &contents)
     }
@@ -167,13 +179,17 @@ impl<'p, 'k> Occupied<'p, 'k> {
         let value_bytes = (old.value_bytes as usize)
             .saturating_add(front.len())
             .saturating_add(back.len());
-        self.partition
-            .check_size(self.key.bytes().len(), value_bytes)?;
+        let sized = self
+            .partition
+            .check_size(self.key.bytes().len(), value_bytes);
         let kept = if old.marks().has(Marks::BINARY_KEY) {
             Marks::BINARY_KEY
         } else {
             Marks::default()
         };
+        if let Err(refusal) = sized {
+            return self.join_beside(front, back, (kept, wanted), refusal);
+        }
         let wanted = (wanted != 0).then_some(wanted);
         let header = old
             .with_cas(wanted.or_else(|| self.partition.next_cas()))
@@ -183,6 +199,31 @@ impl<'p, 'k> Occupied<'p, 'k> {
         self.partition
             .join(&mut self.found, self.key, self.now, header, (front, back))?;
         Ok(cas(self.found.place, &self.found.header))
+    }
+
+    /// As [`join`](Self::join), of what becomes too large for where it is.
+    #[cold]
+    fn join_beside(
+        self,
+        front: &[u8],
+        back: &[u8],
+        (marks, cas): (Marks, u64),
+        refusal: Error,
+    ) -> Result<u64, Error> {
+        if self.partition.large.is_none() {
+            return Err(refusal);
+        }
+        let item = self.item();
+        let value = [front, item.value, back].concat();
+        let contents = Contents {
+            value: &value,
+            flags: item.flags,
+            expires_at: item.expires_at,
+            marks,
+            cas,
+        };
+        self.partition
+            .set_beside(self.key, self.now, &contents, refusal)
     }
 
     /// Remove the item.

@@ -48,6 +48,7 @@ mod heap;
 mod index;
 mod item;
 mod key;
+mod large;
 mod log;
 mod memory;
 mod partition;

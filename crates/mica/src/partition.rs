@@ -13,7 +13,7 @@ use crate::{
     Occupied, Statistics, Vacant,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What the owner of a partition and its readers share.
 pub(crate) struct Shared {
@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     pub flushed_below: AtomicU64,
     /// The second of a flush that is yet to happen; `u32::MAX` when there is none.
     pub flush_due: AtomicU32,
+    /// Whether there ever was an item that is not in the log.
+    pub has_large: AtomicBool,
 }
 
 impl Shared {
@@ -54,6 +56,8 @@ pub struct Partition {
     pub(crate) index: Index,
     /// What store mode has beside these.
     pub(crate) store: Option<Box<Store>>,
+    /// Items that are too large for the log.
+    pub(crate) large: Option<Box<Self>>,
     pub(crate) statistics: Statistics,
     item_bytes_max: usize,
     /// The lap of the log that the index is being swept in.
@@ -88,11 +92,27 @@ impl Partition {
     /// # Errors
     /// [`Error::LogTooSmall`], [`Error::LogTooLarge`] or [`Error::OutOfMemory`].
     pub fn new(config: Config, hasher: Hasher) -> Result<Self, Error> {
+        let (own, large) = config.divided();
+        let large = large
+            .map(|large| Self::made(large, hasher.clone(), Some(config.large_items_max() as u64)))
+            .transpose()?;
+        Ok(Self {
+            large: large.map(Box::new),
+            ..Self::made(own, hasher, None)?
+        })
+    }
+
+    /// A log, or a heap, where large items are not kept apart; `evicts_over` as in [`Store`].
+    fn made(config: Config, hasher: Hasher, evicts_over: Option<u64>) -> Result<Self, Error> {
         let mut log = match config.mode {
             Mode::Cache => Log::new(config.log_bytes, hasher)?,
             Mode::Store => Log::standing(config.log_bytes, hasher)?,
         };
-        if config.item_bytes_max < HEADER_BYTES || config.item_bytes_max > log.capacity() / 2 {
+        let limit = match evicts_over {
+            None => log.capacity() / 2,
+            Some(_) => log.capacity().saturating_sub(8),
+        };
+        if config.item_bytes_max < HEADER_BYTES || config.item_bytes_max > limit {
             return Err(Error::LogTooSmall {
                 log_bytes: config.log_bytes,
                 item_bytes_max: config.item_bytes_max,
@@ -102,7 +122,7 @@ impl Partition {
         let (store, flushed_below, eviction) = match config.mode {
             Mode::Cache => (None, log.tail(), config.eviction),
             Mode::Store => {
-                let store = Box::new(Store::new(&mut log));
+                let store = Box::new(Store::new(&mut log, evicts_over));
                 (Some(store), log.head(), Eviction::FirstWritten)
             }
         };
@@ -112,12 +132,14 @@ impl Partition {
             eviction,
             flushed_below: AtomicU64::new(flushed_below.bits()),
             flush_due: AtomicU32::new(u32::MAX),
+            has_large: AtomicBool::new(false),
         };
         Ok(Self {
             index: Index::new(config.mode, &shared.index),
             shared: Arc::new(shared),
             log,
             store,
+            large: None,
             statistics: Statistics::default(),
             item_bytes_max: config.item_bytes_max,
             swept_lap: flushed_below.lap(),
@@ -137,25 +159,31 @@ impl Partition {
     /// What it holds and what happened to it.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        self.statistics
+        let mut statistics = self.statistics;
+        if let Some(large) = &self.large {
+            statistics += large.statistics;
+        }
+        statistics
     }
 
     /// Room for items, in bytes.
     #[must_use]
     pub fn log_bytes(&self) -> usize {
-        self.log.capacity()
+        self.log.capacity() + self.large.as_ref().map_or(0, |large| large.log_bytes())
     }
 
     /// Size of the index at present, in bytes.
     #[must_use]
     pub fn index_bytes(&self) -> usize {
-        self.index.bytes(&self.shared.index)
+        let large = self.large.as_ref();
+        self.index.bytes(&self.shared.index) + large.map_or(0, |large| large.index_bytes())
     }
 
     /// The largest item that is kept, in bytes: [`HEADER_BYTES`], key and value.
     #[must_use]
     pub fn item_bytes_max(&self) -> usize {
-        self.item_bytes_max
+        let large = self.large.as_ref();
+        large.map_or(self.item_bytes_max, |large| large.item_bytes_max)
     }
 
     /// Have the index's bucket for `key` fetched into the cache: the first of two steps that a burst of lookups takes
@@ -217,7 +245,9 @@ impl Partition {
     #[inline]
     pub fn get(&mut self, key: Key<'_>, now: u32) -> Option<Item<'_>> {
         self.flush_if_due(now);
-        let sought = self.seek(key)?;
+        let Some(sought) = self.seek(key) else {
+            return self.get_beside(key, now);
+        };
         let Sought { place, first, .. } = sought;
         // What has no expiration time, no flags and a short value is the most that small items are.
         if first.is_plain() && !self.shared.is_flushed(place) && !self.is_to_be_kept(place) {
@@ -258,7 +288,9 @@ impl Partition {
     /// [`Error::ItemTooLarge`], [`Error::KeyTooLong`] or, in store mode, [`Error::Full`]; what was there stays.
     #[inline]
     pub fn set(&mut self, key: Key<'_>, now: u32, contents: &Contents<'_>) -> Result<u64, Error> {
-        self.check_size(key.bytes().len(), contents.value.len())?;
+        if let Err(refusal) = self.check_size(key.bytes().len(), contents.value.len()) {
+            return self.set_beside(key, now, contents, refusal);
+        }
         self.flush_if_due(now);
         let Some(sought) = self.seek(key) else {
             return self.insert(key, now, contents);
@@ -297,10 +329,16 @@ impl Partition {
     /// The place of `key` at second `now`, to look before writing.
     #[inline]
     pub fn entry<'p, 'k>(&'p mut self, key: Key<'k>, now: u32) -> Entry<'p, 'k> {
-        match self.find(key, now) {
-            Some(found) => Entry::Occupied(Occupied::new(self, key, now, found)),
-            None => Entry::Vacant(Vacant::new(self, key, now)),
+        if let Some(found) = self.find(key, now) {
+            return Entry::Occupied(Occupied::new(self, key, now, found));
         }
+        let found = self.large.as_mut().and_then(|large| large.find(key, now));
+        if let Some(found) = found
+            && let Some(ref mut large) = self.large
+        {
+            return Entry::Occupied(Occupied::new(large, key, now, found));
+        }
+        Entry::Vacant(Vacant::new(self, key, now))
     }
 
     /// Forget every item, at once and in constant time; a flush that was still to come is called off.
@@ -311,6 +349,9 @@ impl Partition {
                 .flushed_below
                 .store(self.log.tail().bits(), Relaxed),
             Some(_) => self.empty_store(),
+        }
+        if let Some(large) = &mut self.large {
+            large.flush();
         }
         self.shared.flush_due.store(u32::MAX, Relaxed);
         self.statistics.items = 0;
@@ -580,7 +621,13 @@ impl Partition {
         if self.store.is_some() {
             return self.insert_into_store(key, now, contents);
         }
-        let header = Header::new(key.bytes().len(), contents, now);
+        let mut header = Header::new(key.bytes().len(), contents, now);
+        if let Some(cas) = self
+            .take_from_beside(key, now)
+            .filter(|_| contents.cas == 0)
+        {
+            header = header.with_cas(Some(cas));
+        }
         let place = self.claim(header.item_bytes(), now);
         self.log
             .write_item(place, &header, key.bytes(), contents.value);

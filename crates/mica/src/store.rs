@@ -39,6 +39,8 @@ pub(crate) struct Store {
     /// The CAS number given last.
     last_cas: u64,
     sweep: Sweep,
+    /// Where items are not to stay: how many there may be.
+    evicts_over: Option<u64>,
 }
 
 /// Where the index is in being looked through for items that have expired.
@@ -67,11 +69,12 @@ impl Sweep {
 }
 
 impl Store {
-    pub fn new(log: &mut Log) -> Self {
+    pub fn new(log: &mut Log, evicts_over: Option<u64>) -> Self {
         Self {
             heap: Heap::new(log),
             last_cas: 0,
             sweep: Sweep::NOTHING,
+            evicts_over,
         }
     }
 }
@@ -85,15 +88,37 @@ impl Partition {
 
     /// As [`for_each_live`](Self::for_each_live): every block in use is an item's.
     pub(crate) fn for_each_stored(&self, now: u32, mut each: impl FnMut(Place, &Header)) {
+        self.for_each_block(|place, header| {
+            if !header.is_expired(now) {
+                each(place, header);
+            }
+        });
+    }
+
+    /// Every block in use, in the order of memory.
+    pub(crate) fn for_each_block(&self, mut each: impl FnMut(Place, &Header)) {
         let Some(store) = &self.store else { return };
         let mut offset = 0;
         while let Some(place) = store.heap.used_from(&self.log, offset) {
             let (header, _) = self.log.header(place);
-            if !header.is_expired(now) {
-                each(place, &header);
-            }
+            each(place, &header);
             offset = place.offset() + header.item_bytes();
         }
+    }
+
+    /// The bucket and the entry of the item in a block.
+    pub(crate) fn entry_of(&self, place: Place) -> Option<(usize, Slot)> {
+        let index = &self.shared.index;
+        let key = self.log.key_at(place.position());
+        let home = index.bucket_of(key);
+        let slot = index.table.slot_of(home, key.tag(), place.position())?;
+        Some((home, slot))
+    }
+
+    /// Whether items make room for others, as this is the memory for [large ones](crate::large) of a cache.
+    pub(crate) fn evicts_large(&self) -> bool {
+        let store = self.store.as_ref();
+        store.is_some_and(|store| store.evicts_over.is_some())
     }
 
     /// The largest CAS number that was given so far.
@@ -166,6 +191,9 @@ impl Partition {
         now: u32,
         contents: &Contents<'_>,
     ) -> Result<u64, Error> {
+        if self.evicts_large() {
+            return self.replace_beside(&found, key, now, contents);
+        }
         let header = self.header_in_store(key, now, contents);
         let (old, bytes) = (found.header, header.item_bytes());
         let resized = self.resized(&found, bytes, |log, place| {
@@ -202,6 +230,9 @@ impl Partition {
                 log.write_joined(place, &header, key.bytes(), (front, (place, &old), back));
             }
         });
+        if !resized && self.evicts_large() {
+            return self.join_beside(found, key, now, (header, front, back));
+        }
         if !resized {
             let place = self.allocate_beside(found, key, bytes, now)?;
             self.log.write_joined(
@@ -215,6 +246,47 @@ impl Partition {
         found.header = header;
         self.count_change(&old, &header);
         self.sweep_a_little(now);
+        Ok(())
+    }
+
+    /// Replace an item where there may not be room for both.
+    fn replace_beside(
+        &mut self,
+        found: &Found,
+        key: Key<'_>,
+        now: u32,
+        contents: &Contents<'_>,
+    ) -> Result<u64, Error> {
+        self.remove_from_store(found);
+        self.statistics.overwritten += 1;
+        self.insert_into_store(key, now, contents)
+    }
+
+    /// As [`join_in_store`](Self::join_in_store), where there may not be room for both: by way of other memory.
+    fn join_beside(
+        &mut self,
+        found: &mut Found,
+        key: Key<'_>,
+        now: u32,
+        (header, front, back): (Header, &[u8], &[u8]),
+    ) -> Result<(), Error> {
+        let old = self.log.item(found.place, &found.header, now);
+        let value = [front, old.value, back].concat();
+        let contents = Contents {
+            value: &value,
+            flags: old.flags,
+            expires_at: old.expires_at,
+            marks: header.marks(),
+            cas: header.explicit_cas().unwrap_or_default(),
+        };
+        self.remove_from_store(found);
+        self.insert_into_store(key, now, &contents)?;
+        // Whoever had it joined counts it.
+        self.statistics.items_stored -= 1;
+        if let Some(sought) = self.seek(key) {
+            (found.slot, found.place) = (sought.slot, sought.place);
+        }
+        found.header = header;
         Ok(())
     }
 
@@ -259,21 +331,34 @@ impl Partition {
     /// A block for a new item. Items that have expired make room as far as they are soon found, and others move, both
     /// with their entries.
     fn allocate(&mut self, bytes: usize, now: u32) -> Result<Place, Error> {
+        let items_max = self.store.as_ref().and_then(|store| store.evicts_over);
+        if items_max.is_some_and(|most| self.statistics.items >= most) {
+            self.evict_least_recently_used(now);
+        }
+        loop {
+            if let Some(place) = self.allocate_free(bytes, now) {
+                return Ok(place);
+            }
+            if !self.evict_least_recently_used(now) {
+                return Err(self.refuse(bytes));
+            }
+        }
+    }
+
+    fn allocate_free(&mut self, bytes: usize, now: u32) -> Option<Place> {
         let mut buckets = 0..BUCKETS_BEFORE_REFUSAL;
         loop {
             if let Some(store) = &mut self.store
                 && let Some(place) = store.heap.allocate(&mut self.log, bytes)
             {
-                return Ok(place);
+                return Some(place);
             }
             let freed = buckets.find_map(|_| match self.sweep_bucket(now) {
                 Some(0) => None,
                 found => Some(found.is_some()),
             });
             if freed != Some(true) {
-                return self
-                    .allocate_by_moving(bytes)
-                    .ok_or_else(|| self.refuse(bytes));
+                return self.allocate_by_moving(bytes);
             }
         }
     }

@@ -399,6 +399,25 @@ proptest! {
         prop_assert_eq!(pair.model.len(), 2);
     }
 
+    /// Items move between the log and the memory for large ones, both of which are short of room all the time.
+    #[test]
+    fn a_cache_with_large_items_apart_never_lies(
+        operations in operations(60, 2000),
+        log_bytes in 8_000..40_000_usize,
+    ) {
+        let config = Config { log_bytes, large_bytes: log_bytes / 2, item_bytes_max: log_bytes / 2 - 16, buckets_min: 1, buckets_max: 64, ..Config::for_log_bytes(log_bytes) };
+        let mut pair = Pair::new(config);
+        for (number, operation) in operations.iter().enumerate() {
+            pair.apply(operation)?;
+            if number % 97 == 0 {
+                pair.settle(60)?;
+            }
+        }
+        pair.settle(60)?;
+        let statistics = pair.partition.statistics();
+        prop_assert!(pair.losses <= statistics.evictions + statistics.bucket_evictions);
+    }
+
     /// With room for everything, what is missing is what the index dropped, and no more.
     #[test]
     fn without_pressure_only_full_buckets_lose_items(operations in operations(200, 100), buckets_max in 1..64_usize) {

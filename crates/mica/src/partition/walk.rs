@@ -37,6 +37,9 @@ impl Partition {
             }
             next = self.log.behind(place, header.item_bytes());
         }
+        if let Some(large) = &self.large {
+            large.for_each_live(now, each);
+        }
     }
 
     fn live(&self, place: Place, header: &Header, now: u32) -> Live<'_> {
@@ -59,8 +62,10 @@ impl Partition {
     /// No CAS number that the partition gave so far is larger than this.
     #[must_use]
     pub fn last_cas(&self) -> u64 {
+        let of_large = self.large.as_ref().map_or(0, |large| large.last_cas());
         self.last_cas_of_store()
             .unwrap_or_else(|| self.log.tail().cas(u8::MAX))
+            .max(of_large)
     }
 
     /// Give only CAS numbers that are larger than `cas` from now on, as a partition must that takes the place of one
