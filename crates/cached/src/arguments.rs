@@ -27,7 +27,7 @@ usage: rackscope-cached [options]
   -b, --listen-backlog N    connections that may wait for an answer  [1024]
   -m, --memory-limit MIB    room for items                           [64]
   -M, --disable-evictions   when memory is full, answer so and keep every item
-  -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most half
+  -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most 3/4
                             of a partition                           [1m, or less where -m is small]
   -t, --threads N           worker threads                           [1]
       --cores N,...         pin worker threads to these cores, in turn

@@ -114,22 +114,34 @@ fn entry<'p>(partition: &'p mut Partition, key: Key<'p>) -> Entry<'p, 'p> {
 /// The log wraps all the time; items move, change in place, grow, go, and come back.
 #[test]
 fn no_reader_sees_a_torn_an_old_or_another_key_s_value() {
-    read_what_changes(Mode::Cache);
+    read_what_changes(Config::for_log_bytes(40_000));
 }
 
 /// The same where memory is given back, split, joined and used again all the time.
 #[test]
 fn no_reader_sees_what_is_written_to_memory_that_was_given_back() {
-    read_what_changes(Mode::Store);
+    read_what_changes(Config {
+        mode: Mode::Store,
+        ..Config::for_log_bytes(40_000)
+    });
 }
 
-fn read_what_changes(mode: Mode) {
+/// The same where the longer values are too large for the log.
+#[test]
+fn no_reader_sees_less_where_large_items_lie_apart() {
+    read_what_changes(Config {
+        large_bytes: 10_000,
+        item_bytes_max: 5_000,
+        ..Config::for_log_bytes(40_000)
+    });
+}
+
+fn read_what_changes(config: Config) {
     let hasher = Hasher::new(9);
     let config = Config {
-        mode,
         buckets_min: 1,
         has_readers: true,
-        ..Config::for_log_bytes(40_000)
+        ..config
     };
     let partition = Partition::new(config, hasher.clone()).expect("a small partition");
     let counts = with_readers(partition, &hasher, |partition| {
@@ -250,6 +262,41 @@ fn no_reader_misses_what_a_store_keeps() {
     let misses: u64 = counts.iter().map(|count| count[1]).sum();
     assert_eq!(misses, 0, "{counts:?}");
     assert!(refused > 0);
+}
+
+/// An item that becomes too large for the log, or no longer is, is there all the time.
+#[test]
+fn no_reader_misses_what_moves_between_the_log_and_the_large_items() {
+    let hasher = Hasher::new(13);
+    let config = Config {
+        large_bytes: 200_000,
+        item_bytes_max: 10_000,
+        has_readers: true,
+        ..Config::for_log_bytes(400_000)
+    };
+    let mut partition = Partition::new(config, hasher.clone()).expect("a partition");
+    let store = |partition: &mut Partition, id: u32, number: u32, words: usize| {
+        let (name, value) = (name_of(id), value_of(id, number, words));
+        let contents = Contents {
+            flags: id,
+            ..Contents::of(&value)
+        };
+        let stored = partition.set(hasher.key(&name), 1, &contents);
+        stored.expect("room is made");
+    };
+    for id in 0..KEYS {
+        store(&mut partition, id, 0, 4);
+    }
+    let counts = with_readers(partition, &hasher, |partition| {
+        for number in 1..WRITES / 4 {
+            let id = number % KEYS;
+            let is_large = id < 20 && number / KEYS % 2 == 0;
+            store(partition, id, number, if is_large { 900 } else { 4 });
+        }
+    });
+    for [hits, misses, _] in counts {
+        assert!(hits > 0 && misses == 0, "{hits} hits, {misses} misses");
+    }
 }
 
 /// What the head has passed may be the key's own item, which the owner is about to write again at the tail.
