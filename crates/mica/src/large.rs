@@ -98,6 +98,7 @@ impl Partition {
         contents: &Contents<'_>,
         refusal: Error,
     ) -> Result<u64, Error> {
+        self.flush_if_due(now);
         let Some(large) = &mut self.large else {
             return Err(refusal);
         };

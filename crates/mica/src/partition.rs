@@ -366,7 +366,7 @@ impl Partition {
     }
 
     #[inline]
-    fn flush_if_due(&mut self, now: u32) {
+    pub(crate) fn flush_if_due(&mut self, now: u32) {
         if self.shared.flush_due.load(Relaxed) <= now {
             self.flush();
         }

@@ -148,6 +148,17 @@ fn an_item_grows_and_shrinks_across_the_border() {
     assert_eq!((statistics.items, statistics.bytes), (0, 0));
 }
 
+#[test]
+fn a_flush_to_come_takes_large_items_of_before_and_no_others() {
+    let mut cache = Cache::new(64 * MIB, 16 * MIB);
+    cache.set("before", 2 * MIB, 1).expect("it fits");
+    cache.partition.flush_at(5, 1);
+    assert_eq!(cache.get("before", 4), Some(2 * MIB));
+    cache.set("behind", 2 * MIB, 5).expect("it fits");
+    assert_eq!(cache.get("before", 5), None);
+    assert_eq!(cache.get("behind", 5), Some(2 * MIB));
+}
+
 /// Large items that became small where they are do not pile up.
 #[test]
 fn what_shrinks_where_it_is_goes_too() {
