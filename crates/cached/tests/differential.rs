@@ -140,6 +140,9 @@ fn digits(word: &[u8]) -> Option<u64> {
 /// How far back the CAS numbers that commands use may lie.
 const CAS_NUMBERS_BACK: usize = 6;
 
+/// Of a server with three workers, and so many count changes.
+const PARTITIONS_MAX: u32 = 12;
+
 impl Both {
     fn start(program: &str, arguments: &[&str]) -> Self {
         // Its housekeeping threads hold items now and then, and a number that is held is not padded with spaces.
@@ -155,9 +158,11 @@ impl Both {
             _server: server,
             _memcached: memcached,
         };
-        // Small numbers, which commands are full of, are then older than any item's to both.
-        let spend = "set spent 0 0 1\r\nx\r\n".repeat(100) + "delete spent\r\n";
-        both.ask(spend.as_bytes());
+        // Small numbers, which commands are full of, are then older than any item's to both, in each of the partitions.
+        for number in 0..20 * PARTITIONS_MAX {
+            let spend = format!("set spent{number} 0 0 1\r\nx\r\n").repeat(10);
+            both.ask(format!("{spend}delete spent{number}\r\n").as_bytes());
+        }
         both
     }
 

@@ -188,8 +188,8 @@ impl Heap {
     /// others that have a block.
     pub fn begin_extending(&mut self, log: &mut Log, skipped: usize) -> Option<Block> {
         fence(Release);
-        let filled = (0..LISTS).rev().filter(|&list| self.is_list_filled(list));
-        let block = self.first_of(log, filled.skip(skipped).next()?);
+        let mut filled = (0..LISTS).rev().filter(|&list| self.is_list_filled(list));
+        let block = self.first_of(log, filled.nth(skipped)?);
         self.remove(log, block);
         self.free_granules -= block.length;
         self.mark(block, false);

@@ -290,7 +290,7 @@ fn no_reader_misses_what_moves_between_the_log_and_the_large_items() {
     let counts = with_readers(partition, &hasher, |partition| {
         for number in 1..WRITES / 4 {
             let id = number % KEYS;
-            let is_large = id < 20 && number / KEYS % 2 == 0;
+            let is_large = id < 20 && (number / KEYS).is_multiple_of(2);
             store(partition, id, number, if is_large { 900 } else { 4 });
         }
     });
