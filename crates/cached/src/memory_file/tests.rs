@@ -316,7 +316,7 @@ fn what_somebody_else_wrote_is_not_read() {
         (b"short", "ends in the middle"),
         (&[b'x'; 5000], "not a file of items"),
         (
-            b"RSCITEMS\x03\0\0\0............................",
+            b"RSCITEMS\x03\0\0\0....................................",
             "of version 3",
         ),
     ] {
