@@ -6,7 +6,7 @@ use mica::{Config, Contents, Partition};
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-const HEADER_BYTES: usize = 40;
+const HEADER_BYTES: usize = 48;
 const BLOCK_HEADER_BYTES: usize = 24;
 const ITEM_HEADER_BYTES: usize = 26;
 
@@ -174,7 +174,7 @@ fn items(partitions: &[Partition], now: u32) -> Items {
 fn read(file: &[u8]) -> Option<Read> {
     let header = file.get(..HEADER_BYTES)?;
     let last_cas = u64_at(header, 28)?;
-    let is_header = header[..8] == *b"RSCITEMS" && u32_at(header, 8)? == 1 && is_sealed(header);
+    let is_header = header[..8] == *b"RSCITEMS" && u32_at(header, 8)? == 2 && is_sealed(header);
     if !is_header || last_cas >= CAS_MAX {
         return None;
     }

@@ -49,6 +49,8 @@ counts! {
     CasMismatches,
     /// Values refused because they were too large.
     TooLarge,
+    /// Values refused because memory was full.
+    OutOfMemory,
     /// Bytes received.
     BytesRead,
     /// Bytes sent.
@@ -82,9 +84,15 @@ counts! {
 }
 
 /// What one worker counted. It alone writes; anybody may read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 pub struct Counters([AtomicU64; Count::ALL]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; Count::ALL])
+    }
+}
 
 impl Counters {
     /// Count `more`. For the owning worker only: two writers would lose counts.
@@ -99,8 +107,14 @@ impl Counters {
 }
 
 /// Sums over workers.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Totals([u64; Count::ALL]);
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self([0; Count::ALL])
+    }
+}
 
 impl Totals {
     /// What all workers counted so far.

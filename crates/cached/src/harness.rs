@@ -243,12 +243,19 @@ impl Restored {
     /// There is no memory for it.
     pub fn save(self) -> io::Result<Vec<u8>> {
         let all = Owned::new(hasher(), self.partitions, 0, 1);
-        let (file, _) = save_to(Vec::new(), &mut [Box::new(all)], self.clock, Path::new("-"))?;
+        let (file, _) = save_to(
+            Vec::new(),
+            &mut [Box::new(all)],
+            (self.clock, HASH_SEED),
+            Path::new("-"),
+        )?;
         Ok(file)
     }
 }
 
 /// The same in all of them.
 pub fn hasher() -> Hasher {
-    Hasher::new(1)
+    Hasher::new(HASH_SEED)
 }
+
+const HASH_SEED: u64 = 1;

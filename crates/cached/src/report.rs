@@ -63,6 +63,7 @@ impl Told<'_> {
 pub struct Held {
     items: Statistics,
     log_bytes: usize,
+    free_bytes: usize,
     index_bytes: usize,
 }
 
@@ -70,6 +71,7 @@ impl AddAssign for Held {
     fn add_assign(&mut self, other: Self) {
         self.items += other.items;
         self.log_bytes += other.log_bytes;
+        self.free_bytes += other.free_bytes;
         self.index_bytes += other.index_bytes;
     }
 }
@@ -226,6 +228,7 @@ impl Report {
             ("touch_hits", Count::TouchHits),
             ("touch_misses", Count::TouchMisses),
             ("store_too_large", Count::TooLarge),
+            ("store_no_memory", Count::OutOfMemory),
             ("bytes_read", Count::BytesRead),
             ("bytes_written", Count::BytesWritten),
             ("conn_stalls", Count::Stalls),
@@ -252,6 +255,9 @@ impl Report {
         out.tell("threads", self.options.threads);
         out.tell("hash_bytes", held.index_bytes);
         out.tell("log_bytes", held.log_bytes);
+        if !self.options.evicts {
+            out.tell("free_bytes", held.free_bytes);
+        }
         out.tell("bytes", items.bytes);
         out.tell("curr_items", items.items);
         out.tell(
@@ -285,7 +291,7 @@ impl Report {
         out.tell("udpport", datagrams.map_or(0, SocketAddr::port));
         out.tell("inter", options.listen.join(","));
         out.tell("verbosity", options.verbosity);
-        out.tell("evictions", "on");
+        out.tell("evictions", if options.evicts { "on" } else { "off" });
         if let Some(path) = &options.unix_socket {
             out.tell("domain_socket", path.display());
         }
@@ -375,6 +381,7 @@ fn items(items: &Statistics, out: &mut Told<'_>) {
     if items.items > 0 {
         out.tell("items:1:number", items.items);
         out.tell("items:1:evicted", items.evictions + items.bucket_evictions);
+        out.tell("items:1:outofmemory", items.refused);
         out.tell("items:1:reclaimed", items.expired);
     }
 }
@@ -385,6 +392,7 @@ pub fn held(storage: &mut impl Storage) -> Held {
     storage.each(|partition| {
         held.items += partition.statistics();
         held.log_bytes += partition.log_bytes();
+        held.free_bytes += partition.free_bytes().unwrap_or_default();
         held.index_bytes += partition.index_bytes();
     });
     held

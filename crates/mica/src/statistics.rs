@@ -19,6 +19,8 @@ pub struct Statistics {
     pub deleted: u64,
     /// Items written again at the log's tail because they were read shortly before their turn to be overwritten.
     pub reinserted: u64,
+    /// Writes refused because there was no room, in store mode.
+    pub refused: u64,
 }
 
 impl std::ops::AddAssign for Statistics {
@@ -32,5 +34,6 @@ impl std::ops::AddAssign for Statistics {
         self.overwritten += other.overwritten;
         self.deleted += other.deleted;
         self.reinserted += other.reinserted;
+        self.refused += other.refused;
     }
 }

@@ -1,7 +1,7 @@
-//! The file's format, version 1. Numbers are little-endian, checksums are CRC-32 (IEEE 802.3).
+//! The file's format, version 2. Numbers are little-endian, checksums are CRC-32 (IEEE 802.3).
 //!
 //! ```text
-//! header:  magic 8 | version 4 | zero, in Unix time 8 | written at 4 | flush due 4 | last CAS 8 | checksum 4
+//! header:  magic 8 | version 4 | zero, in Unix time 8 | written at 4 | flush due 4 | last CAS 8 | hash seed 8 | checksum 4
 //! block:   kind 4 | partition 4 | items 4 | bytes 4 | checksum of the bytes 4 | checksum of these 4, then the bytes
 //! item:    key length 1 | marks 1 | flags 4 | expires at 4 | accessed at 4 | CAS 8 | value length 4 | key | value
 //! ```
@@ -14,9 +14,9 @@ use mica::{Contents, Marks};
 /// What every version begins with.
 pub(super) const MAGIC: [u8; 8] = *b"RSCITEMS";
 
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
-pub(super) const HEADER_BYTES: usize = 40;
+pub(super) const HEADER_BYTES: usize = 48;
 
 pub(super) const BLOCK_HEADER_BYTES: usize = 24;
 
@@ -65,6 +65,8 @@ pub struct Header {
     pub flush_due: Option<u32>,
     /// No CAS number was larger.
     pub last_cas: u64,
+    /// What keys were hashed with. With the same, the same keys come into the same partitions.
+    pub hash_seed: u64,
 }
 
 impl Header {
@@ -77,6 +79,7 @@ impl Header {
         put(&mut rest, &self.written_at.to_le_bytes());
         put(&mut rest, &self.flush_due.unwrap_or(u32::MAX).to_le_bytes());
         put(&mut rest, &self.last_cas.to_le_bytes());
+        put(&mut rest, &self.hash_seed.to_le_bytes());
         seal(&mut bytes);
         bytes
     }
@@ -100,6 +103,7 @@ impl Header {
                 written_at: rest.u32()?,
                 flush_due: Some(rest.u32()?).filter(|&due| due != u32::MAX),
                 last_cas: rest.u64()?,
+                hash_seed: rest.u64()?,
             })
         };
         fields()
@@ -316,10 +320,11 @@ mod tests {
 
         #[test]
         fn headers_are_read_as_they_were_written_or_not_at_all(
-            zero_unix: i64, written_at: u32, due in 0..u32::MAX, has_due: bool, last_cas in 0..CAS_MAX,
+            zero_unix: i64, written_at: u32, due in 0..u32::MAX, has_due: bool,
+            (last_cas, hash_seed) in (0..CAS_MAX, any::<u64>()),
             numbers in any::<[u32; 4]>(), is_end: bool, at in any::<prop::sample::Index>(), with in 1..=255_u8,
         ) {
-            let header = Header { zero_unix, written_at, flush_due: has_due.then_some(due), last_cas };
+            let header = Header { zero_unix, written_at, flush_due: has_due.then_some(due), last_cas, hash_seed };
             let mut bytes = header.encode();
             prop_assert_eq!(Header::decode(&bytes).ok(), Some(header));
             bytes[at.index(HEADER_BYTES)] ^= with;

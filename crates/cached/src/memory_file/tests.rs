@@ -70,6 +70,7 @@ fn header(now: u32, partitions: &[Partition]) -> Header {
             .map(Partition::last_cas)
             .max()
             .unwrap_or(0),
+        hash_seed: SEED,
     }
 }
 
@@ -315,8 +316,8 @@ fn what_somebody_else_wrote_is_not_read() {
         (b"short", "ends in the middle"),
         (&[b'x'; 5000], "not a file of items"),
         (
-            b"RSCITEMS\x02\0\0\0............................",
-            "of version 2",
+            b"RSCITEMS\x03\0\0\0....................................",
+            "of version 3",
         ),
     ] {
         let damage = read(text, &mut partitions(1, 1 << 20)).expect_err("foreign");
