@@ -8,8 +8,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Lookups that are under way together, as in a burst of packets.
-pub const BURST: usize = 32;
+/// Requests that are at hand together, as those of the packets that a network card hands over at once.
+pub const BURST: usize = 256;
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Work {
     pub operations: u64,
     /// Lookups that found their item being written time and again, and would have to ask its owner.
     pub unsettled: u64,
+    /// Lookups of items that had made room for others: what a cache is allowed, and a full small one has to do.
+    pub missed: u64,
 }
 
 impl Measured {
@@ -64,10 +66,10 @@ pub fn measure(store: &Store, ids: &[u64], sets: u64, seconds: f64) -> Result<Me
             .map(|core| {
                 let (is_over, start_line, on) = (&is_over, &start_line, usable.get(core).copied());
                 scope.spawn(move || {
-                    let prepared = prepare(store, core, on, ids);
+                    let prepared = prepare(store, core, on, ids, sets);
                     // Reached in any case: the others wait for it.
                     start_line.wait();
-                    prepared.map(|asked| work(store, core, &asked, sets, is_over))
+                    prepared.map(|asked| work(store, core, &asked, is_over))
                 })
             })
             .collect();
@@ -88,91 +90,101 @@ pub fn measure(store: &Store, ids: &[u64], sets: u64, seconds: f64) -> Result<Me
     })
 }
 
-/// What a core asks for: ids to read, and as many to write.
-struct Asked {
-    reads: Vec<u64>,
-    writes: Vec<u64>,
+/// What a core asks for.
+#[derive(Clone, Copy)]
+struct Request {
+    id: u64,
+    is_set: bool,
 }
 
 /// Under EREW each core is given its own keys, as by a client that knows the partitions; under CREW it is given its own
 /// to write, the nearest to those that were drawn.
-fn prepare(store: &Store, core: usize, on: Option<usize>, ids: &[u64]) -> Result<Asked, Error> {
+fn prepare(
+    store: &Store,
+    core: usize,
+    on: Option<usize>,
+    ids: &[u64],
+    sets: u64,
+) -> Result<Vec<Request>, Error> {
     if let Some(on) = on {
         net::affinity::pin_current_thread(on)?;
     }
     let is_own = |id: &u64| store.owner(*id) == core;
-    let reads: Vec<u64> = ids
+    let drawn: Vec<u64> = ids
         .iter()
         .copied()
         .filter(|id| store.access != Access::Erew || is_own(id))
         .collect();
-    if reads.len() < BURST {
+    if drawn.len() < BURST {
         return Err(Error::Request(format!(
             "core {core} owns {} of the keys that are asked for: there are too few items",
-            reads.len()
+            drawn.len()
         )));
     }
     let own = |id: u64| (0..=id).rev().find(is_own).unwrap_or(id);
-    let writes = match store.access {
-        Access::Crew => reads.iter().copied().map(own).collect(),
-        Access::Erew | Access::Crcw => reads.clone(),
-    };
-    Ok(Asked { reads, writes })
+    // 61 has no divisor with 100 in common: of any 100 that follow each other, `sets` are for writing.
+    let requests = drawn.iter().zip(0_u64..).map(|(&id, number)| {
+        let is_set = number * 61 % 100 < sets;
+        let id = if is_set && store.access == Access::Crew {
+            own(id)
+        } else {
+            id
+        };
+        Request { id, is_set }
+    });
+    Ok(requests.collect())
 }
 
-fn work(store: &Store, core: usize, asked: &Asked, sets: u64, is_over: &AtomicBool) -> Work {
+fn work(store: &Store, core: usize, asked: &[Request], is_over: &AtomicBool) -> Work {
     let partitions = store.partitions.len();
     let mut done = Work::default();
-    let mut at = core * 7919 * BURST % asked.reads.len();
+    let mut at = core * 7919 * BURST % asked.len();
     let mut names = [[0; 8]; BURST];
     let mut out = Vec::with_capacity(64);
     // Held throughout: who owns a partition alone writes to it without a lock.
     let mut owned = (store.access != Access::Crcw)
         .then(|| store.partitions[core].lock().expect("nobody failed"));
     while !is_over.load(Relaxed) {
-        if at + BURST > asked.reads.len() {
+        if at + BURST > asked.len() {
             at = 0;
         }
-        let operations = done.operations;
-        let is_set = |number: usize| {
-            (number as u64 * 100 + operations) % (BURST as u64 * 100) < sets * BURST as u64
-        };
-        let burst: [u64; BURST] = std::array::from_fn(|number| {
-            if is_set(number) {
-                asked.writes[at + number]
-            } else {
-                asked.reads[at + number]
-            }
-        });
+        let burst = &asked[at..at + BURST];
         at += BURST;
-        for (name, id) in names.iter_mut().zip(burst) {
-            *name = id.to_le_bytes();
+        for (name, request) in names.iter_mut().zip(burst) {
+            *name = request.id.to_le_bytes();
         }
         let keys: [Key<'_>; BURST] = std::array::from_fn(|number| store.hasher.key(&names[number]));
         if let (Some(partition), Access::Erew) = (&mut owned, store.access) {
             partition.prefetched(&keys, |partition, number, key| {
-                if is_set(number) {
-                    set(partition, key, burst[number]);
+                let Request { id, is_set } = burst[number];
+                if is_set {
+                    set(partition, key, id);
+                } else if let Some(item) = partition.get(key, 1) {
+                    // Not assert_eq: to show the item it would be kept in memory, each time.
+                    assert!(item.value == value_of(id), "the value of another key");
                 } else {
-                    let item = partition.get(key, 1).expect("it was stored");
-                    assert_eq!(item.value, value_of(burst[number]));
+                    done.missed += 1;
                 }
             });
         } else {
-            for &key in &keys {
-                if let Some(reader) = &store.readers[key.partition(partitions)] {
+            let reader_of = |key: Key<'_>| store.readers[key.partition(partitions)].as_ref();
+            let bucket = |_: &(), key: Key<'_>| {
+                if let Some(reader) = reader_of(key) {
                     reader.prefetch_bucket(key);
                 }
-            }
-            for &key in &keys {
-                if let Some(reader) = &store.readers[key.partition(partitions)] {
-                    reader.prefetch_item(key);
+            };
+            let item = |_: &(), key: Key<'_>| {
+                reader_of(key).is_some_and(|reader| reader.prefetch_item(key))
+            };
+            let further = |_: &(), key: Key<'_>| {
+                if let Some(reader) = reader_of(key) {
+                    reader.prefetch_further(key);
                 }
-            }
-            for (number, &key) in keys.iter().enumerate() {
+            };
+            let carry_out = |(): &mut (), number, key: Key<'_>| {
+                let Request { id, is_set } = burst[number];
                 let at = key.partition(partitions);
-                let id = burst[number];
-                if is_set(number) {
+                if is_set {
                     match &mut owned {
                         Some(partition) => set(partition, key, id),
                         None => {
@@ -182,16 +194,15 @@ fn work(store: &Store, core: usize, asked: &Asked, sets: u64, is_over: &AtomicBo
                     }
                 } else if let Some(reader) = &store.readers[at] {
                     out.clear();
-                    let found = reader.get(key, 1, &mut out, |_, _| ());
-                    if matches!(found, Lookup::Hit { .. }) {
-                        assert_eq!(out, value_of(id));
-                    } else {
-                        assert!(found == Lookup::Ask, "it was stored");
-                        done.unsettled += 1;
+                    match reader.get(key, 1, &mut out, |_, _| ()) {
+                        Lookup::Hit { .. } => assert_eq!(out, value_of(id)),
+                        Lookup::Miss => done.missed += 1,
+                        Lookup::Ask => done.unsettled += 1,
                     }
                     black_box(&out);
                 }
-            }
+            };
+            mica::burst(&mut (), &keys, bucket, item, further, carry_out);
         }
         done.operations += BURST as u64;
     }

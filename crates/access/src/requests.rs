@@ -4,13 +4,13 @@
 //! {"fill": {"access": "crew", "cores": 2}}
 //! {"filled": {"partitions": 2, "items": 16000000, "lost": 0, "overhead_bytes": 15.4, "seconds": 3.1}}
 //! {"measure": {"access": "crew", "cores": 2, "theta": 0.99, "writes_percent": 5, "seconds": 0.4}}
-//! {"measured": {"seconds": 0.4, "cpu_seconds": 0.9, "operations": [3200000, 3100000], "unsettled": 12,
+//! {"measured": {"seconds": 0.4, "cpu_seconds": 0.9, "operations": [3200000, 3100000], "unsettled": 12, "missed": 0,
 //!               "shares": [0.52, 0.48]}}
 //! ```
 //!
 //! Stores stay until the end, so that measurements of all of them can take turns; `"theta": null` is uniform.
 //! `cpu_seconds` are all that this process used for the request, `operations` those of each core, `unsettled` lookups
-//! that would have to ask the owner, and `shares` what part of the requests falls to the partitions of each core where
+//! that would have to ask the owner, `missed` those of items that had made room for others, and `shares` what part of the requests falls to the partitions of each core where
 //! partitions belong to cores (null under CRCW). What cannot be done is answered with `{"error": "why"}`. The program
 //! ends when its input does.
 
@@ -140,6 +140,7 @@ impl Bench {
             "cpu_seconds": process_cpu_seconds() - cpu_seconds,
             "operations": operations,
             "unsettled": measured.by_core.iter().map(|work| work.unsettled).sum::<u64>(),
+            "missed": measured.by_core.iter().map(|work| work.missed).sum::<u64>(),
             "shares": shares,
         }}))
     }

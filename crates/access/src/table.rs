@@ -64,10 +64,18 @@ fn block(store: &Store, drawn: &[Vec<u64>], options: &Options) -> Result<Vec<Str
         .flat_map(|skew| SETS.map(|sets| (skew, sets)))
         .collect();
     let mut rates = vec![Vec::new(); cells.len()];
+    let mut missed = 0;
     for _ in 0..options.rounds {
         for (rates, &(skew, sets)) in rates.iter_mut().zip(&cells) {
-            rates.push(measure(store, &drawn[skew], sets, options.seconds)?.rate());
+            let measured = measure(store, &drawn[skew], sets, options.seconds)?;
+            rates.push(measured.rate());
+            missed += measured.by_core.iter().map(|work| work.missed).sum::<u64>();
         }
+    }
+    if missed > 0 {
+        eprintln!(
+            "{missed} lookups found no item: hits and writes had moved others to where it was"
+        );
     }
     let row = |(&(skew, sets), rates): (&(usize, u64), &mut Vec<f64>)| {
         rates.sort_by(f64::total_cmp);

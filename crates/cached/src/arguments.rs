@@ -27,7 +27,8 @@ usage: rackscope-cached [options]
                             kernel (AF_XDP); takes -U with a number
   -b, --listen-backlog N    connections that may wait for an answer  [1024]
   -m, --memory-limit MIB    room for items                           [64]
-  -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most half
+  -M, --disable-evictions   when memory is full, answer so and keep every item
+  -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most 3/4
                             of a partition                           [1m, or less where -m is small]
   -t, --threads N           worker threads                           [1]
       --cores N,...         pin worker threads to these cores, in turn
@@ -73,12 +74,12 @@ usage: rackscope-cached [options]
 
 Items live in a circular log: when it is full, the oldest goes, except that an item
 read shortly before its turn moves to the front again. Their index comes on top of
--m: about 8 bytes an item. SIGTERM, SIGINT and SIGUSR1 end the server with exit
-status 0.
+-m: about 8 bytes an item. With -M they lie in blocks that are used again when an
+item goes. SIGTERM, SIGINT and SIGUSR1 end the server with exit status 0.
 
 memcached's -C, -f, -L, -n, -R, -W and other -o are accepted and change nothing:
 there are no slabs to tune, huge pages are used anyway, and a connection's turn is
-bounded by bytes. -M and -S are refused.
+bounded by bytes. -S is refused.
 ";
 
 /// What the command line asks for.
@@ -190,6 +191,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     "memory is in MiB, 1 to 8388608",
                 )?;
             }
+            Short('M') | Long("disable-evictions") => options.evicts = false,
             Short('I') | Long("max-item-size") => {
                 let value = text(&mut parser)?;
                 let reason = "give bytes, or a number with k, m or g; 1k to 1g";
@@ -293,9 +295,6 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             Short('f' | 'n' | 'R')
             | Long("slab-growth-factor" | "slab-min-size" | "max-reqs-per-event") => {
                 text(&mut parser)?;
-            }
-            Short('M') | Long("disable-evictions") => {
-                return Err(refused("-M", "the oldest items always make room here"));
             }
             Short('e') | Long("memory-file") => {
                 options.memory_file = Some(PathBuf::from(parser.value()?));
@@ -489,12 +488,12 @@ mod tests {
             Some(PathBuf::from("/tmp/x"))
         );
         let unit = options(
-            "-d -P /run/x.pid -u nobody -b 9 -B ascii -F -A -k -r -R 20 -C -f 1.25 -n 48 -L -a 770",
+            "-d -P /run/x.pid -u nobody -b 9 -B ascii -F -A -M -k -r -R 20 -C -f 1.25 -n 48 -L -a 770",
         );
         assert_eq!(unit.process.pid_file, Some(PathBuf::from("/run/x.pid")));
         assert_eq!(unit.process.user.as_deref(), Some("nobody"));
         assert!(unit.process.is_daemon && unit.process.locks_memory && unit.process.dumps_core);
-        assert!(!unit.allows_flush && unit.allows_shutdown && unit.allows_dump);
+        assert!(!unit.allows_flush && unit.allows_shutdown && unit.allows_dump && !unit.evicts);
         let counting = options("-X -D /");
         assert!(!counting.allows_dump && counting.counts_prefixes);
         assert_eq!(counting.prefix_delimiter, b'/');
@@ -538,7 +537,6 @@ mod tests {
             ("-o idle_timeout=x", "-o idle_timeout=x: give"),
             ("-o modern,sideways", "-o sideways: there is no such"),
             ("-D ab", "-D ab: give one character"),
-            ("-M", "-M: the oldest items"),
             ("--metrics 9150", "--metrics 9150: give ADDRESS:PORT"),
             (
                 "--hot-keys 1001",

@@ -187,6 +187,10 @@ fn put<S: Storage>(
         Outcome::Stored(cas) => done(request, cas, out),
         Outcome::Exists => error(out, request, Status::Exists, b""),
         Outcome::NotFound => error(out, request, Status::NotFound, b""),
+        Outcome::OutOfMemory => {
+            let status = Status::OutOfMemory("Out of memory allocating item");
+            error(out, request, status, b"");
+        }
         Outcome::NotStored | Outcome::TooLarge => {
             let status = match compared {
                 StoreMode::Add => Status::Exists,
@@ -238,7 +242,7 @@ fn arithmetic<S: Storage>(
     out: &mut Vec<u8>,
 ) {
     let (clock, now) = (context.clock, context.now);
-    let mut created = None;
+    let (mut created, mut words) = (None, "Out of memory incrementing value");
     let change = context
         .storage
         .with(key, |partition, key| match partition.entry(key, now) {
@@ -253,7 +257,13 @@ fn arithmetic<S: Storage>(
                         marks: Marks::default(),
                         ..Contents::default()
                     };
-                    created = entry.insert(contents).ok().map(|cas| (value, cas));
+                    match entry.insert(contents) {
+                        Ok(cas) => created = Some((value, cas)),
+                        Err(_) => {
+                            words = "Out of memory allocating new item";
+                            return Change::OutOfMemory;
+                        }
+                    }
                 }
                 Change::NotFound
             }
@@ -271,6 +281,7 @@ fn arithmetic<S: Storage>(
         (Change::NotFound, None) => error(out, request, Status::NotFound, b""),
         (Change::NotANumber, None) => error(out, request, Status::NotANumber, b""),
         (Change::Exists, None) => error(out, request, Status::Exists, b""),
+        (Change::OutOfMemory, None) => error(out, request, Status::OutOfMemory(words), b""),
     }
 }
 

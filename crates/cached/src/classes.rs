@@ -22,7 +22,7 @@ pub(crate) fn items(held: &Held, since_reset: &mica::Statistics, out: &mut Told<
         since_reset.evictions + since_reset.bucket_evictions,
     );
     // The oldest item always makes room.
-    out.tell("items:1:outofmemory", 0);
+    out.tell("items:1:outofmemory", since_reset.refused);
     out.tell("items:1:reclaimed", since_reset.expired);
 }
 

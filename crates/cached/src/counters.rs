@@ -53,6 +53,8 @@ counts! {
     CasMismatches,
     /// Values refused because they were too large.
     TooLarge,
+    /// Values refused because memory was full.
+    OutOfMemory,
     /// Bytes received.
     BytesRead,
     /// Bytes sent.
@@ -86,12 +88,21 @@ counts! {
 }
 
 /// What one worker counted. It alone writes; anybody may read.
-#[derive(Default)]
 #[repr(align(128))]
 pub struct Counters {
     counts: [AtomicU64; Count::ALL],
     hot_keys: Option<Box<HotKeys>>,
     roster: Arc<Roster>,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            counts: [const { AtomicU64::new(0) }; Count::ALL],
+            hot_keys: None,
+            roster: Arc::default(),
+        }
+    }
 }
 
 impl Counters {
@@ -135,8 +146,14 @@ impl Counters {
 }
 
 /// Sums over workers.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Totals([u64; Count::ALL]);
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self([0; Count::ALL])
+    }
+}
 
 impl Totals {
     /// What all workers counted so far.

@@ -54,6 +54,8 @@ pub enum After {
 }
 
 pub(crate) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache";
+pub(crate) const OUT_OF_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object";
+pub(crate) const NO_ROOM_FOR_NUMBER: &[u8] = b"SERVER_ERROR out of memory";
 pub(crate) const NOT_A_NUMBER: &[u8] =
     b"CLIENT_ERROR cannot increment or decrement non-numeric value";
 
@@ -176,6 +178,7 @@ impl<S: Storage> Context<'_, S> {
                     Outcome::Exists => b"EXISTS",
                     Outcome::NotFound => b"NOT_FOUND",
                     Outcome::TooLarge => TOO_LARGE,
+                    Outcome::OutOfMemory => OUT_OF_MEMORY,
                 };
                 reply::line(out, answer);
             }
@@ -312,7 +315,7 @@ impl<S: Storage> Context<'_, S> {
         let now = self.now;
         let outcome = self.storage.with(key, |partition, key| match mode {
             // What was there does not matter.
-            StoreMode::Set => store::stored(partition.set(key, now, &contents)),
+            StoreMode::Set => store::set(partition, key, now, &contents),
             _ => store::store(partition.entry(key, now), mode, contents, cas, false),
         });
         self.count_store(key, mode, outcome);
@@ -324,15 +327,17 @@ impl<S: Storage> Context<'_, S> {
     pub(crate) fn count_store(&mut self, key: Key<'_>, mode: StoreMode, outcome: Outcome) {
         self.report.prefixes().note(key.bytes(), Use::Set);
         self.counters.add(Count::Sets, 1);
-        if outcome == Outcome::TooLarge {
-            self.counters.add(Count::TooLarge, 1);
+        match outcome {
+            Outcome::TooLarge => self.counters.add(Count::TooLarge, 1),
+            Outcome::OutOfMemory => self.counters.add(Count::OutOfMemory, 1),
+            _ => {}
         }
         if mode == StoreMode::Cas {
             match outcome {
                 Outcome::Stored(_) => self.counters.add(Count::CasHits, 1),
                 Outcome::Exists => self.counters.add(Count::CasMismatches, 1),
                 Outcome::NotFound => self.counters.add(Count::CasMisses, 1),
-                Outcome::NotStored | Outcome::TooLarge => {}
+                Outcome::NotStored | Outcome::TooLarge | Outcome::OutOfMemory => {}
             }
         }
     }
@@ -346,11 +351,8 @@ impl<S: Storage> Context<'_, S> {
     pub(crate) fn refuse_large(&mut self, key: Key<'_>, remove: bool) {
         let now = self.now;
         if remove {
-            self.storage.with(key, |partition, key| {
-                if let Entry::Occupied(entry) = partition.entry(key, now) {
-                    entry.remove();
-                }
-            });
+            self.storage
+                .with(key, |partition, key| store::forget(partition, key, now));
         }
         self.report.prefixes().note(key.bytes(), Use::Set);
         self.counters.add(Count::TooLarge, 1);
@@ -398,6 +400,7 @@ impl<S: Storage> Context<'_, S> {
             Change::NotFound => reply::line(out, b"NOT_FOUND"),
             Change::NotANumber => reply::line(out, NOT_A_NUMBER),
             Change::Exists => reply::line(out, b"EXISTS"),
+            Change::OutOfMemory => reply::line(out, NO_ROOM_FOR_NUMBER),
         }
     }
 
@@ -409,7 +412,7 @@ impl<S: Storage> Context<'_, S> {
         match change {
             Change::Done { .. } => self.counters.add(hits, 1),
             Change::NotFound => self.counters.add(misses, 1),
-            Change::NotANumber | Change::Exists => {}
+            Change::NotANumber | Change::Exists | Change::OutOfMemory => {}
         }
     }
 

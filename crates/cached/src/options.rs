@@ -23,6 +23,8 @@ pub struct Options {
     pub backlog: u16,
     /// Room for items, in MiB.
     pub memory_mebibytes: usize,
+    /// Whether the oldest items make room when there is none.
+    pub evicts: bool,
     /// The largest item in bytes, where it was given.
     pub item_bytes_max: Option<usize>,
     /// Worker threads.
@@ -173,6 +175,7 @@ impl Default for Options {
             unix_socket_mode: 0o700,
             backlog: 1024,
             memory_mebibytes: 64,
+            evicts: true,
             item_bytes_max: None,
             threads: 1,
             access: Access::default(),

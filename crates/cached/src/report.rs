@@ -68,6 +68,7 @@ impl Told<'_> {
 pub struct Held {
     pub(crate) items: Statistics,
     pub(crate) log_bytes: usize,
+    free_bytes: usize,
     index_bytes: usize,
     /// Of the item that was not used for longest.
     pub(crate) oldest_age_seconds: Option<u32>,
@@ -77,6 +78,7 @@ impl AddAssign for Held {
     fn add_assign(&mut self, other: Self) {
         self.items += other.items;
         self.log_bytes += other.log_bytes;
+        self.free_bytes += other.free_bytes;
         self.index_bytes += other.index_bytes;
         self.oldest_age_seconds = self.oldest_age_seconds.max(other.oldest_age_seconds);
     }
@@ -262,6 +264,7 @@ impl Report {
             ("touch_hits", Count::TouchHits),
             ("touch_misses", Count::TouchMisses),
             ("store_too_large", Count::TooLarge),
+            ("store_no_memory", Count::OutOfMemory),
             ("bytes_read", Count::BytesRead),
             ("bytes_written", Count::BytesWritten),
             ("conn_stalls", Count::Stalls),
@@ -288,6 +291,9 @@ impl Report {
         out.tell("threads", self.options.threads);
         out.tell("hash_bytes", held.index_bytes);
         out.tell("log_bytes", held.log_bytes);
+        if !self.options.evicts {
+            out.tell("free_bytes", held.free_bytes);
+        }
         out.tell("bytes", items.bytes);
         out.tell("curr_items", items.items);
         out.tell("total_items", items.items_stored);
@@ -336,6 +342,7 @@ pub fn held(storage: &mut impl Storage, now: u32) -> Held {
     storage.each(|partition| {
         held.items += partition.statistics();
         held.log_bytes += partition.log_bytes();
+        held.free_bytes += partition.free_bytes().unwrap_or_default();
         held.index_bytes += partition.index_bytes();
         held.oldest_age_seconds = held
             .oldest_age_seconds

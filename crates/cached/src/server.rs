@@ -111,9 +111,14 @@ impl Server {
         process::give_up_root(&options.process).map_err(|source| Error::Process { source })?;
         // With the rights that it will serve with.
         let options = &transport::choose(options)?;
-        let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
-        let memory_file = options.memory_file.as_deref().map(MemoryFile::claim);
+        let fresh_seed = RandomState::new().hash_one(std::process::id());
+        let memory_file = options.memory_file.as_deref();
+        let memory_file = memory_file.map(|path| MemoryFile::claim(path, fresh_seed));
         let memory_file = memory_file.transpose()?;
+        let hash_seed = memory_file
+            .as_ref()
+            .map_or(fresh_seed, MemoryFile::hash_seed);
+        let hasher = Hasher::new(hash_seed);
         let mut partitions = make_partitions(&layout, &hasher)?;
         let restored = memory_file
             .as_ref()

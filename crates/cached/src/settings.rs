@@ -18,7 +18,7 @@ pub(crate) fn tell(report: &Report, out: &mut Told<'_>) {
     out.tell("udpport", datagrams.map_or(0, SocketAddr::port));
     out.tell("inter", options.listen.join(","));
     out.tell("verbosity", options.verbosity);
-    out.tell("evictions", "on");
+    out.tell("evictions", if options.evicts { "on" } else { "off" });
     match &options.unix_socket {
         Some(path) => out.tell("domain_socket", path.display()),
         None => out.tell("domain_socket", "NULL"),

@@ -29,7 +29,7 @@ const FIRST_SOCKET: u64 = 1 << 32;
 const FIRST_QUEUE: u64 = 1 << 33;
 
 /// The buffer for answers is cut back to what a burst of small answers takes when it has grown beyond this.
-const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
+pub(crate) const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
 
 /// What a worker is asked to do, beside what its clients ask for.
 pub(crate) enum Message {

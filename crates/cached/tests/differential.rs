@@ -20,6 +20,9 @@
 //! * CAS numbers are of each server's own: theirs count changes, ours tell where an item lies. What must be the same is
 //!   which of them are the same, and which is older.
 //! * The flags that came after 1.6.18 (`E`, `x`, `C` of `mg`, `s` and `N` of `ms`).
+//! * When memory is full (`-M`), whether there is room: ours has no classes of lengths, and an item that is not longer
+//!   than the one it replaces needs none. Then `add`, `replace` and `cas` that would not have stored anything say so
+//!   here, and that memory is out there.
 //! * A binary key stays marked as such when `append` or `mg` with `N` makes a new item.
 
 mod support;
@@ -137,22 +140,31 @@ fn digits(word: &[u8]) -> Option<u64> {
 /// How far back the CAS numbers that commands use may lie.
 const CAS_NUMBERS_BACK: usize = 6;
 
+/// Of a server with three workers, and so many count changes.
+const PARTITIONS_MAX: u32 = 12;
+
 impl Both {
     fn start(program: &str, arguments: &[&str]) -> Self {
         // Its housekeeping threads hold items now and then, and a number that is held is not padded with spaces. What
         // tunes them is answered as where there are none.
         let without = "no_lru_maintainer,no_lru_crawler,no_slab_reassign";
-        let memcached = Memcached::start(program, &["-o", without]);
+        let mut theirs = vec!["-o", without];
+        theirs.extend(arguments.iter().filter(|&&argument| argument == "-M"));
+        let memcached = Memcached::start(program, &theirs);
         let server = Server::start(arguments);
+        // With several workers or partitions, numbers of different keys have no order.
+        let are_told_apart = !arguments.contains(&"-t");
         let mut both = Self {
-            ours: Side::new(server.connect(), arguments.is_empty()),
-            theirs: Side::new(Client::connect(memcached.address()), arguments.is_empty()),
+            ours: Side::new(server.connect(), are_told_apart),
+            theirs: Side::new(Client::connect(memcached.address()), are_told_apart),
             _server: server,
             _memcached: memcached,
         };
-        // Small numbers, which commands are full of, are then older than any item's to both.
-        let spend = "set spent 0 0 1\r\nx\r\n".repeat(100) + "delete spent\r\n";
-        both.ask(spend.as_bytes());
+        // Small numbers, which commands are full of, are then older than any item's to both, in each of the partitions.
+        for number in 0..20 * PARTITIONS_MAX {
+            let spend = format!("set spent{number} 0 0 1\r\nx\r\n").repeat(10);
+            both.ask(format!("{spend}delete spent{number}\r\n").as_bytes());
+        }
         both
     }
 
@@ -468,6 +480,15 @@ fn answers_are_memcached_s() {
 fn answers_are_memcached_s_where_workers_have_their_own_keys() {
     compare(&["-t", "3", "--access", "erew"], 500);
     compare(&["-t", "3", "--access", "crew"], 500);
+}
+
+/// Neither evicts anything.
+#[test]
+fn answers_are_memcached_s_where_all_items_stay() {
+    compare(&["-M"], 500);
+    compare(&["-M", "-t", "3"], 500);
+    compare(&["-M", "-t", "3", "--access", "erew"], 300);
+    compare(&["-M", "-t", "3", "--access", "crew"], 300);
 }
 
 fn compare(arguments: &[&str], cases_min: u32) {

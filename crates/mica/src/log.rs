@@ -30,6 +30,12 @@ impl Place {
         Self(lap << OFFSET_BITS | offset as u64)
     }
 
+    /// A place of a memory that is not written round and round.
+    #[inline]
+    pub fn at(offset: usize) -> Self {
+        Self::new(0, offset)
+    }
+
     #[inline]
     pub fn offset(self) -> usize {
         (self.0 & OFFSET_MASK) as usize
@@ -53,12 +59,9 @@ impl Place {
     /// The last place before `tail` that has this position.
     #[inline]
     pub fn before(tail: Self, position: u32) -> Self {
-        let near = tail.0 & !u64::from(u32::MAX) | u64::from(position);
-        Self(if near < tail.0 {
-            near
-        } else {
-            near.wrapping_sub(1 << 32)
-        })
+        let last = tail.0.wrapping_sub(1);
+        let behind = (last as u32).wrapping_sub(position);
+        Self(last.wrapping_sub(u64::from(behind)))
     }
 
     /// The CAS number of an item that begins here, after it was changed here `edition` times: no other item of this
@@ -84,11 +87,12 @@ impl Shared {
         self.memory.bytes() - WINDOW_BYTES
     }
 
-    /// Have an item fetched: its header and the bytes behind that, which may lie in two cache lines.
+    /// Have the item at a position fetched: its header and the bytes behind that, which may lie in two cache lines.
     #[inline]
-    pub fn prefetch(&self, place: Place) {
-        self.memory.prefetch(place.offset());
-        self.memory.prefetch(place.offset() + WINDOW_BYTES - 1);
+    pub fn prefetch(&self, position: u32) {
+        let offset = Place(u64::from(position)).offset();
+        self.memory.prefetch(offset);
+        self.memory.prefetch(offset + WINDOW_BYTES - 1);
     }
 
     #[inline]
@@ -123,6 +127,24 @@ pub(crate) struct Log {
 impl Log {
     /// Room for `capacity` bytes. The system gives pages as they are first written, so unused room costs nothing.
     pub fn new(capacity: usize, hasher: Hasher) -> Result<Self, Error> {
+        let start = Place::new(1, 0);
+        Self::between(start, start, near_end(start, capacity), capacity, hasher)
+    }
+
+    /// Memory that a [`Heap`](crate::heap::Heap) hands out. Head and tail stand still so that each position is a
+    /// [place](Place::at) of the same bits, always alive and never near its end.
+    pub fn standing(capacity: usize, hasher: Hasher) -> Result<Self, Error> {
+        let (head, tail) = (Place(0), Place(1 << 32));
+        Self::between(head, tail, head, capacity, hasher)
+    }
+
+    fn between(
+        head: Place,
+        tail: Place,
+        near_end: Place,
+        capacity: usize,
+        hasher: Hasher,
+    ) -> Result<Self, Error> {
         if capacity > LOG_BYTES_MAX {
             return Err(Error::LogTooLarge {
                 log_bytes: capacity,
@@ -133,16 +155,15 @@ impl Log {
         if capacity >= HUGE_LOG_BYTES {
             memory.use_huge_pages();
         }
-        let start = Place::new(1, 0);
         Ok(Self {
             shared: Arc::new(Shared {
                 memory,
-                head: AtomicU64::new(start.0),
-                tail: AtomicU64::new(start.0),
+                head: AtomicU64::new(head.0),
+                tail: AtomicU64::new(tail.0),
             }),
             hasher,
             end: 0,
-            near_end: near_end(start, capacity),
+            near_end,
             scratch: Vec::new(),
         })
     }
@@ -287,6 +308,18 @@ impl Log {
         unsafe { self.shared.memory.store(offset, bytes) }
     }
 
+    /// Eight bytes that are no item's.
+    #[inline]
+    pub fn word(&self, offset: usize) -> u64 {
+        let bytes = self.slice(offset, 8).first_chunk();
+        u64::from_le_bytes(*bytes.unwrap_or(const { &[0; 8] }))
+    }
+
+    #[inline]
+    pub fn set_word(&mut self, offset: usize, word: u64) {
+        self.write(offset, &word.to_le_bytes());
+    }
+
     #[inline]
     pub fn header(&self, place: Place) -> (Header, usize) {
         Header::decode(self.window(place.offset()))
@@ -300,12 +333,6 @@ impl Log {
         self.write(place.offset(), &bytes[..length]);
     }
 
-    #[inline(always)]
-    pub fn first(&self, place: Place) -> First {
-        let first = self.window(place.offset()).first_chunk();
-        First::from_bytes(*first.unwrap_or(const { &[0; 8] }))
-    }
-
     /// Write a plain header over one, with the byte behind it.
     #[inline]
     pub fn set_first(&mut self, place: Place, first: First) {
@@ -315,16 +342,24 @@ impl Log {
     /// The item's first bytes, if it is `key`'s.
     #[inline(always)]
     pub fn first_with_key(&self, place: Place, key: &[u8]) -> Option<First> {
-        let first = self.first(place);
+        let window = self.window(place.offset());
+        let first = First::from_bytes(*window.first_chunk().unwrap_or(const { &[0; 8] }));
         if first.key_bytes() != key.len() {
             return None;
         }
-        let header_bytes = if first.is_plain() {
-            PLAIN_BYTES
-        } else {
-            self.header(place).1
-        };
-        is_same(self.slice(place.offset() + header_bytes, key.len()), key).then_some(first)
+        // A short key behind a plain header is seen through the window already.
+        if first.is_plain()
+            && let Some(found) = window.get(PLAIN_BYTES..PLAIN_BYTES + key.len())
+        {
+            return is_same(found, key).then_some(first);
+        }
+        self.is_key_at(place, key).then_some(first)
+    }
+
+    #[inline(never)]
+    fn is_key_at(&self, place: Place, key: &[u8]) -> bool {
+        let header_bytes = self.header(place).1;
+        is_same(self.slice(place.offset() + header_bytes, key.len()), key)
     }
 
     /// The value of an item with a plain header.
@@ -363,6 +398,21 @@ impl Log {
         for part in [&window[..header_bytes], key, value] {
             self.write(at, part);
             at += part.len();
+        }
+    }
+
+    /// Write more behind the value of an item with the header `old`.
+    pub fn append(&mut self, place: Place, old: &Header, more: &[u8]) {
+        self.write(place.offset() + old.item_bytes(), more);
+    }
+
+    /// Copy a whole item of `bytes` to memory that is not its own but where it lies before that.
+    pub fn copy_item(&mut self, from: Place, to: Place, bytes: usize) {
+        let mut window = [0; 4096];
+        for at in (0..bytes).step_by(window.len()) {
+            let part = &mut window[..(bytes - at).min(4096)];
+            part.copy_from_slice(self.slice(from.offset() + at, part.len()));
+            self.write(to.offset() + at, part);
         }
     }
 
@@ -475,7 +525,7 @@ impl crate::index::Items for Log {
 
     #[inline]
     fn prefetch(&self, position: u32) {
-        self.shared.prefetch(self.place(position));
+        self.shared.prefetch(position);
     }
 }
 

@@ -89,11 +89,9 @@ impl Memory {
 
     #[inline]
     fn check(&self, at: usize, bytes: usize) {
-        assert!(
-            at <= self.bytes && bytes <= self.bytes - at,
-            "{bytes} bytes at {at} of {}",
-            self.bytes
-        );
+        if at > self.bytes || bytes > self.bytes - at {
+            out_of_bounds(at, bytes, self.bytes);
+        }
     }
 
     /// Bytes of it.
@@ -162,6 +160,13 @@ impl Memory {
     pub fn prefetch(&self, at: usize) {
         prefetch(self.start.as_ptr().wrapping_add(at));
     }
+}
+
+/// Apart and by value, so that those who ask need not keep the numbers in memory for the message.
+#[cold]
+#[inline(never)]
+fn out_of_bounds(at: usize, bytes: usize, of: usize) -> ! {
+    panic!("{bytes} bytes at {at} of {of}")
 }
 
 impl Drop for Memory {

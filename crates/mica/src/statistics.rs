@@ -19,6 +19,8 @@ pub struct Statistics {
     pub deleted: u64,
     /// Items written again at the log's tail because they were read shortly before their turn to be overwritten.
     pub reinserted: u64,
+    /// Writes refused because there was no room, in store mode.
+    pub refused: u64,
 }
 
 impl Statistics {
@@ -35,6 +37,7 @@ impl Statistics {
             overwritten: self.overwritten - earlier.overwritten,
             deleted: self.deleted - earlier.deleted,
             reinserted: self.reinserted - earlier.reinserted,
+            refused: self.refused - earlier.refused,
         }
     }
 }
@@ -50,5 +53,6 @@ impl std::ops::AddAssign for Statistics {
         self.overwritten += other.overwritten;
         self.deleted += other.deleted;
         self.reinserted += other.reinserted;
+        self.refused += other.refused;
     }
 }

@@ -20,8 +20,28 @@ const ALL_SLOTS: u32 = (1 << SLOTS) - 1;
 /// Where an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
-    pub bucket: usize,
-    pub number: usize,
+    bucket: u32,
+    number: u32,
+}
+
+impl Slot {
+    #[inline]
+    pub fn new(bucket: usize, number: usize) -> Self {
+        Self {
+            bucket: bucket as u32,
+            number: number as u32,
+        }
+    }
+
+    #[inline]
+    pub fn bucket(self) -> usize {
+        self.bucket as usize
+    }
+
+    #[inline]
+    fn number(self) -> usize {
+        self.number as usize
+    }
 }
 
 /// Buckets of twelve slots: a tag of 8 bits (0 where the slot is empty) and a position of 32 in the log.
@@ -72,6 +92,11 @@ impl Table {
         self.memory.prefetch(bucket * BUCKET_BYTES);
     }
 
+    /// The filled slots of `bucket`, as bits.
+    pub fn filled_slots(&self, bucket: usize) -> u32 {
+        ALL_SLOTS & !self.empty_slots(bucket).0
+    }
+
     /// The slots of `bucket` with `tag`, as bits, and the bucket that continues it.
     #[inline]
     pub fn matches(&self, bucket: usize, tag: u8) -> (u32, Option<usize>) {
@@ -93,36 +118,43 @@ impl Table {
 
     #[inline]
     pub fn position(&self, slot: Slot) -> u32 {
-        position_in(self.words(slot.bucket), slot.number)
+        position_in(self.words(slot.bucket()), slot.number())
     }
 
-    /// Where the first item with `tag` of `bucket` would be.
-    #[inline]
-    pub fn first_position(&self, bucket: usize, tag: u8) -> Option<u32> {
+    /// The first slot of `bucket` with `tag`, and its position.
+    #[inline(always)]
+    pub fn first_candidate(&self, bucket: usize, tag: u8) -> Option<(Slot, u32)> {
         let words = self.words(bucket);
         let (slots, _) = self.matches_in(words, tag);
-        (slots != 0).then(|| position_in(words, slots.trailing_zeros() as usize))
+        let number = slots.trailing_zeros() as usize;
+        (slots != 0).then(|| (Slot::new(bucket, number), position_in(words, number)))
+    }
+
+    /// The bucket that continues `bucket`.
+    #[inline]
+    pub fn next(&self, bucket: usize) -> Option<usize> {
+        self.matches(bucket, 0).1
     }
 
     #[inline]
     pub fn tag(&self, slot: Slot) -> u8 {
-        let word = self.words(slot.bucket)[slot.number / 8].load(Relaxed);
-        (word >> (8 * (slot.number % 8))) as u8
+        let word = self.words(slot.bucket())[slot.number() / 8].load(Relaxed);
+        (word >> (8 * (slot.number() % 8))) as u8
     }
 
     /// Fill a slot. One thread at a time may write to a bucket.
     #[inline]
     pub fn set(&self, slot: Slot, tag: u8, position: u32) {
-        let words = self.words(slot.bucket);
+        let words = self.words(slot.bucket());
         put(
-            &words[2 + slot.number / 2],
-            32 * (slot.number % 2),
+            &words[2 + slot.number() / 2],
+            32 * (slot.number() % 2),
             u64::from(u32::MAX),
             u64::from(position),
         );
         put(
-            &words[slot.number / 8],
-            8 * (slot.number % 8),
+            &words[slot.number() / 8],
+            8 * (slot.number() % 8),
             0xff,
             u64::from(tag),
         );
@@ -131,8 +163,8 @@ impl Table {
     #[inline]
     pub fn clear(&self, slot: Slot) {
         put(
-            &self.words(slot.bucket)[slot.number / 8],
-            8 * (slot.number % 8),
+            &self.words(slot.bucket())[slot.number() / 8],
+            8 * (slot.number() % 8),
             0xff,
             0,
         );
@@ -142,6 +174,13 @@ impl Table {
     pub fn set_next(&self, bucket: usize, next: Option<usize>) {
         let next = next.map_or(0, |next| next - self.buckets_max + 1);
         put(&self.words(bucket)[1], 32, u64::from(u32::MAX), next as u64);
+    }
+
+    /// Make `bucket` empty and the last of its chain, whatever it was.
+    pub fn reset(&self, bucket: usize) {
+        for word in self.words(bucket) {
+            word.store(0, Relaxed);
+        }
     }
 
     /// The slots with `tag` in `bucket` and those that continue it, with their positions.
@@ -156,9 +195,15 @@ impl Table {
             words,
             slots,
             next,
-            // Somebody who reads while a chain changes must not go round in it.
             buckets_left: CHAIN_MAX - 1,
         }
+    }
+
+    /// The slot with `tag` in `bucket` and those that continue it that has this position.
+    pub fn slot_of(&self, bucket: usize, tag: u8, position: u32) -> Option<Slot> {
+        let mut candidates = self.candidates(bucket, tag);
+        let found = candidates.find(|&(_, candidate)| candidate == position);
+        found.map(|(slot, _)| slot)
     }
 
     /// Every filled slot of `bucket` and of those that continue it.
@@ -171,7 +216,7 @@ impl Table {
             Some(
                 (0..SLOTS)
                     .filter(move |number| empty & (1 << number) == 0)
-                    .map(move |number| Slot { bucket, number }),
+                    .map(move |number| Slot::new(bucket, number)),
             )
         })
         .flatten()
@@ -203,17 +248,15 @@ impl Iterator for Candidates<'_> {
             self.words = table.words(self.bucket);
             (self.slots, self.next) = table.matches_in(self.words, self.tag);
         }
-        let slot = Slot {
-            bucket: self.bucket,
-            number: self.slots.trailing_zeros() as usize,
-        };
+        let slot = Slot::new(self.bucket, self.slots.trailing_zeros() as usize);
         self.slots &= self.slots - 1;
-        Some((slot, position_in(self.words, slot.number)))
+        Some((slot, position_in(self.words, slot.number())))
     }
 }
 
-/// Buckets that one may be continued over, itself included; the last is then full for good.
-pub(crate) const CHAIN_MAX: usize = 4;
+/// Buckets that one may be continued over, itself included: more than ever are where hashes are spread. Somebody who
+/// reads while a chain changes must not go round in it for ever.
+pub(crate) const CHAIN_MAX: usize = 4096;
 
 #[inline(always)]
 fn position_in(words: &Words, number: usize) -> u32 {
@@ -267,7 +310,7 @@ mod tests {
             let mut model = [(0, 0); SLOTS];
             table.set_next(3, next);
             for (number, tag, position) in writes {
-                let slot = Slot { bucket: 3, number };
+                let slot = Slot::new(3, number);
                 if tag == 0 {
                     table.clear(slot);
                     model[number].0 = 0;
@@ -281,7 +324,7 @@ mod tests {
                 prop_assert_eq!(table.matches(3, tag), (expected, next));
             }
             for (number, &(tag, position)) in model.iter().enumerate() {
-                let slot = Slot { bucket: 3, number };
+                let slot = Slot::new(3, number);
                 prop_assert_eq!(table.tag(slot), tag);
                 prop_assert!(tag == 0 || table.position(slot) == position);
             }

@@ -24,8 +24,8 @@ pub fn transport() -> &'static str {
     if !module_path!().starts_with("io_uring::") {
         return "epoll";
     }
-    match net::Ring::new(2, 4096) {
-        Ok(_) => "io_uring",
+    match net::Ring::probe() {
+        Ok(()) => "io_uring",
         Err(why) => {
             eprintln!("not tested over io_uring: {why}");
             "epoll"

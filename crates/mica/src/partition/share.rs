@@ -32,12 +32,18 @@ impl Partition {
                 }
             }
         }
+        if let Some(large) = &mut self.large {
+            large.for_each_of_share((share, shares), now, each);
+        }
     }
 
     /// Seconds since the item whose turn to make room comes first was last read or written, where there is one: how
-    /// long items stay that nobody reads.
+    /// long items stay that nobody reads. None makes room in store mode.
     #[must_use]
     pub fn oldest_age_seconds(&self, now: u32) -> Option<u32> {
+        if self.store.is_some() {
+            return None;
+        }
         let (header, _) = self.log.header(self.log.oldest()?);
         Some(now.saturating_sub(header.accessed_at(now)))
     }

@@ -9,7 +9,17 @@ pub struct Datagrams {
     ends: Vec<usize>,
     /// Room to put them in another order.
     gathered: Vec<u8>,
-    spans: Vec<(usize, usize)>,
+    stretches: Vec<Stretch>,
+}
+
+/// Neighbours that may be moved together.
+#[derive(Debug)]
+struct Stretch {
+    /// The length of each, or 0 for a piece of a long answer, which is a stretch by itself.
+    class: usize,
+    start: usize,
+    end: usize,
+    datagrams: usize,
 }
 
 impl Datagrams {
@@ -30,30 +40,49 @@ impl Datagrams {
     /// Put those of one length behind one another, the longest first, so that [`runs`](Self::runs) are long: datagrams have no
     /// order. Only the pieces of a long answer keep theirs, behind the others.
     pub fn gather(&mut self) {
-        let mut start = 0;
-        self.spans.clear();
-        self.spans.extend(self.ends.iter().map(|&end| {
-            let span = (end - start, start);
-            start = end;
-            span
-        }));
-        if self.spans.is_sorted_by(|one, next| one.0 >= next.0) {
+        self.find_stretches();
+        let is_gathered = |one: &Stretch, next: &Stretch| one.class >= next.class;
+        if self.stretches.is_sorted_by(is_gathered) {
             return;
         }
-        let bytes = &self.bytes;
-        self.spans.sort_unstable_by_key(|&(length, start)| {
-            let frame = Frame::parse(&bytes[start..]);
-            let is_piece = frame.is_none_or(|(frame, _)| frame.datagrams != 1);
-            (is_piece, Reverse(if is_piece { 0 } else { length }), start)
-        });
+        // Stable: pieces keep their order.
+        self.stretches.sort_by_key(|stretch| Reverse(stretch.class));
         self.gathered.clear();
         self.ends.clear();
-        for &(length, start) in &self.spans {
-            self.gathered
-                .extend_from_slice(&self.bytes[start..start + length]);
-            self.ends.push(self.gathered.len());
+        for stretch in &self.stretches {
+            let &Stretch { start, end, .. } = stretch;
+            let moved = self.gathered.len();
+            self.gathered.extend_from_slice(&self.bytes[start..end]);
+            self.ends.extend(
+                (1..=stretch.datagrams)
+                    .map(|count| moved + (end - start) / stretch.datagrams * count),
+            );
         }
         std::mem::swap(&mut self.bytes, &mut self.gathered);
+    }
+
+    /// Neighbours of one length are moved together: most datagrams are like their neighbours.
+    fn find_stretches(&mut self) {
+        self.stretches.clear();
+        let mut start = 0;
+        for &end in &self.ends {
+            let is_piece =
+                Frame::parse(&self.bytes[start..end]).is_none_or(|(frame, _)| frame.datagrams != 1);
+            let class = if is_piece { 0 } else { end - start };
+            match self.stretches.last_mut() {
+                Some(stretch) if stretch.class == class && class > 0 => {
+                    stretch.end = end;
+                    stretch.datagrams += 1;
+                }
+                _ => self.stretches.push(Stretch {
+                    class,
+                    start,
+                    end,
+                    datagrams: 1,
+                }),
+            }
+            start = end;
+        }
     }
 
     /// The datagram that was begun, without its frame.
@@ -61,6 +90,14 @@ impl Datagrams {
     #[must_use]
     pub fn body(&self) -> &[u8] {
         &self.bytes[self.whole() + FRAME_BYTES..]
+    }
+
+    /// End the datagram that was begun before byte `at` of the bytes that were given for it. Gives what was behind.
+    #[inline]
+    pub fn end_at(&mut self, at: usize) -> Vec<u8> {
+        let behind = self.bytes.split_off(at.max(self.whole()));
+        self.end();
+        behind
     }
 
     /// End the datagram that was begun.

@@ -265,7 +265,7 @@ def _method(plan: Plan, outcome: Outcome, summary: Summary) -> list[str]:
     seen = outcome.disturbances
     return [
         f"{format_count(plan.items)} items of 8 + 8 bytes in each store; keys are drawn beforehand and asked for in "
-        "bursts of 32, and what is read is checked. A core's thread is kept on it.",
+        "bursts of 256, and what is read is checked. A core's thread is kept on it.",
         f"{len(plan.cells)} combinations, each measured for {plan.seconds:g} s in each of {outcome.rounds} rounds; the "
         "order of a round is drawn from a seed, and that of every second round is the one before it backwards.",
         "EREW: a core works on its own partition only, with its own keys, as clients that know the partitions would "
