@@ -4,7 +4,7 @@ use crate::report::Report;
 use crate::roster::Seat;
 use crate::storage::Storage;
 use net::{Interest, Stream};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IoSlice};
 
 /// Bytes of the buffer that all connections of a worker read into.
 pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
@@ -174,6 +174,30 @@ impl Outlet for Output {
         status
     }
 
+    fn takes_values(&self) -> bool {
+        true
+    }
+
+    fn send_value(
+        &mut self,
+        answers: &mut Vec<u8>,
+        value: &[u8],
+        end: &[u8],
+        counters: &Counters,
+    ) -> Status {
+        let parts = [&answers[..], value, end];
+        let (sent, status) = write_parts(&self.stream, parts);
+        counters.add(Count::BytesWritten, sent as u64);
+        if status == Status::Writing {
+            counters.add(Count::Stalls, 1);
+            for part in behind(parts, sent) {
+                self.held.extend_from_slice(part);
+            }
+        }
+        answers.clear();
+        status
+    }
+
     fn takes_turns(&self) -> bool {
         true
     }
@@ -205,6 +229,30 @@ pub(crate) fn write_all(stream: &Stream, bytes: &[u8]) -> (usize, Status) {
         }
     }
     (sent, Status::Reading)
+}
+
+/// As [`write_all`], parts behind one another.
+fn write_parts(stream: &Stream, parts: [&[u8]; 3]) -> (usize, Status) {
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let mut sent = 0;
+    while sent < bytes {
+        match stream.write_vectored(&behind(parts, sent).map(IoSlice::new)) {
+            Ok(written) => sent += written,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return (sent, Status::Writing),
+            Err(_) => return (sent, Status::Ended),
+        }
+    }
+    (sent, Status::Reading)
+}
+
+/// What is left of `parts` behind the first `bytes` of all of them.
+fn behind(parts: [&[u8]; 3], mut bytes: usize) -> [&[u8]; 3] {
+    parts.map(|part| {
+        let skipped = bytes.min(part.len());
+        bytes -= skipped;
+        &part[skipped..]
+    })
 }
 
 /// How many bytes were read, or what is waited for instead.

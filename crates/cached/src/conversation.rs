@@ -44,6 +44,24 @@ pub(crate) trait Outlet {
     /// Take `answers`, all of them, and leave none. Unless it is [`Status::Reading`], no more are to be made for now.
     fn send(&mut self, answers: &mut Vec<u8>, counters: &Counters) -> Status;
 
+    /// Whether it takes values from where they lie.
+    fn takes_values(&self) -> bool {
+        false
+    }
+
+    /// As [`send`](Self::send), with `value` and `end` behind the answers.
+    fn send_value(
+        &mut self,
+        answers: &mut Vec<u8>,
+        value: &[u8],
+        end: &[u8],
+        counters: &Counters,
+    ) -> Status {
+        answers.extend_from_slice(value);
+        answers.extend_from_slice(end);
+        self.send(answers, counters)
+    }
+
     /// Whether a conversation that waits for it to take more, although it took all, is gone on with once others had
     /// their turn.
     fn takes_turns(&self) -> bool {
@@ -375,7 +393,15 @@ impl Conversation {
                 }
             }
             for (number, one) in burst.iter().enumerate() {
+                let mut sent = None;
                 let after = match one.other.map(|other| &others[usize::from(other)]) {
+                    None if S::IS_ALONE
+                        && outlet.takes_values()
+                        && tools.context.storage.elsewhere(one.key).is_none() =>
+                    {
+                        sent = tools.context.get_to(one.key, tools.out, outlet);
+                        After::Continue
+                    }
                     None => tools.context.get(one.key, false, true, tools.out),
                     Some(other) => execute(&other.request, one.key, &mut tools.context, tools.out),
                 };
@@ -392,7 +418,11 @@ impl Conversation {
                     break;
                 }
                 let was_long = tools.out.len() >= SEND_BYTES;
-                let status = send_many(outlet, tools.out, tools.context.counters);
+                let status = match sent {
+                    Some(Status::Reading) => None,
+                    Some(_) => sent,
+                    None => send_many(outlet, tools.out, tools.context.counters),
+                };
                 // Those who ask for little need not wait for those who ask for all.
                 let is_turn_over = was_long && outlet.takes_turns() && one.is_dump(&others);
                 if let Some(status) = status.or(is_turn_over.then_some(Status::Writing)) {

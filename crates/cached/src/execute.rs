@@ -1,6 +1,7 @@
 //! Commands carried out on the storage, answers written to a buffer.
 
 use crate::clock::Clock;
+use crate::conversation::{Outlet, Status};
 use crate::counters::{Count, Counters};
 use crate::dump::{self, Listed};
 use crate::meta;
@@ -52,6 +53,10 @@ pub enum After {
     /// It goes on at another worker, with this command: nothing was answered.
     Elsewhere(usize),
 }
+
+/// Values from this length on are not copied before they are sent, where they need not be: then a system call of its own
+/// costs less than the copy.
+const SENT_IN_PLACE_BYTES: usize = 16 << 10;
 
 pub(crate) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache";
 pub(crate) const OUT_OF_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object";
@@ -256,6 +261,42 @@ impl<S: Storage> Context<'_, S> {
             reply::line(out, b"END");
         }
         After::Continue
+    }
+
+    /// As [`get`](Self::get) of a single key of this worker's, where nobody else writes to its partitions: a large value is sent from where it lies, and what is waited for then comes back.
+    #[inline]
+    pub(crate) fn get_to(
+        &mut self,
+        key: Key<'_>,
+        out: &mut Vec<u8>,
+        outlet: &mut impl Outlet,
+    ) -> Option<Status> {
+        let (now, counters) = (self.now, self.counters);
+        let mut sent = None;
+        let is_hit = self.storage.with(key, |partition, key| {
+            let Some(item) = partition.get(key, now) else {
+                return false;
+            };
+            reply::value_line(out, key.bytes(), item.flags, item.value.len(), None);
+            if item.value.len() < SENT_IN_PLACE_BYTES {
+                out.extend_from_slice(item.value);
+                reply::line(out, b"");
+            } else {
+                sent = Some(outlet.send_value(out, item.value, b"\r\nEND\r\n", counters));
+            }
+            true
+        });
+        let count = if is_hit {
+            Count::GetHits
+        } else {
+            Count::GetMisses
+        };
+        counters.add(count, 1);
+        self.note_read(key, is_hit);
+        if sent.is_none() {
+            reply::line(out, b"END");
+        }
+        sent
     }
 
     fn get_and_touch(
