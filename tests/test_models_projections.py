@@ -301,6 +301,7 @@ REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: fit_cluster_size(*jobs(job_seconds)).predict(2, 4.0), "10.0 times the data"),
     (lambda: fit_core_scaling([1, 2, 4], [1.0, 2.0, 3.0]), "3 different numbers of cores of at least 4"),
     (lambda: fit_core_scaling(CORES, [one**1.5 for one in CORES]), "more than cores alone can do"),
+    (lambda: fit_core_scaling([2, 3, 4, 5, 6], [9.0, 3.0, 1.6, 1.0, 0.7]), "nothing for what one core does"),
     (lambda: fit_core_scaling([0, 1, 2, 3], [1.0] * 4), "number of cores of point 1 is 0"),
     (lambda: fit_power_over_frequency([1e9, 2e9, 3e9], [50, 60, 80]), "3 measurements for 3 unknowns"),
     (lambda: fit_power_over_frequency(CLOCKS, [150, 140, 130, 120, 110]), "falls as frequency rises"),

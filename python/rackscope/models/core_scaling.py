@@ -114,6 +114,11 @@ def fit_core_scaling(
             "no projection over cores: throughput grows faster than the cores",
             "Look for what each core adds besides itself (cache, memory channels, clients).",
         )
+    if fit.coefficients[0] <= 0:
+        raise ProjectionRefused(
+            "no projection over cores: the measurements leave nothing for what one core does",
+            "Measure with one core and with two.",
+        )
     single, contention, coherence = fit.coefficients
     contention, coherence = contention / single, coherence / single
     return CoreScalingModel(
