@@ -26,8 +26,8 @@ _FEWEST_COUNTS = 4
 _FURTHEST = 2.0
 #: How far off the law is beyond the measured cores, for each unit of ln(cores / most measured). With it 90 % of the
 #: intervals hold for CPU-bound work on 900 cloud servers (stress-ng, SpareCores), fitted on half and on 70 % of their
-#: physical cores; without it two thirds do, as clocks, caches and neighbours change with the cores. Found on half of
-#: the CPU models; it held as often for the other half.
+#: physical cores; without it two thirds do, as clocks, caches and neighbours change with the cores. It was chosen with
+#: all of their CPU models in view: how it holds for others is not known yet.
 _FORM_ERROR = 0.06
 _FORM_BASIS = "; widened by how far off the law was beyond the measured cores of public servers"
 _NAMES = ("single", "contention", "coherence")
