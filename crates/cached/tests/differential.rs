@@ -18,7 +18,7 @@
 //! * Items within a hundred bytes of the largest: the two have headers of different length.
 //! * Seconds left (`t`) and since the last hit (`l`) may differ by one between two servers.
 //! * CAS numbers are of each server's own: theirs count changes, ours tell where an item lies. What must be the same is
-//!   which of them are the same, and which is older.
+//!   which of them are the same, and, of those of one key, which is older. Numbers of different keys have no order.
 //! * The flags that came after 1.6.18 (`E`, `x`, `C` of `mg`, `s` and `N` of `ms`).
 //! * When memory is full (`-M`), whether there is room: ours has no classes of lengths, and an item that is not longer
 //!   than the one it replaces needs none. Then `add`, `replace` and `cas` that would not have stored anything say so
@@ -40,32 +40,29 @@ struct Both {
     _memcached: Memcached,
 }
 
-/// A server, and the CAS numbers it told so far, each once.
+/// A server, and the CAS numbers it told so far, each once with its key's name.
 struct Side {
     client: Client,
-    seen: Vec<u64>,
-    /// Whether they are told apart and used again. Where workers have their own keys, numbers of different keys have no
-    /// order, and commands mix them.
-    are_told_apart: bool,
+    seen: Vec<(Vec<u8>, u64)>,
 }
 
 impl Side {
-    fn new(client: Client, are_told_apart: bool) -> Self {
+    fn new(client: Client) -> Self {
         Self {
             client,
             seen: Vec::new(),
-            are_told_apart,
         }
     }
 
-    /// The answers to `command`, in which `{0}` is the CAS number told last, `{1}` the one before it and so on, and with
-    /// `#` and its place among those told for each CAS number.
+    /// The answers to `command`, in which `{0}` is the CAS number told last of the command's key, `{1}` the one before it
+    /// and so on, and with `#` and its place among those told for each CAS number.
     fn ask(&mut self, command: &[u8]) -> Vec<u8> {
         let mut question = command.to_vec();
+        let name = name(command);
         for back in 0..CAS_NUMBERS_BACK {
             let mark = format!("{{{back}}}");
-            let known = self.seen.iter().rev().nth(back);
-            let known = known.filter(|_| self.are_told_apart).map_or(7, |&cas| cas);
+            let mut of_key = self.seen.iter().rev().filter(|(key, _)| *key == name);
+            let known = of_key.nth(back).map_or(7, |&(_, cas)| cas);
             while let Some(at) = question
                 .windows(mark.len())
                 .position(|bytes| bytes == mark.as_bytes())
@@ -76,10 +73,10 @@ impl Side {
         // A command that was cut short takes what follows for the end of its value.
         question.extend_from_slice(b"\n\n\n");
         let answer = self.client.ask(&question);
-        self.without_cas(&answer)
+        self.without_cas(&answer, &name)
     }
 
-    fn without_cas(&mut self, answer: &[u8]) -> Vec<u8> {
+    fn without_cas(&mut self, answer: &[u8], name: &[u8]) -> Vec<u8> {
         let mut shown = Vec::new();
         let mut rest = answer;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
@@ -89,6 +86,10 @@ impl Side {
                 .map(<[u8]>::to_vec)
                 .collect();
             let kind = words[0].clone();
+            let name = match (&kind[..], words.get(1)) {
+                (b"VALUE", Some(key)) => key.clone(),
+                _ => name.to_vec(),
+            };
             let value_bytes = match &kind[..] {
                 b"VALUE" => words.get(3),
                 b"VA" => words.get(1),
@@ -104,16 +105,13 @@ impl Side {
                     _ => None,
                 };
                 if let Some(cas) = cas.filter(|&cas| cas != 0) {
-                    if !self.are_told_apart {
-                        *word = b"#".to_vec();
-                        continue;
-                    }
+                    let told = (name.clone(), cas);
                     let place = self
                         .seen
                         .iter()
-                        .position(|&seen| seen == cas)
+                        .position(|seen| *seen == told)
                         .unwrap_or_else(|| {
-                            self.seen.push(cas);
+                            self.seen.push(told);
                             self.seen.len() - 1
                         });
                     *word = format!("#{place}").into_bytes();
@@ -127,6 +125,21 @@ impl Side {
         shown.extend_from_slice(rest);
         shown
     }
+}
+
+/// What the key of a command of one key is known by: an encoded one is another.
+fn name(command: &[u8]) -> Vec<u8> {
+    let line = command.split(|&byte| byte == b'\n').next();
+    let mut words = line
+        .unwrap_or_default()
+        .trim_ascii_end()
+        .split(|&byte| byte == b' ');
+    let is_meta = words.next().is_some_and(|word| word.len() == 2);
+    let mut name = words.next().unwrap_or_default().to_vec();
+    if is_meta && words.any(|word| word == b"b") {
+        name.extend_from_slice(b" encoded");
+    }
+    name
 }
 
 /// The number that a word is, but for the end of its line.
@@ -152,11 +165,9 @@ impl Both {
         theirs.extend(arguments.iter().filter(|&&argument| argument == "-M"));
         let memcached = Memcached::start(program, &theirs);
         let server = Server::start(arguments);
-        // With several workers or partitions, numbers of different keys have no order.
-        let are_told_apart = !arguments.contains(&"-t");
         let mut both = Self {
-            ours: Side::new(server.connect(), are_told_apart),
-            theirs: Side::new(Client::connect(memcached.address()), are_told_apart),
+            ours: Side::new(server.connect()),
+            theirs: Side::new(Client::connect(memcached.address())),
             _server: server,
             _memcached: memcached,
         };
