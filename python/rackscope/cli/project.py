@@ -1,7 +1,9 @@
 """Say what to expect where nothing was measured, or reproduce the models of a paper.
 
 '--model issa2012' sets every number that the paper computes beside the same computed here from the paper's own data,
-and says which do not follow. Those are the paper's models: nothing of yours is projected with them.
+and says which do not follow. '--model taleb2016' models an in-memory store over Infiniband and TCP as a closed network,
+with its power, and sets the paper's figures beside it. Those are the papers' models: nothing of yours is projected with
+them.
 """
 
 from __future__ import annotations
@@ -20,14 +22,15 @@ if TYPE_CHECKING:
 HELP = "reproduce the models of a paper, number by number"
 UNDOES_LEFTOVERS = False
 
-#: Packages of ``rackscope.models.papers``.
-_PAPERS = ("issa2012",)
+#: Packages of ``rackscope.models.papers``: of some each printed number is followed up, others are a page of their own.
+_REPRODUCTIONS = ("issa2012",)
+_PAGES = ("taleb2016",)
 _COLUMNS = ("what", "printed", "computed", "difference", "verdict")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("--model", choices=_PAPERS, required=True, help="the paper to reproduce")
+    parser.add_argument("--model", choices=(*_REPRODUCTIONS, *_PAGES), required=True, help="the paper to reproduce")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--markdown", action="store_true", help="print the page that is in docs")
     common.add_json(shown)
@@ -35,6 +38,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Reproduce and print; a printed number that does not follow is an answer, no failure."""
+    if arguments.model in _PAGES:
+        _show_page(arguments)
+    else:
+        _show_reproduction(arguments)
+    return 0
+
+
+def _show_page(arguments: argparse.Namespace) -> None:
+    from importlib import import_module
+
+    from rackscope.cli.document import print_document
+    from rackscope.cli.output import open_console, print_json
+    from rackscope.models.papers.document import Document
+
+    document: Document = import_module(f"rackscope.models.papers.{arguments.model}.page").document()
+    if arguments.json:
+        print_json(document.values)
+    elif arguments.markdown:
+        print(document.markdown(), end="")
+    else:
+        print_document(open_console(), document)
+
+
+def _show_reproduction(arguments: argparse.Namespace) -> None:
     from importlib import import_module
 
     from rackscope.cli.output import open_console, print_json
@@ -48,7 +75,6 @@ def execute(arguments: argparse.Namespace) -> int:
         print(markdown_page(reproduction), end="")
     else:
         _print(open_console(), reproduction)
-    return 0
 
 
 def _print(console: Console, reproduction: Reproduction) -> None:

@@ -1,1 +1,1 @@
-"""Models and tables of papers, reproduced and labelled as theirs: each package has ``reproduce() -> Reproduction``."""
+"""Models and tables of papers, reproduced and labelled as theirs."""
