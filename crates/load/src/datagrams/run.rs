@@ -460,7 +460,7 @@ impl<'a> Run<'a> {
                         )
                     });
                     if sent.operation != Operation::Read {
-                        self.data.end_write(sent.id, true);
+                        self.data.lose_write(sent.id);
                         if sent.operation == Operation::Insert {
                             self.data.space.acknowledge(sent.id);
                         }
