@@ -12,7 +12,7 @@ HELP = "say what to do about servers, and what would change that"
 UNDOES_LEFTOVERS = False
 
 #: Modules of ``cli.advising``, in the order of ``--help``.
-_ADVICE = ("provision", "scale")
+_ADVICE = ("provision", "scale", "measure-next")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

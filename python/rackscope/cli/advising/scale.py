@@ -79,7 +79,7 @@ def _print(given: ScaleAdvice) -> None:
     console = open_console()
     print_advice(console, given.advice)
     console.print()
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     headings = ["machines", "a job", "90 %"]
     headings += [] if given.job.deadline_seconds is None else ["in time"]
     headings += ["fastest"]
