@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from rackscope.advice.job_evidence import CoreCurve, JobEvidence
 from rackscope.errors import RackscopeError, UsageError
-from rackscope.models.catalogue import Catalogue, Server
+from rackscope.models.catalogue import Catalogue, CatalogueError, Server
 from rackscope.models.core_scaling import fit_core_scaling
 from rackscope.models.cost import Candidate, draw_costs
 from rackscope.models.job_time import (
@@ -101,7 +101,7 @@ def ways_known(
     for name, other in like.items():
         try:
             found.append(_projected(evidence, catalogue, name, other, workload, draws, seed))
-        except UsageError:
+        except (UsageError, CatalogueError):
             raise
         except RackscopeError as error:
             refused.append(f"1 x {name}: {error.what}")

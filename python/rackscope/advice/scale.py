@@ -15,6 +15,7 @@ from rackscope.models.catalogue import Catalogue
 from rackscope.models.cost import Amount, summarise
 from rackscope.models.estimates import Prediction
 from rackscope.models.gates import ProjectionRefused
+from rackscope.models.job_points import LEAST_DATA_BYTES
 from rackscope.models.job_time import ClusterOf, MemoryWall, OneServer, Way
 from rackscope.models.scale_choice import (
     SURE,
@@ -60,6 +61,10 @@ class Job:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise RackscopeError(f"{name.replace('_', ' ')} of {value:g} cannot be", "Give it above zero.")
+        if self.data_bytes < LEAST_DATA_BYTES:
+            raise RackscopeError(
+                f"{format_bytes(self.data_bytes)} of data are too little to scale", "Write the unit, such as 120G."
+            )
 
 
 @dataclass(frozen=True)

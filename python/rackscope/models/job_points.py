@@ -21,7 +21,7 @@ from rackscope.units import format_bytes, parse_size_bytes
 
 _KEYS = ("server", "machines", "cores", "data", "data_bytes", "seconds")
 #: Nobody spreads less over machines: sizes below it are gigabytes that were written without their unit. Our choice.
-_LEAST_DATA_BYTES = 1e6
+LEAST_DATA_BYTES = 1e6
 #: Bytes a second of one machine: more than DRAM gives, so that times above it are in another unit. Our choice.
 _MOST_BYTES_PER_SECOND = 1e13
 #: More lines than anybody measured.
@@ -144,7 +144,7 @@ def _count(place: str, row: Mapping[str, Any], name: str, file: str) -> int | No
 
 def _check_units(points: Sequence[JobPoint], file: str) -> None:
     for one in points:
-        if one.data_bytes < _LEAST_DATA_BYTES:
+        if one.data_bytes < LEAST_DATA_BYTES:
             raise JobPointsError(
                 f"{file}: a job over {format_bytes(one.data_bytes)} of data is in another unit, or too small to scale",
                 'Write bytes (data_bytes = 20e9), or the unit (data = "20GB").',

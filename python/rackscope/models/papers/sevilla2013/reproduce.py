@@ -190,8 +190,8 @@ def _others() -> Remark:
         "Equal memory was compared, not equal cost",
         "The systems were chosen for the same 256 GB. For the price of the server there are "
         f"{nodes:.1f} nodes, with {nodes * _NODE_CORES:.0f} cores and {nodes * printed.NODE_MEMORY_GIGABYTES:.0f} GB. "
-        "The paper quotes a study of equal cost ($200,000 each) in which scale-out was up to 4 times as fast, and one in "
-        "which a large server gained little beyond 32 processors: which wins is a matter of the job and of prices. "
+        "The paper quotes a study of equal cost ($200,000 each) in which scale-out was up to 4 times as fast, and one "
+        "in which a large server gained little beyond 32 processors: which wins is a matter of the job and of prices. "
         "`rackscope advise scale` therefore compares by cost, and projects no server past the knee of its cores.",
     )
 
