@@ -186,6 +186,14 @@ def test_draws_have_the_spread_of_the_models_interval() -> None:
     assert np.median(mean) == pytest.approx(seconds.value, rel=0.01)
 
 
+def test_draws_of_a_cluster_have_the_spread_of_its_interval_too() -> None:
+    """Its coefficients are of very different sizes, and their errors make up for each other."""
+    for way in clusters("small", cluster_jobs(noise=0.03), None)[4::10]:
+        size = way.largest_bytes * 0.9
+        seconds, drawn = way.predict(size), draw_jobs(way, size, 40_000, 1)
+        assert 0.87 < np.mean((drawn >= seconds.low) & (drawn <= seconds.high)) < 0.93
+
+
 def test_what_is_known_exactly_is_drawn_so() -> None:
     way = one_server("big", jobs(noise=0.0), None)
     assert np.ptp(draw_means(way, [60 * GIGA], 100, 1)) < 1e-6 * 155

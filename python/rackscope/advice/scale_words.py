@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rackscope.advice.cost import Advice
 from rackscope.models.cost import CONFIDENCE, Amount
 from rackscope.models.estimates import Prediction
+from rackscope.models.job_time import next_job
 from rackscope.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 #: A crossing in fewer of the draws is not worth a sentence, and one in more of them is sure.
 _FEW, _MOST = 0.05, 0.95
 _EVEN = 0.5
+#: Mean times known within 1 % (one deviation) are not worth another job.
+_WIDE = 0.01
 _INTERVAL = f"{100 * CONFIDENCE:.0f} %"
 
 
@@ -72,12 +75,13 @@ def sentences(
     changes: Sequence[Change],
     servers: Sequence[Known],
 ) -> tuple[Advice, ...]:
-    """The cheapest, the fastest, and the walls."""
+    """The cheapest, the fastest, the walls, and what would make the first surer."""
     found = []
     if rows[0].cost is not None:
         found.append(_cheapest(currency, job, shown, rows, changes))
     found.append(_fastest(job, rows, changes))
     found += [_wall(one, servers) for one in walls]
+    found += _to_measure(job, shown)
     return tuple(found)
 
 
@@ -169,6 +173,28 @@ def _wall(one: ServerWall, servers: Sequence[Known]) -> Advice:
         one.stands_on,
         "It moves in proportion with memory, and with how much of it a byte of data takes.",
     )
+
+
+def _to_measure(job: Job, shown: Sequence[Priced]) -> list[Advice]:
+    """One more job on that of the ways that are shown whose mean time is known least."""
+    import numpy as np
+
+    def width(one: Priced) -> float:
+        return float(np.std(np.log(one.mean)))
+
+    worst = max(shown, key=width)
+    place = next_job(worst.way, job.data_bytes)
+    if place is None or width(worst) < _WIDE:
+        return []
+    machines, size, left = place
+    return [
+        Advice(
+            f"Of one more job, {machines} x {worst.way.server} over {format_bytes(size)} would narrow the interval of "
+            f"{worst.name}'s mean time the most: to {100 * left:.0f} % of its width.",
+            worst.known.stands_on,
+            "It takes the model's form to hold, and jobs to scatter as they did.",
+        )
+    ]
 
 
 def _rival(rows: Sequence[ScaleRow], shown: Sequence[Priced], best: ScaleRow) -> ScaleRow | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from rackscope.errors import RackscopeError
@@ -19,6 +19,7 @@ from rackscope.models.core_scaling import CoreScalingModel
 from rackscope.models.data_size import DataSizeModel, fit_data_size
 from rackscope.models.estimates import Prediction
 from rackscope.models.gates import ProjectionRefused
+from rackscope.models.information_value import narrowing
 from rackscope.models.job_points import JobPoint
 from rackscope.models.non_negative import NonNegativeFit
 from rackscope.models.uncertain import Uncertain
@@ -91,6 +92,9 @@ class Way(Protocol):
     def terms(self, data_bytes: float) -> tuple[float, ...]:
         """The terms of that sum."""
 
+    def measurable(self) -> list[tuple[int, float]]:
+        """Machines and bytes of jobs like those that were measured."""
+
     @property
     def largest_bytes(self) -> float:
         """The most data that it is known to do."""
@@ -125,6 +129,11 @@ class OneServer:
     def terms(self, data_bytes: float) -> tuple[float, ...]:
         """Start and size."""
         return 1.0, data_bytes
+
+    def measurable(self) -> list[tuple[int, float]]:
+        """The smallest size, the largest below the wall, and one between; none of a server that is not there."""
+        low, high = self.model.smallest_bytes, self.model.line_bytes
+        return [] if self.like is not None else [(1, low), (1, math.sqrt(low * high)), (1, high)]
 
     @property
     def largest_bytes(self) -> float:
@@ -181,6 +190,12 @@ class ClusterOf:
     def terms(self, data_bytes: float) -> tuple[float, ...]:
         """Those of Ernest."""
         return 1.0, data_bytes / self.machines, math.log(self.machines), float(self.machines)
+
+    def measurable(self) -> list[tuple[int, float]]:
+        """As many machines as were measured, with as much data each and with half of it."""
+        few, many = self.model.fewest_machines, self.model.most_machines
+        counts = sorted({few, round(math.sqrt(few * many)), many})
+        return [(count, self.model.most_data_a_machine * count * part) for count in counts for part in (0.5, 1.0)]
 
     @property
     def largest_bytes(self) -> float:
@@ -253,6 +268,25 @@ def clusters(
     )
     furthest = model.most_machines * _MOST_TIMES_MACHINES
     return [ClusterOf(server, model, count) for count in range(1, min(furthest, most or furthest) + 1)]
+
+
+def next_job(way: Way, data_bytes: float) -> tuple[int, float, float] | None:
+    """The one job more, like those measured, that narrows the interval of the mean time of ``data_bytes`` the most.
+
+    Machines, bytes, and how wide the interval is then over what it is (``information_value.narrowing``); ``None`` where
+    there is no such job.
+    """
+    places = way.measurable()
+    if not places:
+        return None
+    points = [_terms_of(way, count, size) for count, size in places]
+    left = narrowing(way.fit, way.terms(data_bytes), points)
+    best = min(range(len(places)), key=lambda place: left[place])
+    return (*places[best], left[best])
+
+
+def _terms_of(way: Way, machines: int, data_bytes: float) -> tuple[float, ...]:
+    return (replace(way, machines=machines) if isinstance(way, ClusterOf) else way).terms(data_bytes)
 
 
 def _with_all_cores(points: Sequence[JobPoint], most_cores: int | None) -> list[JobPoint]:

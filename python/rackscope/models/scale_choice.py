@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from rackscope.errors import RackscopeError
 from rackscope.models.cost import SECONDS_PER_YEAR, CostDraws
 from rackscope.models.job_time import Way
-from rackscope.models.non_negative import NonNegativeFit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,33 +27,35 @@ SECONDS_PER_DAY = 86_400.0
 DAYS_PER_YEAR = SECONDS_PER_YEAR / SECONDS_PER_DAY
 #: The share of draws in which a deadline, or a day's jobs, must be met to count on it.
 SURE = 0.95
-
-
-def draw_coefficients(fit: NonNegativeFit, name: str, draws: int, seed: int) -> Array:
-    """``draws`` rows of coefficients that the measurements leave possible: Student's t around the fit, none negative.
-
-    ``name`` has numbers of its own; the same call gives the same.
-    """
-    import numpy as np
-
-    generator = _generator(name, seed)
-    values, vectors = np.linalg.eigh(np.array(fit.covariance))
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    normal = generator.standard_normal((draws, len(fit.coefficients))) @ root.T
-    heavier = np.sqrt(fit.degrees_of_freedom / generator.chisquare(fit.degrees_of_freedom, draws))
-    drawn = np.array(fit.coefficients) + fit.relative_deviation * normal * heavier[:, None]
-    return np.asarray(np.maximum(drawn, 0.0))
+#: Logarithms beyond which nothing is known, and the arithmetic should survive it.
+_FURTHEST = 20.0
 
 
 def draw_means(way: Way, sizes: Sequence[float], draws: int, seed: int) -> Array:
-    """Mean seconds of ``way`` for each of ``sizes`` (bytes): ``draws`` rows, a column a size."""
+    """Mean seconds of ``way`` for each of ``sizes`` (bytes): ``draws`` rows, a column a size.
+
+    Student's t of the coefficients together, whose errors make up for each other; what it makes of the time is a share,
+    on logarithms as in ``NonNegativeFit.interval``. Ways of one family have the same errors in the same draw.
+    """
     import numpy as np
 
+    fit = way.fit
     terms = np.array([way.terms(size) for size in sizes])
-    seconds = draw_coefficients(way.fit, f"coefficients {way.family}", draws, seed) @ terms.T
+    values = np.array([fit.value(row) for row in terms])
+    if np.any(values <= 0):
+        raise RackscopeError("the fitted model is zero there", "Measure at points that show all of its terms.")
+    generator = _generator(f"coefficients {way.family}", seed)
+    # As correlations: a second a byte beside a second a machine would be lost in the arithmetic.
+    covariance = np.array(fit.covariance)
+    scale = np.sqrt(np.diag(covariance))
+    divisor = np.where(scale > 0, scale, 1.0)
+    parts, vectors = np.linalg.eigh(covariance / np.outer(divisor, divisor))
+    root = scale[:, None] * vectors * np.sqrt(np.maximum(parts, 0.0))
+    normal = generator.standard_normal((draws, len(fit.coefficients))) @ root.T
+    heavier = np.sqrt(fit.degrees_of_freedom / generator.chisquare(fit.degrees_of_freedom, draws))
+    shares = fit.relative_deviation * heavier[:, None] * (normal @ terms.T) / values
     factor = way.factor.draw(f"factor {way.server}", draws, seed)
-    # A draw with every coefficient at zero is no time at all: the least that a clock tells.
-    return np.asarray(np.maximum(seconds * factor[:, None], 1e-9))
+    return np.asarray(values * np.exp(np.clip(shares, -_FURTHEST, _FURTHEST)) * factor[:, None])
 
 
 def draw_jobs(way: Way, data_bytes: float, draws: int, seed: int) -> Array:
@@ -64,7 +65,7 @@ def draw_jobs(way: Way, data_bytes: float, draws: int, seed: int) -> Array:
     generator = _generator(f"job {way.server} {way.machines}", seed)
     scatter = way.fit.relative_deviation * generator.standard_t(way.fit.degrees_of_freedom, draws)
     # Residuals are a share of the time; on logarithms, as the models have it.
-    return draw_means(way, [data_bytes], draws, seed)[:, 0] * np.exp(np.clip(scatter, -20, 20))
+    return draw_means(way, [data_bytes], draws, seed)[:, 0] * np.exp(np.clip(scatter, -_FURTHEST, _FURTHEST))
 
 
 @dataclass(frozen=True)
