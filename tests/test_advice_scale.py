@@ -281,6 +281,9 @@ def test_a_wall_study_is_read_as_jobs_where_it_says_of_which_server(files: Path)
     assert given.rows[0].name == "1 x big"
     begins = wall(files / "wall-2", held_bytes=None, misses_begin_bytes=[1024**3 / 4, 1024**3 / 2])
     assert read_job_evidence([str(begins)]).memory[0].per_data_byte == Uncertain.uniform(2.0, 4.0)
+    # More data than memory is no gain: the hottest items alone answered.
+    skewed = wall(files / "wall-3", held_bytes=None, misses_begin_bytes=[1024**3, 2 * 1024**3])
+    assert read_job_evidence([str(skewed)]).memory[0].per_data_byte == Uncertain.uniform(1.0, 1.0)
     for number, damage in enumerate(({"held_bytes": None}, {"limit_bytes": "x"}, {"held_bytes": {"estimate": -1}})):
         with pytest.raises(RackscopeError, match="met no wall"):
             read_job_evidence([str(wall(files / f"damaged-{number}", **damage))])

@@ -19,6 +19,8 @@ _LARGEST_BYTES = 16 * 1024**2
 _CORE_FACTORS = ("cores", "threads", "workers")
 #: Reads that must be found for the data to count as held, as in ``studies/walls``.
 _WHOLE = 0.99
+#: Where keys are not asked for alike, the first items are given up before reads miss them: no byte is kept in less.
+_LEAST_MEMORY = 1.0
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,8 @@ def _memory_need(record: StudyRecord, server: str | None, path: Path) -> MemoryN
     if limit is not None and _number(held.get("estimate")):
         need, how = _from_interval(limit, held), "where memory ran out"
     elif limit is not None and isinstance(begin, list) and len(begin) == 2 and all(_number(one) for one in begin):
-        low, high = sorted(float(one) for one in begin)
-        need, how = Uncertain.uniform(limit / high, limit / low), "where reads began to miss"
+        low, high = (max(limit / float(one), _LEAST_MEMORY) for one in sorted(begin, reverse=True))
+        need, how = Uncertain.uniform(low, high), "where reads began to miss"
     elif limit is not None and _number(at.get("estimate")):
         need, how = _from_interval(limit, at), "where time per byte broke away"
     else:

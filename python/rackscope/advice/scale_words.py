@@ -79,7 +79,8 @@ def sentences(
     found = []
     if rows[0].cost is not None:
         found.append(_cheapest(currency, job, shown, rows, changes))
-    found.append(_fastest(job, rows, changes))
+    if not found or len(rows) > 1:
+        found.append(_fastest(job, rows, changes))
     found += [_wall(one, servers) for one in walls]
     found += _to_measure(job, shown)
     return tuple(found)

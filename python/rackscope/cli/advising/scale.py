@@ -36,13 +36,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs-per-day", type=common.rate, metavar="N", help="machines for these jobs only (else others share them)"
     )
     parser.add_argument(
-        "--like", type=common.setting, action="append", default=[], metavar="NEW=MEASURED",
+        "--like", type=_pair, action="append", default=[], metavar="NEW=MEASURED",
         help="NEW was not measured, and has more of MEASURED's cores and memory",
     )  # fmt: skip
     parser.add_argument("--most", type=common.count, metavar="N", help="at most so many machines on a job")
     parser.add_argument("--workload", metavar="NAME", help="watts are those measured under it (else full_watts)")
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     common.add_json(parser)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    new, sign, measured = text.partition("=")
+    if not sign or not new.strip() or not measured.strip():
+        raise argparse.ArgumentTypeError(f"'{text}' is not two servers. Write it like NEW=MEASURED.")
+    return new.strip(), measured.strip()
 
 
 def execute(arguments: argparse.Namespace) -> int:
