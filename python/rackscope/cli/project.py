@@ -23,7 +23,7 @@ HELP = "reproduce the models of a paper, number by number"
 UNDOES_LEFTOVERS = False
 
 #: Packages of ``rackscope.models.papers``: of some each printed number is followed up, others are a page of their own.
-_REPRODUCTIONS = ("issa2012",)
+_REPRODUCTIONS = ("issa2012", "sevilla2013")
 _PAGES = ("taleb2016",)
 _COLUMNS = ("what", "printed", "computed", "difference", "verdict")
 
