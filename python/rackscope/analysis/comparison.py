@@ -136,7 +136,7 @@ def compare(
     of_a, of_b = _measured(results_a), _measured(results_b)
     warnings = [] if settings_a is None or settings_b is None else _setting_warnings(settings_a, settings_b)
     if power_a is not None and power_b is not None and power_a != power_b:
-        warnings.append(f"Power was metered of {power_a} in A and of {power_b} in B: it is not compared.")
+        warnings.append(f"Power is that of {power_a} in A and of {power_b} in B: it is not compared.")
         results_a, results_b = (
             frame.drop(name for name in ENERGY_COLUMNS if name in frame.columns) for frame in (results_a, results_b)
         )

@@ -67,8 +67,7 @@ def _cost(energy: RunEnergy, scope: HostScope, phase: PhaseEnergy) -> Finding | 
         cost,
         "joules",
     )
-    advice = f"The host's watts are those of {scope.sentence}."
-    return Finding("insight", 57, phase.phase, f"{sentence} [{evidence.describe()}]", (evidence,), advice)
+    return Finding("insight", 57, phase.phase, f"{sentence} [{evidence.describe()}]", (evidence,))
 
 
 def energy_warnings(energy: RunEnergy) -> Iterable[TrustWarning]:

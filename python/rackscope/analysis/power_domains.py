@@ -61,7 +61,8 @@ class HostScope:
     @property
     def sentence(self) -> str:
         """What is added up, who metered it, and what it leaves out."""
-        metered = f"{self.label}, metered by {wording.listing(self.meters)}"
+        what = "the server" if self.kind == "server" else self.label
+        metered = f"{what}, metered by {wording.listing(self.meters)}"
         return f"{metered}; {self.leaves_out}"
 
 

@@ -97,14 +97,12 @@ def performance_per_watt_chart(frame: pl.DataFrame, over: Over) -> Chart:
     for phase in known["phase"].unique(maintain_order=True):
         rows = known.filter(pl.col("phase") == phase).sort(over)
         modelled = " (modelled)" if (rows["source"] == "modelled").any() else ""
-        ends = {
-            end: [value if value is not None else one for value, one in rows.select(f"operations_per_joule_{end}",
-                  "operations_per_joule").iter_rows()]
+        low, high = (
+            rows.select(pl.coalesce(f"operations_per_joule_{end}", "operations_per_joule")).to_series().to_list()
             for end in ("low", "high")
-        }  # fmt: skip
-        series.append(
-            Series(label=f"{phase}{modelled}", x=rows[over].to_list(), y=rows["operations_per_joule"].to_list(), **ends)
         )
+        x, y = rows[over].to_list(), rows["operations_per_joule"].to_list()
+        series.append(Series(label=f"{phase}{modelled}", x=x, y=y, low=low, high=high))
     scope = known["power_scope"][0]
     axes = {
         "frequency_hertz": Axis(label="clock of the system's cores", unit="hertz"),
