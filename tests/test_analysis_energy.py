@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analysis_frames import START_NS
 from energy_runs import Metered, constant, counter, gauge, ramp, stuck
 from rackscope.analysis.characterisation import characterise
 from rackscope.analysis.energy import HostEnergy, PhaseEnergy, RunEnergy, measure_energy, results_with_energy
 from rackscope.analysis.power_trace import PowerTrace
+from rackscope.analysis.rates import Samples
 
 PACKAGE, DRAM, SERVER = counter("package-0"), counter("dram-0"), gauge("server")
 
@@ -130,14 +132,33 @@ def test_a_meter_that_answers_once_a_second_suffices() -> None:
     )
 
 
+def test_a_counter_that_moves_once_a_second_is_not_cut_into_steps() -> None:
+    metered = Metered({PACKAGE: constant(60.0)}, phases=(("measure", "measure", 1, 3.5, 7_000),))
+    frame = metered.samples()
+    held = frame[PACKAGE].gather([10 * (row // 10) for row in range(frame.height)])
+    run = replace(metered.run(), samples=Samples(frame.with_columns(held.alias(PACKAGE)), origin_ns=START_NS))
+    energy = measure_energy(run)
+    assert energy is not None
+    assert host(energy).mean_watts.estimate == pytest.approx(60.0)
+
+
+def test_a_counter_that_stops_half_way_is_not_known_from_there_on() -> None:
+    metered = Metered({PACKAGE: constant(60.0)})
+    frame = metered.samples()
+    stopped = frame[PACKAGE].gather([min(row, 80) for row in range(frame.height)])
+    run = replace(metered.run(), samples=Samples(frame.with_columns(stopped.alias(PACKAGE)), origin_ns=START_NS))
+    energy = measure_energy(run)
+    assert energy is not None
+    assert [one.mean_watts is None for one in host(energy).repetitions] == [True, True, True]
+    assert "was read in" in host(energy).reason
+
+
 def test_a_counter_that_was_reset_gives_no_negative_power() -> None:
     metered = Metered({PACKAGE: constant(50.0)})
     frame = metered.samples().with_columns(
         pl.when(pl.int_range(pl.len()) >= 70).then(pl.col(PACKAGE) - 300.0).otherwise(pl.col(PACKAGE)).alias(PACKAGE)
     )
-    run = dataclasses.replace(
-        metered.run(), samples=type(metered.run().samples)(frame, origin_ns=metered.facts().start_ns)
-    )
+    run = replace(metered.run(), samples=Samples(frame, origin_ns=START_NS))
     energy = measure_energy(run)
     assert energy is not None
     # One step of a tenth of a second of four is lost, which is within what may be.

@@ -25,9 +25,9 @@ FaultCode = Literal["power_implausible", "power_stale", "power_contradiction"]
 
 #: Of several meters of one domain: those that the user named, then counters of energy, then what firmware averages.
 _PREFERRED = ("command", "file", "snmp", "rapl_perf", "rapl_powercap", "nvml", "hwmon", "ipmi_dcmi")
-_PART = re.compile(r"(package|dram|gpu)(?:-\d+)?")
+_PART = re.compile(r"(package|dram|gpu)(?:-\d+)?(?:-die-\d+)?")
 _PLATFORM = re.compile(r"psys(?:-\d+)?")
-_INNER = re.compile(r"(?:core|uncore)-(\d+)")
+_INNER = re.compile(r"(?:core|uncore)-(\d+(?:-die-\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,13 @@ def _fault(trace: PowerTrace, samples: Samples, thresholds: Thresholds) -> Meter
             "Check its scale and its units",
         )
     fewest = int(thresholds.limit("power.stale_readings"))
-    if len(trace.values) < fewest or float(np.ptp(trace.values)) != 0:
+    if len(trace.readings) < fewest or float(np.ptp(trace.readings)) != 0:
         return None
-    seconds = float(trace.times[-1] - trace.times[0])
     if trace.counts:
         return _left_out(
             trace,
             "power_stale",
-            f"the energy counter of {trace.name} stood still for {seconds:.0f} s",
+            f"the energy counter of {trace.name} stood still in all of {len(trace.readings)} readings",
             "It counts nothing here: a hypervisor or the firmware hides the real one",
         )
     swing = _busy_swing(samples)
@@ -144,7 +143,7 @@ def _fault(trace: PowerTrace, samples: Samples, thresholds: Thresholds) -> Meter
         return _left_out(
             trace,
             "power_stale",
-            f"{trace.name} read {float(trace.values[0]):g} W in every one of {len(trace.values)} readings{while_}",
+            f"{trace.name} read {float(trace.values[0]):g} W in every one of {len(trace.readings)} readings{while_}",
             "It is stuck, or it is not a meter of this host",
         )
     return None

@@ -52,7 +52,13 @@ class PowerTrace:
         self.domain, self.meter, self.column = domain, meter, column
         #: Whether it is a counter of joules; else it is a gauge of watts.
         self.counts = counts
+        #: Everything that was read, repeated values too.
+        self.readings = values[read]
         self.times, self.values = seconds[read], values[read]
+        if counts and len(self.values):
+            # A meter that is slower than the ticks shows its last value again: what it counted lies between changes.
+            moved = np.concatenate(([True], np.diff(self.values) != 0))
+            self.times, self.values = self.times[moved], self.values[moved]
 
     @property
     def name(self) -> str:
@@ -70,11 +76,6 @@ class PowerTrace:
         joules += float(self._joules[within].sum())
         seconds += float(self._seconds[within].sum())
         return Energy(joules, min(seconds, whole), whole)
-
-    def readings(self, start: float, end: float) -> Array:
-        """What was read between two moments."""
-        inside = (self.times >= start) & (self.times <= end)
-        return self.values[inside]
 
     @cached_property
     def watts(self) -> Array:
