@@ -346,3 +346,38 @@ def test_mean_watts_lie_between_the_lowest_and_the_highest(levels: list[float], 
     watts = trace_of(levels, counts=counts).over(0.05, 2.05).watts
     assert watts is not None
     assert min(levels) * (1 - 1e-9) <= watts <= max(levels) * (1 + 1e-9)
+
+
+def test_what_is_drawn_of_a_slow_counter_has_no_teeth() -> None:
+    times = np.arange(60) * 0.1
+    slow = np.repeat(np.arange(6) * 50.0, 10)
+    trace = PowerTrace("server", "file", "column", times, slow, counts=True)
+    drawn = trace.watts_at(times)
+    assert np.nanmin(drawn) == pytest.approx(50.0)
+    assert np.nanmax(drawn) == pytest.approx(50.0)
+    assert np.isfinite(drawn).sum() == 50
+
+
+NUMBERS = st.floats(allow_nan=True, allow_infinity=False, width=32) | st.floats(0.0, 500.0)
+COLUMNS = st.sampled_from(
+    [PACKAGE, DRAM, SERVER, counter("core-0"), counter("psys"), gauge("3rd outlet", "snmp"), gauge('a"b\\', "hwmon")]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(COLUMNS, st.lists(NUMBERS, min_size=20, max_size=20), max_size=4), st.randoms())
+def test_whatever_meters_say_nothing_breaks_and_no_number_is_made_up(columns: dict, shuffle) -> None:
+    metered = Metered({})
+    times = sorted(shuffle.choices(range(-3, 15), k=20))
+    frame = pl.DataFrame({"timestamp_ns": [START_NS + time * 10**9 for time in times], **columns})
+    run = replace(metered.run(), samples=Samples(frame, origin_ns=START_NS))
+    energy = measure_energy(run)
+    if energy is None:
+        return
+    highest = run.thresholds.limit("power.highest_watts")
+    for phase in energy.phases:
+        for domain in phase.domains:
+            watts = domain.mean_watts.estimate
+            assert math.isnan(watts) or 0 <= watts <= highest * 1.001
+            assert not math.isnan(watts) or domain.reason
+    characterise(run.facts, frame, metered.results(), pl.DataFrame())

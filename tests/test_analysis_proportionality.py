@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from rackscope.analysis.proportionality import (
     PerformancePoint,
     performance_per_watt,
     proportionality,
+    proportionality_of,
 )
 from rackscope.errors import RackscopeError
 from rackscope.runs.energy import performance_per_watt_chart
@@ -81,6 +84,18 @@ def test_performance_per_watt_over_load_and_clock() -> None:
     assert frame["load_ratio"].to_list() == pytest.approx([0.5, 1.0, 1.0])
     assert frame["operations_per_joule"].to_list() == pytest.approx([0.625, 1.0, 130 / 150])
     assert (frame["operations_per_joule_low"] < frame["operations_per_joule"]).all()
+
+
+def test_proportionality_of_runs_at_several_rates() -> None:
+    points = [
+        replace(point(name, rate, watts), idle_watts=idle)
+        for name, rate, watts, idle in (("a", 50.0, 60.0, 20.0), ("b", 100.0, 100.0, None), ("c", 25.0, 40.0, 20.0))
+    ]
+    found = proportionality_of(performance_per_watt(points))
+    assert found.loads == (0.0, 0.25, 0.5, 1.0)
+    assert found.energy_proportionality == pytest.approx(0.8)
+    with pytest.raises(RackscopeError, match="no run was metered while its host was idle"):
+        proportionality_of(performance_per_watt([replace(one, idle_watts=None) for one in points]))
 
 
 def test_watts_of_different_things_are_not_set_beside_each_other() -> None:

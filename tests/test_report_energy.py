@@ -149,6 +149,18 @@ def test_what_is_metered_is_not_modelled(tmp_path: Path) -> None:
     assert any(one.sentence == "Power was not modelled: it was metered." for one in characterisation.warnings)
 
 
+def test_where_only_parts_are_metered_the_host_is_modelled_beside_them(tmp_path: Path) -> None:
+    run = write_example(tmp_path / "run", example(host=BARE), edit_samples=powered({counter("dram-0"): (3.0, 5.0)}))
+    document = Document(render(run))
+    assert document.problems == []
+    text = section(document)
+    assert "No domain that was metered speaks for the host as a whole" in text
+    assert "modelled mean power" in text and "dram-0 rapl_perf" in text
+    labels = [one["label"] for one in document.panel("power")["series"]]
+    assert labels == ["dram-0 (rapl_perf)", "host (modelled)"]
+    assert "as modelled from the CPU's use" in document.text
+
+
 def test_broken_meters_are_named_at_the_top(tmp_path: Path) -> None:
     meters = {gauge("server"): (-80.0, 0.0), counter("package-0"): (20.0, 40.0)}
     document = Document(render(write_example(tmp_path / "run", SHORT, edit_samples=powered(meters))))

@@ -136,6 +136,12 @@ class RunEnergy:
         """Whether some domain's watts are known in some phase."""
         return any(math.isfinite(one.mean_watts.estimate) for phase in self.phases for one in phase.domains)
 
+    @property
+    def host_is_known(self) -> bool:
+        """Whether the host's watts are known in some phase."""
+        hosts = [phase.host for phase in self.phases if phase.host is not None]
+        return any(math.isfinite(host.mean_watts.estimate) for host in hosts)
+
     def phase(self, name: str, kind: str = "measure") -> PhaseEnergy | None:
         """By name."""
         return next((one for one in self.phases if (one.phase, one.kind) == (name, kind)), None)

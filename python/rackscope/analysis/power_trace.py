@@ -85,6 +85,20 @@ class PowerTrace:
         known = (self._seconds > 0) & (self._joules >= 0)
         return self._joules[known] / self._seconds[known]
 
+    def watts_at(self, seconds: Array) -> Array:
+        """Watts at each moment: of a counter's step around it, or as a gauge last read; NaN in gaps and outside."""
+        if len(self.times) < 2:
+            return np.full(len(seconds), np.nan)
+        if self.counts:
+            step = np.clip(np.searchsorted(self.times, seconds, side="left") - 1, 0, len(self._seconds) - 1)
+            known = self._steps[step] & (seconds > self.times[0]) & (seconds <= self.times[-1])
+            return np.where(
+                known, self._joules[step] / np.where(self._seconds[step] > 0, self._seconds[step], 1), np.nan
+            )
+        last = np.searchsorted(self.times, seconds, side="right") - 1
+        age = seconds - self.times[np.maximum(last, 0)]
+        return np.where((last >= 0) & (age <= GAP_STEPS * self._usual), self.values[np.maximum(last, 0)], np.nan)
+
     @property
     def resets(self) -> int:
         """How often a counter went backwards."""

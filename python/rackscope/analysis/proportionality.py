@@ -34,6 +34,7 @@ PERFORMANCE_COLUMNS: Mapping[str, str] = {
     "operations_per_joule_low": "Float64",
     "operations_per_joule_high": "Float64",
     "energy_joules_per_operation": "Float64",
+    "idle_watts": "Float64",
     "repetitions": "Int64",
 }
 _FEWEST_LOADS = 3
@@ -52,6 +53,8 @@ class PerformancePoint:
     mean_watts: Interval
     operations_per_joule: Interval
     frequency_hertz: float | None = None
+    #: ``None`` where the host was never idle while it was metered.
+    idle_watts: float | None = None
 
 
 def performance_per_watt(points: Iterable[PerformancePoint]) -> pl.DataFrame:
@@ -91,6 +94,7 @@ def performance_per_watt(points: Iterable[PerformancePoint]) -> pl.DataFrame:
                 "operations_per_joule_low": efficiency.low,
                 "operations_per_joule_high": efficiency.high,
                 "energy_joules_per_operation": 1 / efficiency.estimate if efficiency.estimate > 0 else None,
+                "idle_watts": point.idle_watts,
                 "repetitions": watts.count,
             }
         )
@@ -160,6 +164,21 @@ def proportionality(loads: Sequence[float], watts: Sequence[float]) -> Proportio
         gaps=tuple(value / peak - load for load, value in zip(x, y, strict=True)),
         best_load=max(zip(x, y, strict=True), key=lambda point: point[0] / point[1])[0],
     )
+
+
+def proportionality_of(frame: pl.DataFrame) -> Proportionality:
+    """``proportionality`` of the rows of one phase at one clock of ``performance_per_watt``: runs at several rates.
+
+    Idle is the mean of those runs that had an idle stretch. Raises RackscopeError where none had, and for too few.
+    """
+    idle = [float(value) for value in frame["idle_watts"].drop_nulls()]
+    if not idle:
+        raise RackscopeError(
+            "energy proportionality needs watts when idle, and no run was metered while its host was idle",
+            "Measure on a host that does nothing else.",
+        )
+    loads, watts = frame["load_ratio"].to_list(), frame["mean_watts"].to_list()
+    return proportionality([0.0, *loads], [math.fsum(idle) / len(idle), *watts])
 
 
 def _listed(loads: Sequence[float]) -> str:

@@ -35,10 +35,8 @@ class RunPower:
 
     def to_dict(self) -> dict[str, Any] | None:
         """Plain values for JSON; ``None`` when nothing is known."""
-        if self.metered is not None and (self.modelled is None or self.metered.scope is not None):
-            return self.metered.to_dict()
         if self.modelled is None:
-            return None
+            return None if self.metered is None else self.metered.to_dict()
         metered = {} if self.metered is None else {"metered_domains": self.metered.to_dict()}
         return {**self.modelled.to_dict(), **metered}
 
@@ -65,7 +63,7 @@ def power_of(manifest: Manifest, run: Run, given: ServerWatts | None = None, sha
     from rackscope.models.modelled_power import host_watts, model_energy
 
     metered = measure_energy(run)
-    if metered is not None and metered.scope is not None:
+    if metered is not None and metered.host_is_known:
         unused = ("it was metered", "Leave out --server.") if given is not None else None
         return RunPower(metered, None, unused)
     if given is None and manifest.server is not None:
@@ -157,16 +155,16 @@ def energy_table(power: RunPower) -> EnergyTable | None:
         return None
     rows: tuple[EnergyRow, ...] = ()
     sentences: list[str] = []
-    if metered is not None and metered.scope is not None:
+    if modelled is not None:
+        rows = _modelled_rows(modelled)
+        sentences.append(modelled.sentence)
+    elif metered is not None and metered.scope is not None:
         rows = tuple(_metered_row(phase.phase, phase.host, metered) for phase in metered.phases if phase.host)
         sentences.append(f"The host's watts are those of {metered.scope.sentence}.")
         if metered.idle is not None:
             sentences.append(f"Idle watts are those {metered.idle.words}; dynamic ones are what came on top.")
         else:
             sentences.append("Idle watts are not known: no second of the run was metered whole.")
-    elif modelled is not None:
-        rows = _modelled_rows(modelled)
-        sentences.append(modelled.sentence)
     if metered is not None and metered.scope is None and metered.has_watts:
         sentences.append("No domain that was metered speaks for the host as a whole.")
     phases, domains = _domains(metered) if metered is not None else ((), ())

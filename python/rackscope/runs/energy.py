@@ -80,6 +80,7 @@ def performance_points(run: RunDirectory) -> list[PerformancePoint]:
                 phase.host.mean_watts,
                 phase.host.operations_per_joule,
                 clock,
+                energy.idle.watts if energy.idle is not None and energy.idle.is_idle else None,
             )
         )
     return points
