@@ -192,12 +192,12 @@ def _disagreements(chosen: PowerTrace, traces: Iterable[PowerTrace], thresholds:
 
 def _contradictions(chosen: Mapping[str, PowerTrace], thresholds: Thresholds) -> Iterable[MeterFault]:
     """A part that takes more than the whole it lies in."""
-    wholes = [("server", "server"), *((name, name) for name in chosen if _PLATFORM.fullmatch(name))]
-    pairs: list[tuple[str, list[str]]] = [
-        (whole, [name for name in chosen if name.startswith(("package-", "dram-"))])
-        for whole, _ in wholes
-        if whole in chosen
-    ]
+    pairs: list[tuple[str, list[str]]] = []
+    for whole in chosen:
+        if whole == "server" or _PLATFORM.fullmatch(whole):
+            # Whether a platform's sensor sees GPUs differs; a server's meter does.
+            kinds = ("package", "dram", "gpu") if whole == "server" else ("package", "dram")
+            pairs.append((whole, [name for name in chosen if _is_part(name, kinds)]))
     pairs += [(f"package-{match[1]}", [name]) for name in chosen if (match := _INNER.fullmatch(name))]
     for whole, parts in pairs:
         if whole not in chosen or not parts:
@@ -252,3 +252,8 @@ def _scope(chosen: Mapping[str, PowerTrace], broken: set[str]) -> HostScope | No
 def _is_inside(domain: str) -> bool:
     """Whether it is a domain within a server, as RAPL and NVML have them."""
     return any(pattern.fullmatch(domain) for pattern in (_PART, _PLATFORM, _INNER))
+
+
+def _is_part(domain: str, kinds: Sequence[str]) -> bool:
+    match = _PART.fullmatch(domain)
+    return match is not None and match[1] in kinds

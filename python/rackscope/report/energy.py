@@ -173,17 +173,15 @@ def energy_table(power: RunPower) -> EnergyTable | None:
 
 def _metered_row(name: str, host: HostEnergy, energy: RunEnergy) -> EnergyRow:
     watts = host.mean_watts
-    bound = "" if energy.idle is None or energy.idle.is_idle else "at most "
+    at_most, at_least = ("", "") if energy.idle is None or energy.idle.is_idle else ("≤ ", "≥ ")
     return EnergyRow(
         name,
         format_quantity(watts.estimate, "watts"),
         _half_width(watts),
         _joules(host.energy_joules_per_operation),
         UNKNOWN if host.operations_per_joule is None else format_count(host.operations_per_joule.estimate),
-        UNKNOWN if energy.idle is None else f"{bound}{format_quantity(energy.idle.watts, 'watts')}",
-        UNKNOWN
-        if host.dynamic_watts is None
-        else f"{bound.replace('most', 'least')}{format_quantity(host.dynamic_watts.estimate, 'watts')}",
+        UNKNOWN if energy.idle is None else f"{at_most}{format_quantity(energy.idle.watts, 'watts')}",
+        UNKNOWN if host.dynamic_watts is None else f"{at_least}{format_quantity(host.dynamic_watts.estimate, 'watts')}",
     )
 
 
