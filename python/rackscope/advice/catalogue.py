@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from rackscope.models.catalogue import Catalogue, CatalogueError, ServerFile, parse_catalogue, parse_servers
+from rackscope.models.modelled_power import ServerWatts, parse_server_watts
 
 #: Larger than any list of servers that a person keeps: what is larger is another file.
 _LARGEST_BYTES = 16 * 1024**2
@@ -36,3 +37,19 @@ def _text(path: Path) -> str:
 def sample_catalogue() -> Catalogue:
     """The papers' servers, which rackscope comes with."""
     return parse_catalogue(files("rackscope.advice").joinpath(SAMPLE).read_text(encoding="utf-8"), SAMPLE)
+
+
+def read_server_watts(place: str) -> ServerWatts:
+    """The watts of a server in ``FILE`` or ``FILE:NAME``. Raises CatalogueError, with the file and the key."""
+    path, name = Path(place), None
+    if not path.exists() and ":" in place:
+        file, _, name = place.rpartition(":")
+        path = Path(file)
+    try:
+        if path.stat().st_size > _LARGEST_BYTES:
+            raise CatalogueError(f"{path} is too large for a server", "Give a TOML file with its watts.")
+        return parse_server_watts(path.read_text(encoding="utf-8"), str(path), name)
+    except OSError as error:
+        raise CatalogueError(f"cannot read {path}: {error.strerror}", "Give a TOML file with its watts.") from error
+    except UnicodeDecodeError as error:
+        raise CatalogueError(f"{path} is not text in UTF-8", "Give a TOML file with its watts.") from error

@@ -384,3 +384,8 @@ def _join(place: str, key: str) -> str:
 def _inverse(seconds: Uncertain) -> Uncertain:
     """Jobs a second; the shape between the ends is taken to stay, which for narrow ones it nearly does."""
     return Uncertain(seconds.shape, 1 / seconds.high, 1 / seconds.middle, 1 / seconds.low)
+
+
+def read_watts(file: str, place: str, table: Mapping[str, Any], key: str) -> Uncertain:
+    """Watts of a table that is no catalogue, checked as those of one are. Raises CatalogueError, also where missing."""
+    return _Reader(file)._needed(place, table, key, _WATTS)
