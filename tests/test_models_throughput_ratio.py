@@ -197,9 +197,9 @@ def test_doubts_say_what_alone_would_move_it() -> None:
     )
 
 
-def test_rated_power_is_between_a_line_and_the_curve() -> None:
+def test_rated_power_is_between_idle_and_full() -> None:
     model = RatedPowerModel(certain(100), certain(300))
-    for load, low, high in ((0.0, 95, 105), (0.5, 195, 235), (1.0, 285, 315)):
+    for load, low, high in ((0.0, 95, 105), (0.5, 180, 220), (1.0, 270, 330)):
         found = model.predict(load)
         assert low <= found.value <= high
         assert found.low < found.value < found.high

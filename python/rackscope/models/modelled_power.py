@@ -1,14 +1,8 @@
 """Watts of a host that has no meter, from how busy its CPU was: modelled, never measured, and called so everywhere.
 
-P(u) = idle + (full - idle) u^h, of the CPU's use u from 0 to 1. Nothing is fitted on the host: what is not known about
-it is drawn, and the interval is of 90 % of the draws. Not known are
-
-* ``h``: of 23 published SPECpower_ssj2008 curves of 2007 to 2024 (one to four processors, Intel and AMD), the exponent
-  at each of their nine loads has a median of 1.0, and 90 % lie between 0.61 and 1.67. The form of Fan, Weber and
-  Barroso (2007), 2u - u^1.4, lies within;
-* the work: another program at the same use takes more or less than SPEC's (von Kistowski et al., ICPE 2015, find tens
-  of percent between the worklets of SERT). 90 % of the dynamic part within a factor of 1.25 is our choice;
-* idle and full, where only the class of the server is known: see ``class_watts``.
+The form between idle and full is that of ``rated_power``. Nothing is fitted on the host: what is not known about it is
+drawn, and the interval is of 90 % of the draws; where only the class of the server is known, its watts idle and full
+are drawn as well (``class_watts``).
 
 SPEC's load is a share of the highest throughput; of processors with hardware threads, the CPU's use is below it.
 """
@@ -25,6 +19,7 @@ from rackscope.analysis.findings import plain
 from rackscope.errors import RackscopeError
 from rackscope.models.catalogue import CatalogueError, read_watts
 from rackscope.models.estimates import LEVEL, Prediction
+from rackscope.models.rated_power import EXPONENT, WORK
 from rackscope.models.uncertain import Uncertain
 
 if TYPE_CHECKING:
@@ -35,8 +30,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-EXPONENT = Uncertain.lognormal(1.0, 1.65)
-WORK = Uncertain.lognormal(1.0, 1.25)
 _DRAWS, _SEED = 4_000, 1
 #: More bins of time than this say nothing more of a mean.
 _MOST_BINS = 200

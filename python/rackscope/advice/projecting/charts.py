@@ -155,7 +155,7 @@ def power_chart(projection: Projection) -> Chart | None:
     return None if not series else Chart(
         identifier="power",
         title="Power over load, modelled",
-        caption="From rated watts, between a straight line and the curve of Fan 2007; no meter was read.",
+        caption="From rated watts and the forms of published curves; no meter was read.",
         x=Axis(label="busy hardware threads", unit="ratio"),
         y=Axis(label="watts (modelled)"),
         series=series,
