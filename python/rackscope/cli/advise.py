@@ -1,20 +1,23 @@
 """Say what to do, each sentence with what it stands on and what would change it.
 
 'advise provision' plans the cheapest fleet for a demand out of a catalogue of servers (--catalogue; without one, the
-servers of the papers).
+servers of the papers). 'advise colocate' says of measured works which fit on the same cores.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
 
 if TYPE_CHECKING:
+    from rackscope.advice.colocate import Colocation
+    from rackscope.advice.cost import Advice
     from rackscope.advice.provision import Provision
 
-HELP = "say how many of which servers a demand takes"
+HELP = "say how many of which servers a demand takes, and what fits beside what"
 UNDOES_LEFTOVERS = False
 
 
@@ -32,10 +35,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--purchase", type=float, metavar="MONEY", help="at most so much for servers")
     one.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     common.add_json(one)
+    one.set_defaults(advise=_provision)
+    one = kinds.add_parser("colocate", help="which works fit on the same cores", allow_abbrev=False)
+    one.add_argument(
+        "directories",
+        metavar="STUDY-OR-RUN",
+        nargs="+",
+        type=common.path,
+        help="left by 'study colocate' (works and pairs), 'study pressure' (works) or 'run' (uses only)",
+    )
+    one.add_argument(
+        "--slowdown", type=common.share, default=0.05, metavar="SHARE", help="a loss below it is none (default 5%%)"
+    )
+    common.add_json(one)
+    one.set_defaults(advise=_colocate)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Plan and print."""
+    """Advise and print."""
+    status: int = arguments.advise(arguments)
+    return status
+
+
+def _colocate(arguments: argparse.Namespace) -> int:
+    from rackscope.advice.colocate import advise_colocation
+    from rackscope.cli.output import print_json
+
+    found = advise_colocation(arguments.directories, arguments.slowdown)
+    if arguments.json:
+        print_json(found.to_dict())
+    else:
+        _print_colocation(found)
+    return 0
+
+
+def _print_colocation(found: Colocation) -> None:
+    from rackscope.cli.output import complain, open_console
+
+    console = open_console()
+    fit = sum(pair.fits for pair in found.pairs)
+    cores = "1 core" if found.cores == 1 else f"{found.cores} cores"
+    console.print(
+        f"{fit} of {len(found.pairs)} pairs fit on {cores}: both sides lose less than {100 * found.bound:g} %, modelled.",
+        markup=False,
+    )
+    _print_advice([pair.advice for pair in found.pairs])
+    for sentence in found.refused:
+        complain(f"nothing is said of {sentence}.")
+    for sentence in found.remarks:
+        complain(f"{sentence}.")
+
+
+def _provision(arguments: argparse.Namespace) -> int:
     from rackscope.advice.catalogue import read_catalogue, sample_catalogue
     from rackscope.advice.provision import Objective, provision
     from rackscope.cli.output import print_json
@@ -62,11 +113,18 @@ def _print(planned: Provision) -> None:
     from rackscope.cli.output import complain, open_console
 
     console = open_console()
-    for one in planned.advice:
-        console.print(f"• {one.sentence}", style="bold", markup=False)
-        console.print(f"  → {one.changes_if}", markup=False)
-        console.print(f"  Stands on: {one.stands_on}.", style="dim", markup=False)
+    _print_advice(planned.advice)
     fleet, watts = planned.fleet, f"{planned.site_watts:,.0f} W with the PUE"
     console.print(f"{fleet.servers} servers, {watts}, {fleet.price:,.0f} {planned.currency} to buy.", markup=False)
     for sentence in planned.left_out:
         complain(f"left out: {sentence}.")
+
+
+def _print_advice(advice: Sequence[Advice]) -> None:
+    from rackscope.cli.output import open_console
+
+    console = open_console()
+    for one in advice:
+        console.print(f"• {one.sentence}", style="bold", markup=False)
+        console.print(f"  → {one.changes_if}", markup=False)
+        console.print(f"  Stands on: {one.stands_on}.", style="dim", markup=False)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from rackscope.analysis.intervals import student_quantile
@@ -50,13 +51,15 @@ _TAKEN_DEVIATION = 0.2
 _CORE_DEVIATION = 0.1
 _WAITING_DEVIATION = 0.1
 #: Scatter of single pairs around the form, as a standard deviation of the logarithm, while no pair is known.
-_FORM_DEVIATION, _FORM_DEGREES = 0.08, 4.0
+_FORM_DEVIATION, _FORM_DEGREES = 0.06, 4.0
 #: What a fit starts from, and what that is worth in measured sides: they soon know better.
 _FITTED_DEVIATION, _FITTED_DEGREES = 0.04, 1.0
 #: The form errs less where a neighbour takes little: its scatter is this much of the whole with none to speak of, and all
 #: of it where half of a resource is taken. Our choice.
 _LEAST_SCATTER = 0.3
 _ROUNDS = 12
+#: Of the fit's squares and coefficients: far below what noise leaves of them.
+_TOLERANCE = 1e-5
 #: The slope of a response is taken over this part of what is left.
 _STEP = 0.02
 #: Pairs of works that a fit needs at least.
@@ -87,7 +90,7 @@ class Sensitivity:
 
     def log_kept(self, left: float) -> float:
         """The logarithm of what is kept. Below the deepest squeeze the last slope goes on."""
-        knots = self._knots()
+        knots = self._knots
         place = math.log(min(max(left, _LEAST_LEFT), 1.0))
         for (x1, y1), (x2, y2) in zip(knots, knots[1:], strict=False):
             if place >= x2:
@@ -114,6 +117,7 @@ class Sensitivity:
         """Whether so little was never left when it was squeezed, and it matters."""
         return left < self.points[-1].left * 0.98 and self.log_kept(left) < 0
 
+    @cached_property
     def _knots(self) -> list[tuple[float, float]]:
         knots = [(0.0, 0.0)]
         known = [(math.log(point.left), point.log_kept) for point in self.points]
@@ -350,6 +354,9 @@ def fit_colocation(sides: Sequence[Side], capacities: Mapping[str, float]) -> Co
             residuals,
             np.maximum(coefficients, 1e-6),
             bounds=([0.0] * len(names) + [0.0, 0.0], [2.5] * len(names) + [1.0, 1.0]),
+            ftol=_TOLERANCE,
+            xtol=_TOLERANCE,
+            gtol=_TOLERANCE,
         )
         coefficients = solved.x
         rest = measured - predicted(coefficients)
