@@ -59,9 +59,7 @@ class FakeBench:
         work([name for name in WORLD if name not in self.absent])
         return {name: f"{name} is not on this machine" for name in self.absent}
 
-    def squeeze(
-        self, name: str, budget_seconds: float, uses_disk: bool, after: Callable[[Squeezed], None]
-    ) -> Squeezed:
+    def squeeze(self, name: str, budget_seconds: float, uses_disk: bool, after: Callable[[Squeezed], None]) -> Squeezed:
         self._ask("squeeze", name)
         assert budget_seconds > 0
         assert not uses_disk
@@ -392,7 +390,7 @@ def test_works_of_different_hosts_are_not_put_together(whole: Path, tmp_path: Pa
 
 def test_works_of_other_numbers_of_cores_are_not_put_together(whole: Path, tmp_path: Path) -> None:
     other = changed(whole, tmp_path / "other", lambda record: record.result.update(cores=4))
-    with pytest.raises(RackscopeError, match="on 1 cores, .* on 4"):
+    with pytest.raises(RackscopeError, match=r"on 1 cores, .* on 4"):
         advise_colocation([whole, other])
 
 
@@ -428,7 +426,7 @@ def test_works_without_elasticities_are_refused_in_a_line(whole: Path, tmp_path:
         for work in record.result["works"]:
             work["sensitivities"] = {}
 
-    with pytest.raises(RackscopeError, match="nothing can be said of any pair: .* nothing of it was squeezed"):
+    with pytest.raises(RackscopeError, match=r"nothing can be said of any pair: .* nothing of it was squeezed"):
         advise_colocation([changed(whole, tmp_path / "blind", without)])
 
 

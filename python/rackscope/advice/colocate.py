@@ -186,9 +186,7 @@ def _of_pressure(path: Path, record: StudyRecord) -> Source:
     return Source(path, str(record.host.get("identity")), len(run.manifest.system.cores), tuple(works))
 
 
-def _answers(
-    phase: Mapping[str, Any], result: Mapping[str, Any], run: RunDirectory, work: Work
-) -> dict[str, Any]:
+def _answers(phase: Mapping[str, Any], result: Mapping[str, Any], run: RunDirectory, work: Work) -> dict[str, Any]:
     answers = {}
     for found in phase.get("resources") or []:
         squeeze = found.get("squeeze") if isinstance(found, Mapping) else None
@@ -315,8 +313,7 @@ def _pair(
     fits = all(slowdown.is_safe(bound) for slowdown in slowdowns)
     lost = (measured.get((one.name, other.name)), measured.get((other.name, one.name)))
     words = " and ".join(
-        _loss(slowdown, work, seen)
-        for slowdown, work, seen in zip(slowdowns, (one, other), lost, strict=True)
+        _loss(slowdown, work, seen) for slowdown, work, seen in zip(slowdowns, (one, other), lost, strict=True)
     )
     verdict = "fit" if fits else "do not fit" if any(s.low >= bound for s in slowdowns) else "may not fit"
     names = list(dict.fromkeys(str(where[work.name].path) for work in (one, other)))
@@ -368,8 +365,10 @@ def _changes(models: Mapping[str, ColocationModel], one: Work, other: Work, boun
                 else f"{work.name} is bound to lose less, which no limit of {neighbour.name} brings"
             )
     if fits:
-        return f"It changes if {listing(parts).replace(' and ', ' or ')}." if parts else (
-            "More CPU time of either alone does not change it."
+        return (
+            f"It changes if {listing(parts).replace(' and ', ' or ')}."
+            if parts
+            else ("More CPU time of either alone does not change it.")
         )
     return f"It would fit if {listing(parts)}." if parts else "More pairs measured would make the interval narrower."
 

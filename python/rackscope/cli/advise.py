@@ -76,7 +76,7 @@ def _print_colocation(found: Colocation) -> None:
     fit = sum(pair.fits for pair in found.pairs)
     cores = "1 core" if found.cores == 1 else f"{found.cores} cores"
     console.print(
-        f"{fit} of {len(found.pairs)} pairs fit on {cores}: both sides lose less than {100 * found.bound:g} %, modelled.",
+        f"{fit} of {len(found.pairs)} pairs fit on {cores}: neither side loses {100 * found.bound:g} %, modelled.",
         markup=False,
     )
     _print_advice([pair.advice for pair in found.pairs])

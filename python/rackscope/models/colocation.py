@@ -6,11 +6,12 @@ of one work meets the second of the other is the idea of Bubble-Up (Mars et al. 
 resources that of SMiTe (Zhang et al. 2014, equation 3); Awasthi 2015 (section 6) asks for it from pressure points.
 
 What a neighbour leaves is by the textbook: CPU time is shared evenly, and what one does not want the other gets
-(max-min fairness, of equal weights); bandwidth, disks, links and caches are shared in proportion to what each asks for once
-both ask for more than there is; memory that is used is gone. Two costs have no squeeze: what a work's CPU time is worth
-less when another ran on the core in between (caches, switches), and how long one that hardly needs CPU waits for it.
-These, and how far the textbook is off, are fitted to measured pairs where there are any: the maximum of a posterior
-with stated priors, so that two pairs move little and twenty much. How far single pairs are off beyond noise is fitted, too.
+(max-min fairness, of equal weights); bandwidth, disks, links and caches are shared in proportion to what each asks for
+once both ask for more than there is; memory that is used is gone. Two costs have no squeeze: what a work's CPU time is
+worth less when another ran on the core in between (caches, switches), and how long one that hardly needs CPU waits for
+it. These, and how far the textbook is off, are fitted to measured pairs where there are any: the maximum of a posterior
+with stated priors, so that three pairs move little and twenty much. How far single pairs are off beyond noise is
+fitted, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from rackscope.analysis.intervals import student_quantile
@@ -54,8 +56,8 @@ _WAITING_DEVIATION = 0.1
 _FORM_DEVIATION, _FORM_DEGREES = 0.06, 4.0
 #: What a fit starts from, and what that is worth in measured sides: they soon know better.
 _FITTED_DEVIATION, _FITTED_DEGREES = 0.04, 1.0
-#: The form errs less where a neighbour takes little: its scatter is this much of the whole with none to speak of, and all
-#: of it where half of a resource is taken. Our choice.
+#: The form errs less where a neighbour takes little: its scatter is this much of the whole with none to speak of, and
+#: all of it where half of a resource is taken. Our choice.
 _LEAST_SCATTER = 0.3
 _ROUNDS = 12
 #: Of the fit's squares and coefficients: far below what noise leaves of them.
@@ -92,7 +94,7 @@ class Sensitivity:
         """The logarithm of what is kept. Below the deepest squeeze the last slope goes on."""
         knots = self._knots
         place = math.log(min(max(left, _LEAST_LEFT), 1.0))
-        for (x1, y1), (x2, y2) in zip(knots, knots[1:], strict=False):
+        for (x1, y1), (x2, y2) in pairwise(knots):
             if place >= x2:
                 return y1 + (y2 - y1) * (x1 - place) / (x1 - x2)
         (x1, y1), (x2, y2) = knots[-2:]
@@ -219,10 +221,10 @@ class Slowdown:
 class ColocationModel:
     """``capacities`` are what the host has of each resource for both together, in base units.
 
-    ``taken`` multiplies what a neighbour takes by the textbook (1), by resource; ``core_cost`` is the logarithm that CPU
-    time loses in worth with a neighbour on the core all the time, ``waiting_cost`` what a work that is not bound by CPU
-    loses. ``covariance`` is of these in this order. ``form_deviation`` is the scatter of single pairs beyond noise, with
-    its ``degrees`` of freedom; ``pairs`` those that it was fitted to.
+    ``taken`` multiplies what a neighbour takes by the textbook (1), by resource; ``core_cost`` is the logarithm that
+    CPU time loses in worth with a neighbour on the core all the time, ``waiting_cost`` what a work that is not bound by
+    CPU loses. ``covariance`` is of these in this order. ``form_deviation`` is the scatter of single pairs beyond noise,
+    with its ``degrees`` of freedom; ``pairs`` how many it was fitted to.
     """
 
     capacities: Mapping[str, float]
@@ -346,9 +348,7 @@ def fit_colocation(sides: Sequence[Side], capacities: Mapping[str, float]) -> Co
         weights = 1 / np.hypot(scatter * exposure, known)
 
         def residuals(at: Array, weights: Array = weights) -> Array:
-            return np.concatenate(
-                [(measured - predicted(at)) * weights, (at - prior_means) / prior_deviations]
-            )
+            return np.concatenate([(measured - predicted(at)) * weights, (at - prior_means) / prior_deviations])
 
         solved = least_squares(
             residuals,
@@ -360,7 +360,7 @@ def fit_colocation(sides: Sequence[Side], capacities: Mapping[str, float]) -> Co
         )
         coefficients = solved.x
         rest = measured - predicted(coefficients)
-        spent = max(0.0, _spent(solved.jac, len(sides)))
+        spent = max(0.0, _spent(np.asarray(solved.jac), len(sides)))
         excess = float(np.sum((rest**2 - known**2 * max(0.0, 1 - spent / len(sides))) / exposure**2))
         before = scatter
         scatter = math.sqrt(
@@ -369,7 +369,8 @@ def fit_colocation(sides: Sequence[Side], capacities: Mapping[str, float]) -> Co
         )
         if abs(scatter - before) < 1e-3 * before:
             break
-    covariance = np.linalg.pinv(solved.jac.T @ solved.jac)
+    jacobian = np.asarray(solved.jac)
+    covariance = np.linalg.pinv(jacobian.T @ jacobian)
     fitted = _with(model, coefficients)
     return replace(
         fitted,
@@ -459,9 +460,7 @@ def sensitivity(
     """
     usable = [one for one in levels if 0 < one.left < 1 and math.isfinite(one.log_kept) and math.isfinite(one.error)]
     if not usable or not 0 < capacity < math.inf:
-        raise RackscopeError(
-            f"no squeeze of {resource} took something away", "Squeeze it: 'rackscope study pressure'."
-        )
+        raise RackscopeError(f"no squeeze of {resource} took something away", "Squeeze it: 'rackscope study pressure'.")
     return Sensitivity(resource, capacity, _falling(usable), use)
 
 
@@ -470,9 +469,7 @@ def from_elasticity(
 ) -> Sensitivity:
     """A response of one elasticity, measured by halving the resource."""
     half = math.log(0.5)
-    return sensitivity(
-        resource, capacity, [ResponsePoint(0.5, elasticity * half, abs(error * half))], use
-    )
+    return sensitivity(resource, capacity, [ResponsePoint(0.5, elasticity * half, abs(error * half))], use)
 
 
 def _falling(points: Sequence[ResponsePoint]) -> tuple[ResponsePoint, ...]:
@@ -538,9 +535,7 @@ def _log_kept(model: ColocationModel, work: Work, neighbour: Work) -> tuple[floa
                 max(capacity / 2, capacity - (own.amount if own is not None else capacity)),
             )
             meets = there / capacity
-            total -= meets * (
-                share.elasticity * model.core_cost + (1 - share.elasticity) * model.waiting_cost
-            )
+            total -= meets * (share.elasticity * model.core_cost + (1 - share.elasticity) * model.waiting_cost)
     return total, tuple(shares)
 
 
@@ -606,4 +601,3 @@ def _spent(jacobian: Array, count: int) -> float:
 
     rows = jacobian[:count]
     return float(np.trace(rows @ np.linalg.pinv(jacobian.T @ jacobian) @ rows.T))
-

@@ -55,14 +55,16 @@ def work_from_dict(content: Any, place: str = "work") -> Work:
         use = None if found.get("use") is None else _number(found, "use", where)
         sensitivities[name] = Sensitivity(name, capacity, points, use)
     demands = {
-        name: Demand(_number(one, "amount", f"{place}.demands.{name}"), _number(one, "error", f"{place}.demands.{name}"))
+        name: Demand(
+            _number(one, "amount", f"{place}.demands.{name}"), _number(one, "error", f"{place}.demands.{name}")
+        )
         for name, one in _mapping(holder.get("demands"), f"{place}.demands").items()
     }
     unknown = {str(key): str(value) for key, value in _mapping(holder.get("unknown", {}), f"{place}.unknown").items()}
-    name = holder.get("name")
-    if not isinstance(name, str) or not name:
+    own = holder.get("name")
+    if not isinstance(own, str) or not own:
         raise MalformedWorkError(f"{place} has no name", "Measure it again.")
-    return Work(name, sensitivities, demands, quantity, unknown)
+    return Work(own, sensitivities, demands, quantity, unknown)
 
 
 def side_to_dict(side: Side) -> dict[str, Any]:

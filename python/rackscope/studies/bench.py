@@ -192,7 +192,11 @@ def on_the_bench(
 
         def body(session: Session) -> None:
             placement = prepared.placement
-            with CoreSpeeds(placement.system, placement.client) if speeds is None else contextlib.nullcontext(speeds) as taken:
+            with (
+                CoreSpeeds(placement.system, placement.client)
+                if speeds is None
+                else contextlib.nullcontext(speeds) as taken
+            ):
                 bench = Bench(session, _subject(session, place, limits, usable), journal, taken)
                 bench.find(find_squeezes() if squeezes is None else squeezes)
                 work(bench)

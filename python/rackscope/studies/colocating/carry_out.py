@@ -1,4 +1,4 @@
-"""The measurements of ``study colocate`` in their order, within a budget; what there is is said and saved as it comes."""
+"""The measurements of ``study colocate`` in their order, within a budget; what there is is saved as it comes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def carry_out(
     steps: Steps,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Squeeze every work, then measure all pairs round by round; ``outcome`` holds what there is, whatever ends this."""
+    """Squeeze every work, then measure pairs round by round; ``outcome`` holds what there is, whatever ends this."""
     from rackscope.studies.colocating.findings import describe
 
     def save(*, whole: bool = True) -> None:
@@ -127,6 +127,7 @@ def _pairs(
     pairs = [pair for pair in plan.pairs if set(pair) <= names - gone]
     generator = np.random.default_rng(plan.seed)
     order: list[int] = []
+    broken: set[tuple[str, str]] = set()
     begun = clock()
     for number in range(plan.rounds):
         each = (clock() - begun) / number if number else 0.0
@@ -138,7 +139,7 @@ def _pairs(
         order = order[::-1] if number % 2 else [int(place) for place in generator.permutation(len(pairs))]
         for at, place in enumerate(order):
             pair = pairs[place]
-            if set(pair) & gone:
+            if pair in broken:
                 continue
             steps.words = f"{pair[0]} beside {pair[1]}, round {number + 1} of {plan.rounds}"
             done = (number + at / len(order)) / plan.rounds
@@ -146,7 +147,7 @@ def _pairs(
             try:
                 measured = _round(plan, bench, pair, backwards=bool(number % 2))
             except RackscopeError as error:
-                gone.update(pair)
+                broken.add(pair)
                 outcome.failures.append((f"{pair[0]} beside {pair[1]}", error.what))
                 continue
             outcome.rounds.setdefault(pair, []).append(measured)
@@ -165,5 +166,3 @@ def _round(plan: Plan, bench: Bench, pair: tuple[str, str], *, backwards: bool) 
     other = bench.alone(after, seconds, f"{after} alone")
     firsts, seconds_alone = (other, one) if backwards else (one, other)
     return Round(firsts, both[0], both[1], seconds_alone)
-
-

@@ -147,9 +147,7 @@ def _findings(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
                 evidence="; ".join(fit),
             )
         )
-    for quantity, one in summary.validations.items():
-        if len(one.sides) >= 2:
-            found.append(_quality(quantity, one, summary))
+    found += [_quality(quantity, one, summary) for quantity, one in summary.validations.items() if len(one.sides) >= 2]
     for quantity, model in summary.models.items():
         if model.pairs:
             found.append(
@@ -186,9 +184,7 @@ def _quality(quantity: str, one: ColocationValidation, summary: Summary) -> Find
 def _warnings(outcome: Outcome, summary: Summary) -> list[Finding]:
     from rackscope.runs.study import Finding
 
-    found = [
-        Finding(sentence=f"{what} is missing: {reason}.", severity="warning") for what, reason in outcome.failures
-    ]
+    found = [Finding(sentence=f"{what} is missing: {reason}.", severity="warning") for what, reason in outcome.failures]
     seen = outcome.disturbances
     if seen.kept:
         found.append(
@@ -247,15 +243,15 @@ def _pairs_table(plan: Plan, summary: Summary) -> list[Table]:
         Table(
             identifier="pairs",
             title="Slowdown beside a neighbour",
-            caption="Predicted with the pair left out of the fit (modelled, 90 % interval), and measured (95 % interval "
-            "over rounds). Throughput lost; for works with a rate, 1 - p99 alone over p99 beside it.",
+            caption="Throughput lost, in percent (for works with a rate, 1 - p99 alone over p99 beside it): predicted "
+            "with the pair left out of the fit (modelled), and measured over rounds, each with its interval.",
             columns=[
                 Column(name="work"),
                 Column(name="beside"),
                 Column(name="predicted", unit="ratio"),
-                Column(name="90 %"),
+                Column(name="90 %", help="Its 90 % interval, in percent"),
                 Column(name="measured", unit="ratio"),
-                Column(name="95 %"),
+                Column(name="95 %", help="Its 95 % interval, in percent"),
                 Column(name="error", unit="ratio", help="Of what is kept: predicted over measured, less one"),
                 Column(name="called"),
             ],
@@ -265,7 +261,7 @@ def _pairs_table(plan: Plan, summary: Summary) -> list[Table]:
 
 
 def _range(low: float, high: float) -> str:
-    return f"{100 * low:.0f} to {100 * high:.0f} %"
+    return f"{100 * low:.0f}…{100 * high:.0f}"
 
 
 def _validation_table(summary: Summary) -> list[Table]:
@@ -396,6 +392,6 @@ def _method(plan: Plan, outcome: Outcome, cores: int) -> list[str]:
     ]
     if seen.discarded:
         lines.append(
-            f"{seen.discarded} stretches were measured again, because {listing(sorted(seen.reasons))} while they lasted."
+            f"{seen.discarded} stretches were measured again: {listing(sorted(seen.reasons))} while they lasted."
         )
     return lines

@@ -114,9 +114,7 @@ def _errors(model: ColocationModel, sides: Sequence[Side]) -> tuple[float, ...]:
     return tuple(errors)
 
 
-def work_of(
-    spec: Spec, alone: Sequence[Figures], squeezed: Squeezed | None, capacities: Mapping[str, float]
-) -> Work:
+def work_of(spec: Spec, alone: Sequence[Figures], squeezed: Squeezed | None, capacities: Mapping[str, float]) -> Work:
     """A work from its stretches alone and its squeezes."""
     demands = {}
     for resource, values in (
@@ -173,18 +171,14 @@ def _point(level: LevelEstimate, quantity: str) -> ResponsePoint | None:
     return ResponsePoint(left, -statistics.fmean(level.p99_values), spread / math.sqrt(count))
 
 
-def _measured(
-    rounds: Mapping[tuple[str, str], Sequence[Round]], works: Mapping[str, Work]
-) -> tuple[Measured, ...]:
+def _measured(rounds: Mapping[tuple[str, str], Sequence[Round]], works: Mapping[str, Work]) -> tuple[Measured, ...]:
     found: list[tuple[Work, Work, tuple[float, ...], bool]] = []
     for (first, second), all_of_pair in rounds.items():
         crowded = _crowded([figures for one in all_of_pair for figures in (one.first, one.second)])
         for name, other, place in ((first, second, 0), (second, first, 1)):
             work = works[name]
             values = tuple(
-                value
-                for one in all_of_pair
-                if (value := _log_kept(work.quantity, *_of(one, place))) is not None
+                value for one in all_of_pair if (value := _log_kept(work.quantity, *_of(one, place))) is not None
             )
             if values:
                 found.append((work, works[other], values, crowded))
