@@ -25,6 +25,8 @@ from rackscope.studies.colocating.bench import Figures, Squeezed, disk_bytes, fi
 from rackscope.studies.colocating.carry_out import Outcome, Steps, carry_out
 from rackscope.studies.colocating.plan import EXAMPLES, parse_pairs, parse_works, run_options
 from rackscope.studies.disturbance import Disturbances
+from report_example import Example, write_example
+from study_example import pressure_study, write_example_study
 
 #: Cores that each uses of the one that there is, and its elasticity to CPU time.
 WORLD = {"greedy": (1.0, 1.0), "half": (0.45, 1.0), "small": (0.02, 0.3), "lazy": (0.1, 0.1), "big": (0.9, 0.9)}
@@ -433,3 +435,79 @@ def test_works_without_elasticities_are_refused_in_a_line(whole: Path, tmp_path:
 def test_a_folder_of_neither_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="neither a study nor a run"):
         read_source(tmp_path)
+
+
+# Pressure studies and runs
+
+
+def pressure_directory(folder: Path, system: str, elasticity: float, limit: float | None = None) -> Path:
+    """A pressure study of ``system`` whose member run used 0.94 of a core."""
+    study = pressure_study()
+    study.host = {"identity": "x"}
+    study.result["system"] = system
+    if limit is not None:
+        study.result["capacities"] = {"cpu_share": {"resource": "cpu", "value": limit, "unit": "cores"}}
+    cpu = study.result["phases"][0]["resources"][0]
+    cpu["levels"] = [
+        {
+            "asked_fraction": left,
+            "left_fraction": left,
+            "throughput_ratio": {
+                "estimate": left**elasticity, "low": 0.98 * left**elasticity, "high": 1.02 * left**elasticity
+            },
+            "loss_bound": None,
+            "blocks": 4,
+        }
+        for left in (0.8, 0.5)
+    ]  # fmt: skip
+    write_example_study(folder, study)
+    write_example(folder / "runs" / "free", Example())
+    change_manifest(folder / "runs" / "free", lambda content: content["system"].update(name=system, cores=[0]))
+    return folder
+
+
+def change_manifest(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    file = folder / "manifest.json"
+    content = json.loads(file.read_text())
+    change(content)
+    content["host"]["identity"] = "x"
+    file.write_text(json.dumps(content))
+
+
+def test_pressure_studies_are_enough_for_textbook_sharing(tmp_path: Path) -> None:
+    paths = [
+        pressure_directory(tmp_path / "a", "memcached", 1.0),
+        pressure_directory(tmp_path / "b", "redis", 1.0, 0.94),
+    ]
+    found = advise_colocation(paths)
+    [pair] = found.pairs
+    assert (pair.first.work, pair.second.work) == ("memcached under ycsb-b", "redis under ycsb-b")
+    # The neighbour wants nearly all of the one core, and gets half: what is left is half of what each used.
+    assert pair.first.value == pytest.approx(1 - 0.5 / 0.94, abs=0.05)
+    assert not pair.fits
+    assert all(str(path) in pair.advice.stands_on for path in paths)
+    assert "textbook" in pair.advice.stands_on
+    assert "last level cache" in pair.advice.stands_on
+
+
+def test_a_run_beside_a_pressure_study_is_a_neighbour_of_which_one_side_is_missing(tmp_path: Path) -> None:
+    study = pressure_directory(tmp_path / "a", "memcached", 1.0)
+    run = tmp_path / "run"
+    write_example(run, Example())
+    change_manifest(run, lambda content: content["system"].update(name="redis", cores=[0]))
+    with pytest.raises(RackscopeError, match="how redis under .* suffers is not known"):
+        advise_colocation([study, run])
+
+
+def test_two_studies_of_one_work_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    paths = [pressure_directory(tmp_path / name, "memcached", 1.0) for name in ("first", "second")]
+    [pair] = advise_colocation(paths).pairs
+    assert pair.first.work == "memcached under ycsb-b (first)"
+    assert pair.second.work == "memcached under ycsb-b (second)"
+
+
+def test_a_pressure_study_whose_run_is_gone_is_refused(tmp_path: Path) -> None:
+    study = pressure_directory(tmp_path / "a", "memcached", 1.0)
+    shutil.rmtree(study / "runs" / "free")
+    with pytest.raises(RunDirectoryError):
+        read_source(study)
