@@ -68,10 +68,13 @@ class FakeBench:
         cores, elasticity = WORLD[name]
         stretches = []
         for block in range(1, 5):
-            stretches.append(Stretch(block, FREE, 1000.0))
+            stretches.append(Stretch(block, FREE, 1000.0, 1e-5))
             for level in LEVELS:
                 rate = 1000 * level**elasticity * self._noise()
-                stretches += [Stretch(block, f"cpu_share@{level}", rate, 0.01 / rate, level), Stretch(block, FREE, 1e3)]
+                stretches += [
+                    Stretch(block, f"cpu_share@{level}", rate, 0.01 / rate, level),
+                    Stretch(block, FREE, 1e3, 1e-5),
+                ]
         refused = {"last_level_cache": ("no resctrl here", "resctrl")}
         if name in self.blind:
             refused["cpu_share"] = ("the quota was not kept", "")
@@ -267,6 +270,21 @@ def test_pairs_are_predicted_from_the_others_and_set_beside_what_was_measured(wh
     assert beside[7] == "not safe"
     chart = record.charts[0]
     assert len(chart.series[0].x) == 20
+
+
+def test_a_work_with_a_rate_is_judged_by_its_p99(tmp_path: Path) -> None:
+    works = [f"{TEXTS[0]},rate=500", *TEXTS[1:]]
+    record = conducted(tmp_path / "study", works=works)
+    greedy = [side for side in record.result["sides"] if side["work"] == "greedy"]
+    assert {side["quantity"] for side in greedy} == {"p99"}
+    assert set(record.result["validation"]) == {"throughput", "p99"}
+    assert record.result["validation"]["p99"]["sides"] == 4
+    assert record.result["validation"]["p99"]["mean_error"] < 0.1
+    assert "of the p99 kept" in sentences(record)
+    advised = advise_colocation([tmp_path / "study"])
+    assert any(
+        "greedy loses" in pair.advice.sentence and "of its p99" in pair.advice.sentence for pair in advised.pairs
+    )
 
 
 def test_pairs_that_fit_are_named(whole: Path) -> None:
@@ -495,7 +513,7 @@ def test_a_run_beside_a_pressure_study_is_a_neighbour_of_which_one_side_is_missi
     run = tmp_path / "run"
     write_example(run, Example())
     change_manifest(run, lambda content: content["system"].update(name="redis", cores=[0]))
-    with pytest.raises(RackscopeError, match="how redis under .* suffers is not known"):
+    with pytest.raises(RackscopeError, match=r"how redis under .* suffers is not known"):
         advise_colocation([study, run])
 
 

@@ -124,7 +124,10 @@ def _print_advice(advice: Sequence[Advice]) -> None:
     from rackscope.cli.output import open_console
 
     console = open_console()
+    before = ""
     for one in advice:
         console.print(f"• {one.sentence}", style="bold", markup=False)
         console.print(f"  → {one.changes_if}", markup=False)
-        console.print(f"  Stands on: {one.stands_on}.", style="dim", markup=False)
+        stands_on = "the same" if one.stands_on == before else one.stands_on
+        console.print(f"  Stands on: {stands_on}.", style="dim", markup=False)
+        before = one.stands_on

@@ -101,7 +101,7 @@ STUDY = Study(
         "pair is then predicted from the squeezes and from all other pairs, and the predictions are set beside what\n"
         "was measured. Without works, six examples (about 12 minutes).\n\n"
         "A work is SYSTEM:WORKLOAD,NAME=VALUE,...: name (what it is called), cpu (cores that it may use at most),\n"
-        "connections (8), rate (an open loop, judged by p99; without it a closed loop, judged by throughput), knobs\n"
+        "connections (16), rate (an open loop, judged by p99; without it a closed loop, judged by throughput), knobs\n"
         "of the system and parameters of the workload.\n\n"
         "Examples:\n"
         "  rackscope study colocate\n"

@@ -229,11 +229,11 @@ def _pairs_table(plan: Plan, summary: Summary) -> list[Table]:
             [
                 one.side.work.name,
                 one.side.neighbour.name,
-                None if told is None else 1 - told.kept.value,
+                None if told is None else _rounded(1 - told.kept.value),
                 None if told is None else _range(told.low, told.high),
-                1 - kept,
+                _rounded(1 - kept),
                 None if low is None or high is None else _range(1 - high, 1 - low),
-                None if told is None else told.kept.value / kept - 1,
+                None if told is None else _rounded(told.kept.value / kept - 1),
                 None if told is None else ("safe" if told.is_safe(plan.bound) else "not safe"),
             ]
         )
@@ -260,8 +260,14 @@ def _pairs_table(plan: Plan, summary: Summary) -> list[Table]:
     ]
 
 
+def _rounded(share: float) -> float:
+    """To a hundredth of a percent: far below what noise leaves of it."""
+    return round(share, 4) + 0.0
+
+
 def _range(low: float, high: float) -> str:
-    return f"{100 * low:.0f}…{100 * high:.0f}"
+    # Adding nothing makes -0 zero.
+    return f"{round(100 * low) + 0}…{round(100 * high) + 0}"
 
 
 def _validation_table(summary: Summary) -> list[Table]:

@@ -15,7 +15,7 @@ from rackscope.errors import UsageError
 if TYPE_CHECKING:
     from rackscope.runs.options import RunOptions
 
-_CONNECTIONS = 8
+_CONNECTIONS = 16
 _MOST_WORKS = 12
 _WRITE = "Write a work as SYSTEM:WORKLOAD,NAME=VALUE,...: for example memcached:ycsb-b,cpu=0.4."
 #: Six works of this host that want the core in different ways: all of it, much of it, a bounded part, and now and then.
