@@ -39,7 +39,8 @@ _NAME = "Name directories that 'rackscope study colocate', 'rackscope study pres
 _COUNTED = {"cpu_share": "cpu"}
 #: An interval of 95 % is so many standard errors wide, to either side; from few blocks it is more, so this is cautious.
 _ERRORS_IN_INTERVAL = 1.96
-#: Uses are sought to this part of a core.
+#: The least CPU time that a neighbour is worth being held to, and how finely that is sought.
+_LEAST_CORES = 0.01
 _STEPS = 200
 
 
@@ -315,7 +316,7 @@ def _pair(
     words = " and ".join(
         _loss(slowdown, work, seen) for slowdown, work, seen in zip(slowdowns, (one, other), lost, strict=True)
     )
-    verdict = "fit" if fits else "do not fit" if any(s.low >= bound for s in slowdowns) else "may not fit"
+    verdict = "fit" if fits else "do not fit" if any(s.low >= bound for s in slowdowns) else "are not shown to fit"
     names = list(dict.fromkeys(str(where[work.name].path) for work in (one, other)))
     unknown = list(dict.fromkeys(name.replace("_", " ") for s in slowdowns for name in s.unknown))
     stands_on = f"{listing(names)}; {slowdowns[0].kept.basis}"
@@ -332,12 +333,17 @@ def _pair(
 
 
 def _loss(slowdown: Slowdown, work: Work, measured: float | None) -> str:
-    what = "throughput" if work.quantity == "throughput" else "speed of its p99"
-    seen = "" if measured is None else f", measured {_signed(measured)}"
-    return (
-        f"{work.name} loses {_signed(slowdown.value)} of its {what} (90 %: {_signed(slowdown.low)} to "
-        f"{_signed(slowdown.high)}{seen})"
-    )
+    seen = "" if measured is None else f", measured {_signed(_told(work, measured))}"
+    value, low, high = (_signed(_told(work, one)) for one in (slowdown.value, slowdown.low, slowdown.high))
+    verb = f"{work.name} loses {value} of its throughput"
+    if work.quantity == "p99":
+        verb = f"the p99 of {work.name} rises by {value}"
+    return f"{verb} (90 %: {low} to {high}{seen})"
+
+
+def _told(work: Work, lost: float) -> float:
+    """A loss as it is told: that of p99 is how much it rises."""
+    return lost if work.quantity == "throughput" else 1 / max(1 - lost, 1e-9) - 1
 
 
 def _signed(share: float) -> str:
@@ -346,31 +352,29 @@ def _signed(share: float) -> str:
 
 def _changes(models: Mapping[str, ColocationModel], one: Work, other: Work, bound: float, *, fits: bool) -> str:
     """What it takes of the neighbour's CPU time for the answer to be another."""
-    parts = []
+    held, hopeless = [], []
     for work, neighbour in ((one, other), (other, one)):
         model = models[work.quantity]
         demand = neighbour.demands.get("cpu")
         if demand is None or "cpu" not in work.sensitivities:
             continue
-        is_safe = model.predict(work, neighbour).is_safe(bound)
-        if is_safe != fits:
+        if model.predict(work, neighbour).is_safe(bound) != fits:
             continue
         edge = _edge(model, work, neighbour, bound)
         if fits and edge is not None and edge > demand.amount:
-            parts.append(f"{neighbour.name} uses more than {edge:.2f} cores (now {demand.amount:.2f})")
+            held.append(f"{neighbour.name} uses more than {edge:.2f} cores (now {demand.amount:.2f})")
+        elif not fits and edge is not None and edge >= _LEAST_CORES:
+            held.append(f"{neighbour.name} is held to {edge:.2f} cores (now {demand.amount:.2f})")
         elif not fits:
-            parts.append(
-                f"{neighbour.name} is held to {edge:.2f} cores (now {demand.amount:.2f})"
-                if edge is not None and edge >= 0.01
-                else f"{work.name} is bound to lose less, which no limit of {neighbour.name} brings"
-            )
+            hopeless.append(work.name)
     if fits:
+        return f"It changes if {' or '.join(held)}." if held else "More CPU time of either alone does not change it."
+    if hopeless or not held:
+        whose = f"of {listing(hopeless)} " if hopeless else ""
         return (
-            f"It changes if {listing(parts).replace(' and ', ' or ')}."
-            if parts
-            else ("More CPU time of either alone does not change it.")
+            f"The interval {whose}is too wide for any limit of CPU time to help: measure more pairs, on a quiet host."
         )
-    return f"It would fit if {listing(parts)}." if parts else "More pairs measured would make the interval narrower."
+    return f"It would fit if {listing(held)}."
 
 
 def _edge(model: ColocationModel, work: Work, neighbour: Work, bound: float) -> float | None:

@@ -46,6 +46,8 @@ class Outcome:
     squeezed: dict[str, Squeezed] = field(default_factory=dict)
     #: By pair.
     rounds: dict[tuple[str, str], list[Round]] = field(default_factory=dict)
+    #: Works whose use was measured while others used the host: they would use more.
+    hindered: set[str] = field(default_factory=set)
     #: Why a work or pair is missing: its name, the reason.
     failures: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -102,8 +104,11 @@ def carry_out(
 
 def _squeeze(plan: Plan, bench: Bench, outcome: Outcome, name: str, budget_seconds: float) -> None:
     alone = outcome.alone.setdefault(name, [])
+    kept = outcome.disturbances.kept
     for _ in range(_FIRST_STRETCHES):
         alone.append(bench.alone(name, plan.stretch_seconds, f"{name} alone"))
+    if outcome.disturbances.kept > kept:
+        outcome.hindered.add(name)
 
     def after(squeezed: Squeezed) -> None:
         outcome.squeezed[name] = squeezed

@@ -81,7 +81,13 @@ def summarise(plan: Plan, outcome: Outcome, *, cores: int) -> Summary:
         if "disk_bandwidth" in one.capacities:
             capacities["disk"] = max(capacities.get("disk", 0.0), one.capacities["disk_bandwidth"][0])
     works = {
-        name: work_of(plan.work(name), figures, outcome.squeezed.get(name), capacities)
+        name: work_of(
+            plan.work(name),
+            figures,
+            outcome.squeezed.get(name),
+            capacities,
+            use_is_known=name not in outcome.hindered,
+        )
         for name, figures in outcome.alone.items()
         if figures
     }
@@ -139,7 +145,7 @@ def work_of(spec: Spec, alone: Sequence[Figures], squeezed: Squeezed | None, cap
             continue
         levels = [one for one in squeezed.estimates if one.squeeze == squeeze]
         capacity = squeezed.capacities[squeeze][0]
-        use = demands[resource].amount / capacity if resource in demands else None
+        use = demands[resource].amount / capacity if resource in demands and use_is_known else None
         try:
             sensitivities[resource] = sensitivity(
                 resource, capacity, [point for one in levels if (point := _point(one, spec.quantity))], use
