@@ -120,8 +120,18 @@ def _errors(model: ColocationModel, sides: Sequence[Side]) -> tuple[float, ...]:
     return tuple(errors)
 
 
-def work_of(spec: Spec, alone: Sequence[Figures], squeezed: Squeezed | None, capacities: Mapping[str, float]) -> Work:
-    """A work from its stretches alone and its squeezes."""
+def work_of(
+    spec: Spec,
+    alone: Sequence[Figures],
+    squeezed: Squeezed | None,
+    capacities: Mapping[str, float],
+    *,
+    use_is_known: bool = True,
+) -> Work:
+    """A work from its stretches alone and its squeezes.
+
+    Without ``use_is_known`` it might use more if it could: what it can do without is then left to the squeezes.
+    """
     demands = {}
     for resource, values in (
         ("cpu", [one.cores for one in alone]),
