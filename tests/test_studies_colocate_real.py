@@ -61,7 +61,7 @@ def test_two_works_are_measured_alone_and_together(rackscope: Rackscope) -> None
 def test_ctrl_c_while_two_run_at_once_stops_both(rackscope: Rackscope) -> None:
     running = rackscope.start(
         *("study", "colocate", *WORKS, "--rounds", "1000", "--budget", "2s"),
-        *("--stretch", "1s", "--no-fetch", "--out", "study", "--json"),
+        *("--stretch", "300ms", "--no-fetch", "--out", "study", "--json"),
     )
     folder = rackscope.folder / "study"
 
