@@ -69,6 +69,18 @@ def parse_rate_per_second(text: str) -> float:
     return rate
 
 
+def parse_share(text: str) -> float:
+    """A share between 0 and 1: ``5%`` or ``0.05``. Raises UsageError."""
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 < share < 1:
+        raise UsageError(f"'{text}' is no share", "Write it like 5% or 0.05.")
+    return share
+
+
 def parse_cores(text: str) -> tuple[int, ...]:
     """Core numbers of ``0``, ``0,2`` or ``0-3,8``, sorted and without repeats. Raises UsageError."""
     cores: set[int] = set()

@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-HELP = "say what to do about servers, and what would change that"
+HELP = "say what to do about servers and what runs on them, and what would change that"
 UNDOES_LEFTOVERS = False
 
 #: Modules of ``cli.advising``, in the order of ``--help``.
-_ADVICE = ("provision", "scale", "measure-next")
+_ADVICE = ("provision", "scale", "colocate", "measure-next")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -35,6 +35,7 @@ path = checked(_path)
 duration = checked(units.parse_duration_seconds)
 count = checked(units.parse_count)
 rate = checked(units.parse_rate_per_second)
+share = checked(units.parse_share)
 cores = checked(units.parse_cores)
 
 

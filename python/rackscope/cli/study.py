@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
     optional: dict[str, Any] = {"nargs": "?", "default": ""} if study.subject == "optional" else {}
-    if study.subject != "none":
+    if study.subject == "works":
+        parser.add_argument("works", metavar="WORK", nargs="*", help="such as memcached:ycsb-b,cpu=0.4")
+    elif study.subject != "none":
         parser.add_argument("system", metavar="SYSTEM", help="what to study, such as memcached", **optional)
     if study.subject in _WITH_LOAD:
         parser.add_argument("workload", metavar="WORKLOAD", help="what to ask of it, such as ycsb-b", **optional)
@@ -65,7 +67,7 @@ def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
         common.add_system_settings(
             parser.add_argument_group("system"), "a knob of the system or a parameter of the workload"
         )
-    elif study.subject == "system":
+    elif study.subject in ("system", "works"):
         common.add_places(parser.add_argument_group("host"))
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="DIR", type=common.path, help="study directory (default: a new one in runs/)")
@@ -107,6 +109,8 @@ def _request(arguments: argparse.Namespace) -> Request:
     for option in study.options:
         value = getattr(arguments, option.name.replace("-", "_"))
         values[option.name.replace("-", "_")] = tuple(value) if option.repeated else value
+    if study.subject == "works":
+        values["works"] = tuple(arguments.works)
     run = _run_options(arguments, study) if study.subject != "none" else None
     return Request(run=run, values=values, out=arguments.out, command_line=tuple(arguments.command_line))
 
@@ -115,7 +119,7 @@ def _run_options(arguments: argparse.Namespace, study: Study) -> RunOptions:
     from rackscope.runs.options import RunOptions
 
     fields: dict[str, Any] = {
-        "system": arguments.system,
+        "system": getattr(arguments, "system", ""),
         "workload": "",
         "cores": arguments.cores,
         "client_cores": arguments.client_cores,

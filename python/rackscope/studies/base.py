@@ -65,7 +65,8 @@ class Study:
     """One kind of study; one file each, found by its module attribute ``STUDY``.
 
     ``subject`` is ``workload`` for a study of one system under one workload, ``system`` for one of a system that brings
-    its own workloads, and ``none`` for one that brings both. With ``optional`` both may be left out: they are then
+    its own workloads, ``works`` for one of several systems, each with a workload (``Request.values["works"]`` has the
+    texts), and ``none`` for one that brings both. With ``optional`` both may be left out: they are then
     empty in ``Request.run``, and ``check`` says what is missing.
     ``run_defaults`` are fields of RunOptions that differ here from those of ``rackscope run``.
     """
@@ -74,7 +75,7 @@ class Study:
     help: str
     description: str
     conduct: Callable[[Conduct], None]
-    subject: Literal["workload", "system", "optional", "none"] = "workload"
+    subject: Literal["workload", "system", "works", "optional", "none"] = "workload"
     options: tuple[Option, ...] = ()
     run_defaults: Mapping[str, Any] = field(default_factory=dict)
     #: Words for the title, from the request; by default the study's name and its subject.

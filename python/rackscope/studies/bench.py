@@ -173,9 +173,11 @@ def on_the_bench(
     work: Callable[[Bench], None],
     progress: ProgressCallback,
     squeezes: Sequence[Squeeze] | None = None,
+    speeds: CoreSpeeds | None = None,
 ) -> Place:
     """Start the system in a place of its own, find its squeezes, and do ``work``; nothing is left afterwards.
 
+    ``speeds`` are taken where several systems are on benches on the same cores: they are looked at once.
     Returns what the place was. Raises RackscopeError.
     """
     with contextlib.ExitStack() as stack:
@@ -190,8 +192,12 @@ def on_the_bench(
 
         def body(session: Session) -> None:
             placement = prepared.placement
-            with CoreSpeeds(placement.system, placement.client) as speeds:
-                bench = Bench(session, _subject(session, place, limits, usable), journal, speeds)
+            with (
+                CoreSpeeds(placement.system, placement.client)
+                if speeds is None
+                else contextlib.nullcontext(speeds) as taken
+            ):
+                bench = Bench(session, _subject(session, place, limits, usable), journal, taken)
                 bench.find(find_squeezes() if squeezes is None else squeezes)
                 work(bench)
 

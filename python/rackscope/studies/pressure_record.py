@@ -2,7 +2,7 @@
 
 ``StudyRecord.result``::
 
-    {"system", "workload", "limits": {...}, "seconds",
+    {"system", "workload", "limits": {...}, "seconds", "capacities": {squeeze: {"resource", "value", "unit"}},
      "phases": [{"phase", "throughput_operations_per_second": INTERVAL, "limits": [resource], "none_of_these": bool,
                  "sentence", "blocks",
                  "resources": [{"squeeze", "resource", "status", "evidence", "elasticity": INTERVAL | null,
@@ -138,6 +138,10 @@ class Account:
             "workload": self._prepared.plan.workload,
             "limits": describe_limits(self._limits),
             "seconds": round(time.monotonic() - self._started, 1),
+            "capacities": {
+                name: {"resource": resource, "value": value, "unit": unit}
+                for name, resource, value, unit, _ in self._capacities
+            },
             "phases": [self._result(phase, verdict) for phase, verdict in judged],
         }
         self._conduct.save()

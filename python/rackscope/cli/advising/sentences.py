@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 
 def print_advice(console: Console, advice: Sequence[Advice]) -> None:
-    """Each sentence, what would change it, and what it stands on."""
+    """Each sentence, what would change it, and what it stands on, where that is not what the one before stands on."""
+    before = ""
     for one in advice:
         console.print(f"• {one.sentence}", style="bold", markup=False)
         console.print(f"  → {one.changes_if}", markup=False)
-        console.print(f"  Stands on: {one.stands_on}.", style="dim", markup=False)
+        stands_on = "the same" if one.stands_on == before else one.stands_on
+        console.print(f"  Stands on: {stands_on}.", style="dim", markup=False)
+        before = one.stands_on

@@ -1,0 +1,59 @@
+"""Say of measured works which fit on the same cores."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from rackscope.cli import arguments as common
+
+if TYPE_CHECKING:
+    from rackscope.advice.colocate import Colocation
+
+HELP = "which works fit on the same cores"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be asked for."""
+    parser.add_argument(
+        "directories",
+        metavar="STUDY-OR-RUN",
+        nargs="+",
+        type=common.path,
+        help="left by 'study colocate' (works and pairs), 'study pressure' (works) or 'run' (uses only)",
+    )
+    parser.add_argument(
+        "--slowdown", type=common.share, default=0.05, metavar="SHARE", help="a loss below it is none (default 5%%)"
+    )
+    common.add_json(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Advise and print."""
+    from rackscope.advice.colocate import advise_colocation
+    from rackscope.cli.output import print_json
+
+    found = advise_colocation(arguments.directories, arguments.slowdown)
+    if arguments.json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: Colocation) -> None:
+    from rackscope.cli.advising.sentences import print_advice
+    from rackscope.cli.output import complain, open_console
+
+    console = open_console()
+    fit = sum(pair.fits for pair in found.pairs)
+    cores = "1 core" if found.cores == 1 else f"{found.cores} cores"
+    console.print(
+        f"{fit} of {len(found.pairs)} pairs fit on {cores}: neither side loses {100 * found.bound:g} %, modelled.",
+        markup=False,
+    )
+    print_advice(console, [pair.advice for pair in found.pairs])
+    for sentence in found.refused:
+        complain(f"nothing is said of {sentence}.")
+    for sentence in found.remarks:
+        complain(f"{sentence}.")

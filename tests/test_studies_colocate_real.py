@@ -1,0 +1,117 @@
+"""``study colocate`` and ``advise colocate`` through the command, with real servers: short, about structure."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Rackscope, process_exists, wait_until
+
+#: A host that is busy with other things measures each stretch up to three times.
+SECONDS = 240.0
+WORKS = (
+    "synthetic:synthetic-read,name=compute,on_read=cpu:100",
+    "synthetic:synthetic-read,name=bounded,on_read=cpu:100,cpu=0.3",
+)
+SHORT = ("--stretch", "100ms", "--no-fetch", "--out", "study", "--json")
+
+
+def manifests_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(file.read_text()) for file in folder.glob("runs/*/manifest.json")]
+
+
+def test_two_works_are_measured_alone_and_together(rackscope: Rackscope) -> None:
+    done = rackscope("study", "colocate", *WORKS, "--rounds", "2", "--budget", "12s", *SHORT, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["status"] == "complete"
+    result = told["result"]
+    assert [one["name"] for one in result["works"]] == ["compute", "bounded"]
+    assert {(side["work"], side["neighbour"]) for side in result["sides"]} == {
+        ("compute", "bounded"),
+        ("bounded", "compute"),
+    }
+    assert all(len(side["values"]) == 2 for side in result["sides"])
+    for work in result["works"]:
+        assert 0 < work["demands"]["cpu"]["amount"] < 1.1
+        assert "cpu" in work["sensitivities"] or "cpu" in work["unknown"]
+    manifests = manifests_of(rackscope.folder / "study")
+    assert {manifest["status"] for manifest in manifests} == {"complete"}
+    assert len({tuple(manifest["system"]["cores"]) for manifest in manifests}) == 1
+    phases = {phase["name"] for manifest in manifests for phase in manifest["phases"]}
+    assert {"measure beside bounded", "measure beside compute"} <= phases
+    assert not any(process_exists(manifest["system"]["pid"]) for manifest in manifests)
+    assert (rackscope.folder / "study" / "report.html").stat().st_size > 5_000
+    advised = rackscope("advise", "colocate", "study", timeout=SECONDS)
+    # On a host where no squeeze could be held there is nothing to advise, and that is said.
+    if all("cpu" in work["sensitivities"] for work in result["works"]):
+        assert advised.returncode == 0, advised.stderr
+        assert "compute and bounded" in advised.stdout
+        assert "Stands on: study; modelled" in advised.stdout
+    else:
+        assert advised.returncode == 1
+        assert "how" in advised.stderr
+        assert "suffers is not known" in advised.stderr
+
+
+def test_ctrl_c_while_two_run_at_once_stops_both(rackscope: Rackscope) -> None:
+    running = rackscope.start(
+        *("study", "colocate", *WORKS, "--rounds", "1000", "--budget", "2s"),
+        *("--stretch", "300ms", "--no-fetch", "--out", "study", "--json"),
+    )
+    folder = rackscope.folder / "study"
+
+    def together() -> bool:
+        phases = [phase["name"] for manifest in manifests_of(folder) for phase in manifest["phases"]]
+        return any(name.startswith("measure beside") for name in phases) or running.poll() is not None
+
+    try:
+        wait_until(together, "a pair", seconds=SECONDS)
+        running.send_signal(signal.SIGINT)
+        output, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.communicate()
+    assert running.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert json.loads(output)["status"] == "interrupted"
+    kept = json.loads((folder / "study.json").read_text())
+    assert kept["status"] == "interrupted"
+    assert kept["result"]["works"]
+    assert (folder / "report.html").exists()
+    assert not any(process_exists(manifest["system"]["pid"]) for manifest in manifests_of(folder))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "clear"),
+    [
+        (("study", "colocate", WORKS[0]), "there is nothing to put beside one work"),
+        (("study", "colocate", "redis", "memcached"), "'redis' is no work"),
+        (("advise", "colocate", "nowhere"), "nowhere"),
+        (("advise", "colocate", ".", "--slowdown", "lots"), "'lots' is no share"),
+    ],
+)
+def test_nonsense_is_refused_in_a_line(rackscope: Rackscope, arguments: tuple[str, ...], clear: str) -> None:
+    done = rackscope(*arguments)
+    assert done.returncode in (1, 2)
+    assert clear in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (rackscope.folder / "runs").exists()
+
+
+def test_a_run_says_what_a_work_takes_and_not_how_it_suffers(rackscope: Rackscope) -> None:
+    for number in ("1", "2"):
+        done = rackscope(
+            *("run", "synthetic", "synthetic-read", "--no-verify", "--duration", "200ms", "--warm-up", "100ms"),
+            *("--repeat", "2", "--out", f"run{number}"),
+            timeout=SECONDS,
+        )
+        assert done.returncode == 0, done.stderr
+    done = rackscope("advise", "colocate", "run1", "run2")
+    assert done.returncode == 1
+    assert "nothing can be said of any pair" in done.stderr
+    assert "nothing of it was squeezed" in done.stderr
