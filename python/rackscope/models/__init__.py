@@ -1,7 +1,7 @@
 """Models: from servers that were measured to one that was not, each prediction with its interval.
 
-Adding one is adding a module to this folder, with an attribute ``MODELS``. Such a module is imported whenever models are
-listed, so what is heavy (numpy, scipy, polars) is imported in its functions.
+Adding one is adding a module to this folder, with an attribute ``MODELS``. Such a module is imported whenever models
+are listed, so what is heavy (numpy, scipy, polars) is imported in its functions.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ class Model:
 
     ``tables`` are the files it reads, by the start of their names. ``measured`` and ``predicted`` say, in words, what
     must be known of a server never seen and what is then predicted. ``examples`` raises ModelError where a table lacks
-    columns, or where its units cannot be what they are said to be; ``fit`` where there is too little to fit on. Given a fit of the
-    same model, ``fit`` takes over how smooth and how noisy that one found things to be, which is what takes its time.
+    columns, or where its units cannot be what they are said to be; ``fit`` where there is too little to fit on. Given a
+    fit of the same model, ``fit`` takes over how smooth and how noisy that one found things to be: this takes its time.
     ``later_years`` are the first years of the windows that are also predicted from the years before them alone.
     """
 

@@ -39,7 +39,7 @@ def calibrated_servers(frames: Mapping[str, pl.DataFrame], also: tuple[str, ...]
 
 
 def scaling_points(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Operations/s of stress-ng over workers: one row a server and number of workers, the median where there are more."""
+    """Operations/s of stress-ng over workers: one row a server and number of workers, the median of several."""
     import polars as pl
 
     from rackscope.models.columns import numbers, require

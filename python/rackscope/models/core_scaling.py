@@ -1,8 +1,8 @@
 """Operations/s over the number of workers, aware of hardware threads that share a core, on processors never seen.
 
-What a server's two numbers of ``scaling_curve`` are likely to be is regressed on things that are known before the server
-is loaded: its size, operations/s of one worker, read bandwidths a core over that, Arm's kind or AMD's. L2 bandwidth a core
-tells "threads" that are whole cores; what else a second thread brings is a habit of the processor's kind. Points that were
+What a server's two numbers of ``scaling_curve`` are likely to be is regressed on things that are known before the
+server is loaded: its size, operations/s of one worker, read bandwidths a core over that, Arm's kind or AMD's. L2
+bandwidth a core tells "threads" that are whole cores; what else a second thread brings is a habit of the kind. Points
 measured at other numbers of workers then correct the two numbers of that server.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rackscope.models.base import Aim, Examples, Fitted, Model, Prediction
@@ -59,10 +60,14 @@ def _examples(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
     )
     index = rows["index"].to_numpy().astype(np.intp)
     workers, rates = rows["workers"].to_numpy(), rows["ops_per_second"].to_numpy()
-    slowdown, seen_workers, seen = np.zeros(len(servers)), np.ones((len(servers), 2)), np.full((len(servers), 2), np.nan)
+    slowdown, seen_workers, seen = (
+        np.zeros(len(servers)),
+        np.ones((len(servers), 2)),
+        np.full((len(servers), 2), np.nan),
+    )
     judged = np.ones(len(rows), dtype=bool)
     bounds = np.searchsorted(index, np.arange(len(servers) + 1))
-    for server, (start, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for server, (start, end) in enumerate(pairwise(bounds.tolist())):
         measured = np.concatenate([[1.0], workers[start:end]])
         relative = np.log(np.concatenate([[one[server]], rates[start:end]]) / measured / one[server])
         slowdown[server] = float(np.interp(cores[server], measured, relative))
@@ -124,8 +129,12 @@ class _Scaling:
         inside = examples.extra["workers"] <= examples.extra["cores"]
         below = np.where(inside, self.within.below, self.beyond.below)
         above = np.where(inside, self.within.above, self.beyond.above)
-        ends = (np.exp(centre), np.exp(centre + below * deviation), np.exp(centre + above * deviation))
-        return Prediction(*(examples.anchor * end for end in ends), _HOW)
+        return Prediction(
+            estimate=examples.anchor * np.exp(centre),
+            low=examples.anchor * np.exp(centre + below * deviation),
+            high=examples.anchor * np.exp(centre + above * deviation),
+            how=_HOW,
+        )
 
 
 def _servers(examples: Examples) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

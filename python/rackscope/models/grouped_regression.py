@@ -4,11 +4,11 @@ The logarithm of what is predicted is a sum of four parts (Rasmussen and William
 a linear one, a smooth one (squared exponential over all features), a deviation that all rows of a group share (a
 random effect: it tells the fit that a hundred servers with one processor are not a hundred processors) and noise. For
 data that reach over years the linear part may change with time (``drifting``): its coefficients are then those of the
-years nearby, and beyond the last year the predicted deviation grows.
+years nearby, and past the last year those of the last.
 
 The few scales of these parts are those that predict *left-out groups* best, not those that fit best: what leaving a
 whole group out predicts is known in closed form (the same book, equations 5.10 to 5.12, for blocks in place of single
-rows). Rows that their own group's absence predicts badly count for less (an iterated Student t, four degrees of freedom).
+rows). Rows that are predicted badly without their group count for less (iterated reweighting, as of a Student t).
 """
 
 from __future__ import annotations
@@ -81,6 +81,9 @@ class GroupedRegression:
         import numpy as np
 
         new = (np.asarray(features, dtype=np.float64) - self.mean) / self.spread
+        if self.drifting is not None:
+            # Past the data the last known ways of things go on: neither a trend drawn on, nor a return to old ones.
+            new[:, self.drifting] = np.minimum(new[:, self.drifting], self.features[:, self.drifting].max())
         shared = _Pairs.of(new, self.features, self.drifting).covariance(self.scales)
         own = _PRIOR_OF_LEVEL + _own_variance(new, self.scales, self.drifting)
         variance = own - np.einsum("ij,jk,ik->i", shared, self.precision, shared, optimize=True)
@@ -99,8 +102,8 @@ def fit_grouped_regression(
     """Fit ``target`` (a logarithm, one a row) on ``features`` (rows times columns) with rows in ``groups``.
 
     ``drifting`` is the column that holds the time, of which the linear part's coefficients may depend; that column is
-    then not part of the linear part itself, so that no trend is drawn on beyond the data. ``scales`` are chosen from the
-    data unless they are given.
+    then not part of the linear part itself, so that no trend is drawn on beyond the data. ``scales`` are chosen from
+    the data unless they are given.
     Raises ModelError where there are too few rows or groups, or where rows are not finite.
     """
     import numpy as np

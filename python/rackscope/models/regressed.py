@@ -85,7 +85,11 @@ def fit_regressed(examples: Examples, like: Fitted | None = None, *, drifting: i
         later, last_year = calibration, np.inf
         if rows.years is not None:
             last_year = float(rows.years.max())
-            later = known.later if known is not None else _later(features, target, groups, rows.years[order], drifting, regression.scales, calibration)
+            later = (
+                known.later
+                if known is not None
+                else _later(features, target, groups, rows.years[order], drifting, regression.scales, calibration)
+            )
         parts[str(name)] = _Part(regression, calibration, later, last_year)
     return Regressed(parts)
 
@@ -99,7 +103,11 @@ def _later(
     scales: Scales,
     usual: Calibration,
 ) -> Calibration:
-    """What later years turned out like when predicted from the years before them alone."""
+    """What later years turned out like when predicted from the years before them alone.
+
+    Only the interval takes this up: in which direction they were missed changed every few years, so that moving the
+    estimate by it made later windows worse.
+    """
     import numpy as np
 
     scores: list[Floats] = []
@@ -109,7 +117,9 @@ def _later(
         before, after = years <= start, (years > start) & (years <= start + _WINDOW_YEARS)
         if before.sum() < _FEWEST_BEFORE or not after.any():
             break
-        regression = fit_grouped_regression(features[before], target[before], groups[before], drifting=drifting, scales=scales)
+        regression = fit_grouped_regression(
+            features[before], target[before], groups[before], drifting=drifting, scales=scales
+        )
         centre, deviation = regression.predict(features[after])
         scores.append((target[after] - centre) / deviation)
         names.append(groups[after])

@@ -66,8 +66,8 @@ def sensitivities(
 def update(belief: Belief, workers: Floats, relative: Floats, cores: Floats, threads: Floats) -> Belief:
     """The belief after points were measured: servers times points of ``workers`` and log T(n) / (n T(1)).
 
-    A point that was not measured is NaN in ``relative``. Bayes with normal beliefs, the curve made linear at the estimate
-    (iterated extended Kalman update: Jazwinski 1970, chapter 8.3).
+    A point that was not measured is NaN in ``relative``. Bayes with normal beliefs, the curve made linear at the
+    estimate (iterated extended Kalman update: Jazwinski 1970, chapter 8.3).
     """
     import numpy as np
 

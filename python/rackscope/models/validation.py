@@ -1,7 +1,7 @@
 """How far a model is off on what it never saw, and how often its intervals of 90 % hold.
 
-Two kinds of split: what is left out together (a processor, a provider, a server), fitted on all others and predicted; and
-later years, predicted from the years before them alone. Or one table is fitted on and another is judged.
+Two kinds of split: what is left out together (a processor, a provider, a server), fitted on all others and predicted;
+and later years, predicted from the years before them alone. Or one table is fitted on and another is judged.
 """
 
 from __future__ import annotations
@@ -68,15 +68,14 @@ def validate(model: Model, examples: Examples, progress: Callable[[str], None] =
 
     progress("leaving processors out")
     whole = np.ones(len(examples), dtype=bool)
-    scores = _scores(
-        model, "CPU model left out", examples, whole, _leave_out(model, examples, examples.groups), unseen=True
-    )
+    scores = _scores(model, "CPU model left out", examples, whole, _leave_out(model, examples, examples.groups))
     for name, values in examples.splits.items():
         if len(np.unique(values)) < 2:
             continue
         progress(f"leaving {name}s out")
         predicted = _leave_out(model, examples, values)
-        scores += _scores(model, f"{name} left out", examples, whole, predicted, parts=False, unseen=False)
+        seen = {group for group in set(examples.groups.tolist()) if len(set(values[examples.groups == group])) > 1}
+        scores += _scores(model, f"{name} left out", examples, whole, predicted, parts=False, seen=seen)
     for year in model.later_years:
         if examples.years is None:
             break
@@ -144,8 +143,7 @@ def _scores(
     predicted: Prediction,
     *,
     parts: bool = True,
-    unseen: bool = False,
-    seen: set[str] | None = None,
+    seen: set[str] | frozenset[str] = frozenset(),
 ) -> list[Score]:
     """One score of all ``rows``, one of each subset and, where there are several, one of each part."""
     import numpy as np
@@ -156,11 +154,10 @@ def _scores(
         names = np.unique(examples.parts)
         if len(names) > 1:
             kinds |= {str(name): rows & (examples.parts == name) for name in names}
-    known = set() if unseen else set(examples.groups.tolist()) if seen is None else seen
     found: list[Score] = []
     for what, chosen in kinds.items():
         if chosen.any():
-            found.append(_score(model, split, what, examples.take(chosen), _only(predicted, chosen), known))
+            found.append(_score(model, split, what, examples.take(chosen), _only(predicted, chosen), seen))
     return found
 
 
@@ -168,9 +165,7 @@ def _only(predicted: Prediction, rows: NDArray[np.bool_]) -> Prediction:
     return Prediction(predicted.estimate[rows], predicted.low[rows], predicted.high[rows], predicted.how)
 
 
-def _score(
-    model: Model, split: str, what: str, examples: Examples, predicted: Prediction, known: set[str]
-) -> Score:
+def _score(model: Model, split: str, what: str, examples: Examples, predicted: Prediction, known: set[str]) -> Score:
     import numpy as np
 
     ratio = predicted.estimate / examples.target - 1.0

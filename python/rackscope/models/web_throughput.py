@@ -1,8 +1,8 @@
 """Most requests/s of a static web server on a processor never seen, by size of the answers.
 
-The logarithm of requests/s a hardware thread over what calibration measured there, as for redis. One light-load point of
-that size (one connection a thread), or redis measured there, tell what the kernel's network path costs; with neither the
-error is about twice as large, and is stated so.
+The logarithm of requests/s a hardware thread over what calibration measured there, as for redis. One light-load point
+of that size (one connection a thread) and redis measured there tell what the kernel's network path costs; without them
+the error is about twice as large, and is stated so.
 """
 
 from __future__ import annotations
