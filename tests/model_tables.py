@@ -45,7 +45,7 @@ def cloud_tables(processors: int = 24, seed: int = 0, noise: float = 0.02) -> di
                 beyond = max(0, workers - cores) / max(1, size - cores)
                 rate = speed * (min(workers, cores) + cores * (gain - 1.0) * beyond)
                 scaling.append({"server": name, "workers": workers, "ops_per_second": rate * wobble() ** 0.1})
-            for answer, cost in (("1k", 20.0), ("64k", 5.0)):
+            for answer, cost in (("1k", 20.0), ("16k", 12.0), ("256k", 2.0)):
                 for connections in (1, 4):
                     rate = cost * speed * cores * (1.0 if connections == 1 else 1.2) * wobble()
                     web.append(

@@ -71,24 +71,51 @@ class GroupedRegression:
     features: Floats
     weights: Floats
     precision: Floats
-    left_out: LeftOut
+    groups: Strings
 
     def predict(self, features: Floats) -> tuple[Floats, Floats]:
-        """Estimates and standard deviations (both of the logarithm) for rows of groups never seen.
+        """Estimates and standard deviations (both of the logarithm) of rows of groups never seen.
 
         ``features`` is rows times columns, the columns those of the fit.
         """
         import numpy as np
 
-        new = (np.asarray(features, dtype=np.float64) - self.mean) / self.spread
+        new = self._scaled(features)
         if self.drifting is not None:
             # Past the data the last known ways of things go on: neither a trend drawn on, nor a return to old ones.
             new[:, self.drifting] = np.minimum(new[:, self.drifting], self.features[:, self.drifting].max())
-        shared = _Pairs.of(new, self.features, self.drifting).covariance(self.scales)
+        return self._predict(new, self.features, self.weights, self.precision)
+
+    def leave_out(self, features: Floats, target: Floats, groups: Strings) -> LeftOut:
+        """What each row of the fit's table would be predicted as had its whole group not been in the fit."""
+        import numpy as np
+
+        new = self._scaled(features)
+        residual, deviation = np.empty(len(target)), np.empty(len(target))
+        for group in np.unique(groups):
+            rows, gone = groups == group, self.groups == group
+            # The inverse without some rows, from the one with them (Rasmussen and Williams 2006, appendix A.3).
+            across = np.linalg.solve(self.precision[np.ix_(gone, gone)], self.precision[np.ix_(gone, ~gone)])
+            precision = self.precision[np.ix_(~gone, ~gone)] - self.precision[np.ix_(~gone, gone)] @ across
+            weights = self.weights[~gone] - across.T @ self.weights[gone]
+            estimate, deviation[rows] = self._predict(new[rows], self.features[~gone], weights, precision)
+            residual[rows] = target[rows] - estimate
+        return LeftOut(residual, deviation, groups)
+
+    def _scaled(self, features: Floats) -> Floats:
+        import numpy as np
+
+        result: Floats = (np.asarray(features, dtype=np.float64) - self.mean) / self.spread
+        return result
+
+    def _predict(self, new: Floats, seen: Floats, weights: Floats, precision: Floats) -> tuple[Floats, Floats]:
+        import numpy as np
+
+        shared = _Pairs.of(new, seen, self.drifting).covariance(self.scales)
         own = _PRIOR_OF_LEVEL + _own_variance(new, self.scales, self.drifting)
-        variance = own - np.einsum("ij,jk,ik->i", shared, self.precision, shared, optimize=True)
+        variance = own - ((shared @ precision) * shared).sum(axis=1)
         variance += np.exp(self.scales.group) + np.exp(self.scales.noise)
-        return shared @ self.weights + self.level, np.sqrt(np.maximum(variance, 1e-8))
+        return shared @ weights + self.level, np.sqrt(np.maximum(variance, 1e-8))
 
 
 def fit_grouped_regression(
@@ -136,7 +163,7 @@ def fit_grouped_regression(
         features=scaled,
         weights=precision @ centred,
         precision=precision,
-        left_out=LeftOut(residual, np.sqrt(variance), groups),
+        groups=groups,
     )
 
 

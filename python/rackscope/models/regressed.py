@@ -66,7 +66,7 @@ class Regressed:
 def fit_regressed(examples: Examples, like: Fitted | None = None, *, drifting: int | None = None) -> Regressed:
     """Fit each part; ``drifting`` as in ``fit_grouped_regression``. Raises ModelError where there is too little.
 
-    The scales are those of ``like``, where that is given and has the part; so is what was learnt of later years.
+    The scales are those of ``like``, where that is given and has the part; so are the calibrations.
     """
     import numpy as np
 
@@ -80,8 +80,11 @@ def fit_regressed(examples: Examples, like: Fitted | None = None, *, drifting: i
         known = like.parts.get(str(name)) if isinstance(like, Regressed) else None
         scales = None if known is None else known.regression.scales
         regression = fit_grouped_regression(features, target, groups, drifting=drifting, scales=scales)
-        left = regression.left_out
-        calibration = calibrate(left.residual / left.deviation, left.groups)
+        if known is not None:
+            calibration = known.calibration
+        else:
+            left = regression.leave_out(features, target, groups)
+            calibration = calibrate(left.residual / left.deviation, left.groups)
         later, last_year = calibration, np.inf
         if rows.years is not None:
             last_year = float(rows.years.max())

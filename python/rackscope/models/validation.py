@@ -165,7 +165,9 @@ def _only(predicted: Prediction, rows: NDArray[np.bool_]) -> Prediction:
     return Prediction(predicted.estimate[rows], predicted.low[rows], predicted.high[rows], predicted.how)
 
 
-def _score(model: Model, split: str, what: str, examples: Examples, predicted: Prediction, known: set[str]) -> Score:
+def _score(
+    model: Model, split: str, what: str, examples: Examples, predicted: Prediction, known: set[str] | frozenset[str]
+) -> Score:
     import numpy as np
 
     ratio = predicted.estimate / examples.target - 1.0
