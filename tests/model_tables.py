@@ -12,15 +12,18 @@ MAKERS = (
 )
 
 
-def cloud_tables(processors: int = 24, seed: int = 0, noise: float = 0.02) -> dict[str, pl.DataFrame]:
-    """Servers, scaling and web load: processors of different speed; those of Intel's gain 30 % by a second thread."""
+def cloud_tables(processors: int = 24, seed: int = 0, noise: float = 0.02, gains: float = 0.0) -> dict[str, pl.DataFrame]:
+    """Servers, scaling and web load: processors of different speed; those of Intel's gain 30 % by a second thread.
+
+    By ``gains`` their logarithms then differ from processor to processor, for no reason that a table shows.
+    """
     random = np.random.default_rng(seed)
     servers, scaling, web = [], [], []
     for processor in range(processors):
         maker = processor % 3
         speed = float(np.exp(random.normal(7.3, 0.4)))
         threads_per_core = 1 if maker == 2 else 2
-        gain = (1.3, 1.0, 1.0)[maker]
+        gain = (1.3 * float(np.exp(gains * random.uniform(-1, 1))), 1.0, 1.0)[maker]
         for size in (2, 4, 8, 16):
             name = f"{('alpha', 'beta', 'gamma')[processor % 4 % 3]}/p{processor}.{size}"
             cores = size // threads_per_core

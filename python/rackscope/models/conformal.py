@@ -51,7 +51,8 @@ def calibrate(scores: Floats, groups: NDArray[np.str_], confidence: float = CONF
         raise ModelError(f"{len(scores)} residuals are too few for an interval", f"Give at least {_FEWEST_SCORES}.")
     _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
     weight = 1.0 / np.sqrt(counts[which])
-    level = 1.0 - (1.0 - confidence) / 2.0
+    # One more processor is to come: (n + 1) / n, as in any conformal quantile, with n the number of groups.
+    level = min(1.0, (1.0 - (1.0 - confidence) / 2.0) * (1.0 + 1.0 / len(counts)))
     return Calibration(
         below=-weighted_quantile(-scores, weight, level),
         above=weighted_quantile(scores, weight, level),

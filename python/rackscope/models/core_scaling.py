@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _FLOOR = 0.003
 #: Parts of the hardware threads at which the few points are measured.
 _FEW = (0.5, 0.75)
-_FOLDS = 8
+_FOLDS = 20
 _HOW = "conformal, calibrated on processors left out of the fit, apart for workers within and beyond the cores"
 
 

@@ -39,7 +39,7 @@ def parse_processor_name(description: str) -> ProcessorName:
     if not _ONLY_CLOCK.match(own):
         own = own.split("@", maxsplit=1)[0]
     words = " ".join(_NOISE.sub(" ", own).lower().split())
-    words = re.sub(r"(?<=\d) (v\d|he|ee|se)\b", r"\1", words)
+    words = re.sub(r"(?<=[\dl]) (v\d|he|ee|se)\b", r"\1", words)
     return ProcessorName(
         model=words.removeprefix("xeon ") or words or description.lower(),
         amd=bool(_AMD.search(own)),
