@@ -12,7 +12,9 @@ MAKERS = (
 )
 
 
-def cloud_tables(processors: int = 24, seed: int = 0, noise: float = 0.02, gains: float = 0.0) -> dict[str, pl.DataFrame]:
+def cloud_tables(
+    processors: int = 24, seed: int = 0, noise: float = 0.02, gains: float = 0.0
+) -> dict[str, pl.DataFrame]:
     """Servers, scaling and web load: processors of different speed; those of Intel's gain 30 % by a second thread.
 
     By ``gains`` their logarithms then differ from processor to processor, for no reason that a table shows.

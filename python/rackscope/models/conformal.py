@@ -39,10 +39,13 @@ class Calibration:
         return Calibration(min(self.below, other.below), max(self.above, other.above), self.groups)
 
 
-def calibrate(scores: Floats, groups: NDArray[np.str_], confidence: float = CONFIDENCE) -> Calibration:
+def calibrate(
+    scores: Floats, groups: NDArray[np.str_], confidence: float = CONFIDENCE, *, evenness: float = 0.5
+) -> Calibration:
     """The ends that hold ``confidence`` of the ``scores`` (residual / deviation, of rows in ``groups``).
 
-    A group's rows weigh together as the square root of their number: between one vote a group and one vote a row.
+    A row of a group of n weighs n to the power of -``evenness``: 0 is one vote a row, 1 one vote a group, and by default
+    it is between the two.
     Raises ModelError where there are too few scores.
     """
     import numpy as np
@@ -50,7 +53,7 @@ def calibrate(scores: Floats, groups: NDArray[np.str_], confidence: float = CONF
     if len(scores) < _FEWEST_SCORES:
         raise ModelError(f"{len(scores)} residuals are too few for an interval", f"Give at least {_FEWEST_SCORES}.")
     _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    weight = 1.0 / np.sqrt(counts[which])
+    weight = counts[which] ** -evenness
     # One more processor is to come: (n + 1) / n, as in any conformal quantile, with n the number of groups.
     level = min(1.0, (1.0 - (1.0 - confidence) / 2.0) * (1.0 + 1.0 / len(counts)))
     return Calibration(
