@@ -12,7 +12,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use wire::memcached::binary::Command::Refuse;
 use wire::memcached::binary::{self, Refusal};
-use wire::memcached::server::{Command, KeyRoom, Limits, Parser, Step};
+use wire::memcached::server::{Command, DUMP_SHARES, KeyRoom, Limits, Parser, Step};
 
 /// Between what one client sends and what the next does.
 const NEXT_CLIENT: &[u8] = b"\n--\n";
@@ -29,7 +29,7 @@ pub fn run(data: &[u8]) {
     };
     let clients: Vec<&[u8]> = split(&input.stream).take(4).collect();
     let has_accounts = input.choice(5);
-    let mut whole = Server::new(&input);
+    let mut whole = Server::new(&input, has_accounts);
     let mut values = Values::default();
     let mut answers = Vec::new();
     let mut is_comparable = true;
@@ -45,12 +45,13 @@ pub fn run(data: &[u8]) {
             client.ask_text(&mut whole, stream, &mut values)
         };
         answers.push(said);
-        // Statistics tell of time, and of how often somebody had to wait.
+        // Statistics tell of time, and of how often somebody had to wait; a list of keys tells of those of others.
         is_comparable &= memmem::find(stream, b"stats").is_none()
+            && memmem::find(stream, b"dump").is_none()
             && (stream.first() != Some(&binary::MAGIC) || !stream.contains(&0x10));
         whole.harness.wait(1);
     }
-    let mut cut = Server::new(&input);
+    let mut cut = Server::new(&input, has_accounts);
     let mut bystander = Bystander {
         client: Client::new(&cut.harness, false),
         // With accounts, nobody but them is answered.
@@ -107,19 +108,19 @@ fn check_admission(stream: &[u8], said: &[u8]) {
     }
 }
 
-struct Server {
-    harness: Harness,
+pub(crate) struct Server {
+    pub harness: Harness,
     limits: Limits,
 }
 
 impl Server {
-    fn new(input: &Input) -> Self {
+    pub fn new(input: &Input, has_accounts: bool) -> Self {
         // So small that items make room for others, or large enough for a line of keys and its answers.
         let mut layout = Config::for_log_bytes(if input.choice(2) { 8 << 10 } else { 1 << 20 });
         layout.item_bytes_max = layout.log_bytes / 4;
         layout.has_readers = input.choice(3);
         let partitions = if input.choice(4) { 3 } else { 1 };
-        let accounts = input.choice(5).then_some(ACCOUNTS);
+        let accounts = has_accounts.then_some(ACCOUNTS);
         let harness = Harness::new(Options::default(), accounts, layout, partitions);
         Self {
             harness: harness.expect("a valid layout"),
@@ -131,7 +132,7 @@ impl Server {
 }
 
 /// A client and the server's end of its connection.
-struct Client {
+pub(crate) struct Client {
     line: Line,
     socket: UnixStream,
     waiting: Waiting,
@@ -141,7 +142,7 @@ struct Client {
 }
 
 impl Client {
-    fn new(harness: &Harness, reads_slowly: bool) -> Self {
+    pub fn new(harness: &Harness, reads_slowly: bool) -> Self {
         let (line, socket) = harness
             .connect(reads_slowly.then_some(1))
             .expect("a pair of sockets");
@@ -236,7 +237,7 @@ impl Client {
     }
 
     /// Send request by request, and look at each answer.
-    fn ask_text(mut self, server: &mut Server, stream: &[u8], values: &mut Values) -> Vec<u8> {
+    pub fn ask_text(mut self, server: &mut Server, stream: &[u8], values: &mut Values) -> Vec<u8> {
         let mut parser = Parser::new(server.limits);
         let (mut at, mut sent) = (0, 0);
         let mut keys = Vec::new();
@@ -254,6 +255,8 @@ impl Client {
                     keys.push(&stream[start..][..key.len()]);
                     last
                 }
+                // The line is answered as one.
+                Command::Dump { share, .. } => share + 1 == DUMP_SHARES,
                 _ => true,
             };
             if !last {
@@ -278,7 +281,12 @@ impl Client {
     }
 
     /// The same, of requests of the binary protocol.
-    fn ask_binary(mut self, server: &mut Server, stream: &[u8], values: &mut Values) -> Vec<u8> {
+    pub fn ask_binary(
+        mut self,
+        server: &mut Server,
+        stream: &[u8],
+        values: &mut Values,
+    ) -> Vec<u8> {
         let mut parser = binary::Parser::new(server.limits);
         let (mut at, mut sent) = (0, 0);
         while self.waiting != Waiting::Over {

@@ -5,11 +5,16 @@
 //! `docs/fuzzing.md` says how to run them.
 
 pub mod accounts;
+pub mod batch;
 pub mod binary_parser;
 pub mod connection;
+pub mod datagram_replies;
+pub mod datagrams;
 pub mod host_files;
 pub mod memcached_replies;
+pub mod memory_file;
 pub mod metrics;
+pub mod packets;
 pub mod partition;
 pub mod recipe;
 pub mod resp;

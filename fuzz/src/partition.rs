@@ -1,7 +1,8 @@
 //! The store of the cache engine, against a map.
 
 use mica::{
-    Config, Contents, Entry, Eviction, Hasher, Item, Key, Lookup, Marks, Partition, Reader,
+    Config, Contents, Entry, Error, Eviction, Hasher, Item, Key, Lookup, Marks, Mode, Partition,
+    Reader,
 };
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,18 +11,27 @@ use std::sync::LazyLock;
 const KEYS: u8 = 48;
 
 /// Whatever is done with it, a partition and its readers have the last value stored under a key, with its flags, its
-/// CAS number and its second of expiration, or nothing; what it lost it counted; and no CAS number comes twice.
+/// CAS number and its second of expiration, or nothing; what it lost it counted, and in store mode that is nothing; and
+/// no CAS number comes twice.
 pub fn run(data: &[u8]) {
     let Some((&[size, buckets, settings], operations)) = data.split_first_chunk() else {
         return;
     };
     let log_bytes = 1500 + usize::from(size) * 64;
     let has_readers = settings & 1 == 1;
+    let mode = if settings & 4 == 4 {
+        Mode::Store
+    } else {
+        Mode::Cache
+    };
+    let has_large = mode == Mode::Cache && settings & 8 == 8;
     let config = Config {
+        mode,
         log_bytes,
+        large_bytes: if has_large { log_bytes / 2 } else { 0 },
         buckets_min: 1,
         buckets_max: usize::from(buckets % 8) + 1,
-        item_bytes_max: log_bytes / 2,
+        item_bytes_max: log_bytes / 2 - 16,
         eviction: if settings & 2 == 2 {
             Eviction::FirstWritten
         } else {
@@ -214,7 +224,7 @@ impl Pair {
                 };
                 match result {
                     Ok(cas) => self.note(key, &contents, cas),
-                    Err(_) => self.assert_too_large(name.len() + length),
+                    Err(error) => self.assert_refused(&error, name.len() + length),
                 }
             }
             6 => {
@@ -232,7 +242,7 @@ impl Pair {
                         self.lose(key);
                         match result {
                             Ok(cas) => self.note(key, &contents, cas),
-                            Err(_) => self.assert_too_large(name.len() + length),
+                            Err(error) => self.assert_refused(&error, name.len() + length),
                         }
                     }
                 }
@@ -258,7 +268,7 @@ impl Pair {
                         stored.cas = cas;
                         stored.marks = stored.marks.without(Marks::STALE).without(Marks::RENEWING);
                     }
-                    Err(_) => self.assert_too_large(name.len() + value.len()),
+                    Err(error) => self.assert_refused(&error, name.len() + value.len()),
                 }
             }
             8 => self.occupied(key, hashed, |entry, stored| {
@@ -335,8 +345,13 @@ impl Pair {
         }
     }
 
-    fn assert_too_large(&self, bytes: usize) {
-        assert!(mica::HEADER_BYTES + bytes > self.partition.item_bytes_max());
+    /// Of an item whose key and value have so many bytes.
+    fn assert_refused(&self, error: &Error, bytes: usize) {
+        let is_too_large = mica::HEADER_BYTES + bytes > self.partition.item_bytes_max();
+        match error {
+            Error::Full { .. } => assert!(!is_too_large && self.partition.free_bytes().is_some()),
+            _ => assert!(is_too_large, "{error}"),
+        }
     }
 
     fn assert_known(&self, key: u8, found: &Stored) {
@@ -413,5 +428,10 @@ impl Pair {
         assert_eq!(statistics.items, items);
         assert!(statistics.bytes as usize <= most_bytes.min(self.partition.log_bytes()));
         assert!(self.losses <= statistics.evictions + statistics.bucket_evictions);
+        if let Some(free) = self.partition.free_bytes() {
+            assert_eq!(self.losses, 0);
+            assert!(free + statistics.bytes as usize <= self.partition.log_bytes());
+            assert!(statistics.items > 0 || free == self.partition.log_bytes() / 8 * 8);
+        }
     }
 }

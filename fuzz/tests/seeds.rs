@@ -58,11 +58,16 @@ macro_rules! targets {
 
 targets!(
     accounts,
+    batch,
     binary_parser,
     connection,
+    datagram_replies,
+    datagrams,
     host_files,
     memcached_replies,
+    memory_file,
     metrics,
+    packets,
     partition,
     recipe,
     resp,

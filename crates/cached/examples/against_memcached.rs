@@ -157,8 +157,10 @@ impl System {
         )?;
         while !self.client.wait(Duration::from_secs(1)) {}
         let result = self.client.phase_result()?;
-        match result.failed {
-            Some(why) => Err(why.into()),
+        // A rate of wrong answers is none.
+        let failed = result.failed.as_ref().or(result.first_wrong.as_ref());
+        match failed.or(result.first_error.as_ref()) {
+            Some(why) => Err(why.clone().into()),
             None => Ok(result),
         }
     }

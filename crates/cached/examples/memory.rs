@@ -38,7 +38,7 @@ fn fill(program: &str, more: &[&str], items: u64) -> Result<(u64, u64, u64), Box
         std::thread::sleep(Duration::from_millis(5));
     }
     let before = resident_bytes(server.0.id())?;
-    let mut client = LoadClient::new(
+    let client = LoadClient::new(
         &json!({
             "target": {"kind": "tcp", "host": "127.0.0.1", "port": port}, "protocol": "memcached_text",
             "connections": 16, "cores": [0], "pipeline": 64, "multiget": 1, "seed": 1, "verify": false,

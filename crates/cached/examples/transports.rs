@@ -1,7 +1,8 @@
 //! How many requests `rackscope-cached -t 1` answers by each transport, in turns:
 //! `cargo run --release -p cached --example transports -- CACHED [SECONDS [ROUNDS [SERVER_CORE CLIENT_CORE [NAME]]]]`
-//! (the program; how long a measurement is; how often each is measured; only those of this name). One core serves, one drives. Keys of 20 bytes,
-//! values of 32, 95 % reads; every value is checked.
+//! (the program; how long a measurement is; how often each is measured; only those of this name). One core serves, one
+//! drives. Keys of 20 bytes, values of 32, 95 % reads; every value is checked. Processor time is the server's and the
+//! client's for a request: what others take of the cores changes it less than the rate.
 //!
 //! As root, also over a veth pair between two network namespaces that it makes: AF_XDP, and the kernel's UDP.
 
@@ -101,6 +102,16 @@ const TRANSPORTS: [Transport; 7] = [
 
 struct Running(Child);
 
+impl Running {
+    /// What it has used: `utime` and `stime` of proc_pid_stat(5), in hundredths of seconds.
+    fn processor_seconds(&self) -> Result<f64, Box<dyn Error>> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
+        let (_, fields) = stat.rsplit_once(") ").ok_or("no such process")?;
+        let used = fields.split(' ').skip(11).take(2).map(str::parse::<f64>);
+        Ok(used.sum::<Result<f64, _>>()? / 100.0)
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         _ = self.0.kill();
@@ -111,9 +122,11 @@ impl Drop for Running {
 struct System {
     name: String,
     client: LoadClient,
-    _server: Running,
+    server: Running,
     _pair: Option<Pair>,
     rates: Vec<f64>,
+    /// Processor time of a request, in nanoseconds: the server's and the client's.
+    costs: Vec<[f64; 2]>,
 }
 
 impl System {
@@ -187,9 +200,10 @@ impl System {
         let mut system = Self {
             name,
             client,
-            _server: server,
+            server,
             _pair: pair,
             rates: Vec::new(),
+            costs: Vec::new(),
         };
         system.phase(
             &json!({"insert": 1.0}),
@@ -224,13 +238,18 @@ impl System {
 
     fn measure(&mut self, seconds: f64) -> Result<(), Box<dyn Error>> {
         let zipfian = json!({"kind": "zipfian", "theta": 0.99, "scrambled": true});
+        let before = self.server.processor_seconds()?;
         let result = self.phase(
             &json!({"read": 0.95, "update": 0.05}),
             &zipfian,
             Some(seconds),
         )?;
-        self.rates
-            .push(result.operations as f64 / result.duration_seconds);
+        let operations = result.operations as f64;
+        self.rates.push(operations / result.duration_seconds);
+        let server = self.server.processor_seconds()? - before;
+        let seconds = [server, result.generator_cpu_seconds];
+        self.costs
+            .push(seconds.map(|seconds| seconds * 1e9 / operations));
         Ok(())
     }
 }
@@ -264,14 +283,20 @@ fn main() -> Result<(), Box<dyn Error>> {
             if round == 0 {
                 // To warm up.
                 system.rates.clear();
+                system.costs.clear();
             }
         }
     }
     for (transport, system) in &mut systems {
         let rates = &mut system.rates;
         rates.sort_by(f64::total_cmp);
+        let mut median = |of: usize| {
+            system.costs.sort_by(|a, b| a[of].total_cmp(&b[of]));
+            system.costs[rounds / 2][of]
+        };
+        let (server, client) = (median(0), median(1));
         println!(
-            "{:56} {:3} x {:3} x {:2}: {:6.3} M/s ({:.3} to {:.3} over {rounds} rounds)",
+            "{:56} {:3} x {:3} x {:2}: {:6.3} M/s ({:.3} to {:.3} over {rounds} rounds), {server:5.0} + {client:5.0} ns of processor time",
             system.name,
             transport.connections,
             transport.depth,

@@ -2,17 +2,35 @@ use crate::connection::Connection;
 use crate::conversation::{Status, Tools};
 use crate::counters::Count;
 use crate::report::Report;
+use crate::roster::{Client, Roster};
 use crate::storage::Storage;
 use crate::tls::TlsConnection;
-use net::{Interest, Stream};
+use net::{Endpoint, Interest, Stream};
 use rustls::ServerConfig;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
 /// A client that a worker is to take on.
 pub(crate) struct Arrival {
     pub stream: Stream,
+    /// Where it is, unless it came over a unix socket.
+    pub peer: Option<SocketAddr>,
+    /// Where it came to.
+    pub door: Arc<Endpoint>,
     /// What to encrypt with, where it came to a place where that is done.
     pub tls: Option<Arc<ServerConfig>>,
+}
+
+impl Arrival {
+    /// As it is told of.
+    pub fn client(&self) -> Client {
+        Client {
+            descriptor: self.stream.as_fd().as_raw_fd(),
+            peer: self.peer,
+            door: Arc::clone(&self.door),
+        }
+    }
 }
 
 /// A client's stream of either kind. Which one is decided once an event, not once a command.
@@ -23,12 +41,13 @@ pub(crate) enum AnyConnection {
 
 impl AnyConnection {
     /// `None` where the host gives no random numbers to encrypt with.
-    pub fn new(arrival: Arrival, report: &Report, now: u32) -> Option<Self> {
-        let Arrival { stream, tls } = arrival;
+    pub fn new(arrival: Arrival, roster: &Arc<Roster>, report: &Report, now: u32) -> Option<Self> {
+        let seat = roster.seat(arrival.client(), now);
+        let Arrival { stream, tls, .. } = arrival;
         Some(match tls {
-            None => Self::Plain(Box::new(Connection::new(stream, report, now))),
+            None => Self::Plain(Box::new(Connection::new(stream, seat, report))),
             Some(config) => {
-                let connection = TlsConnection::new(stream, config, report, now).ok()?;
+                let connection = TlsConnection::new(stream, seat, config, report).ok()?;
                 Self::Tls(Box::new(connection))
             }
         })

@@ -4,6 +4,7 @@ mod tls;
 
 use self::tls::TlsArguments;
 use crate::address::ListenAddress;
+use crate::hot_keys::HOT_KEYS_MAX;
 use crate::options::{Access, Options, Protocols, Transport};
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
@@ -26,7 +27,8 @@ usage: rackscope-cached [options]
                             kernel (AF_XDP); takes -U with a number
   -b, --listen-backlog N    connections that may wait for an answer  [1024]
   -m, --memory-limit MIB    room for items                           [64]
-  -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most half
+  -M, --disable-evictions   when memory is full, answer so and keep every item
+  -I, --max-item-size SIZE  largest item: bytes, or with k, m or g; at most 3/4
                             of a partition                           [1m, or less where -m is small]
   -t, --threads N           worker threads                           [1]
       --cores N,...         pin worker threads to these cores, in turn
@@ -37,6 +39,11 @@ usage: rackscope-cached [options]
   -B, --protocol NAME       auto, ascii or binary                    [auto]
   -F, --disable-flush-all   refuse flush_all
   -A, --enable-shutdown     let clients end the server with 'shutdown'
+  -X, --disable-dumping     refuse to list keys ('stats cachedump', 'lru_crawler
+                            metadump' and 'mgdump')
+  -D, --prefix-delimiter CHARACTER
+                            count requests by prefix from the start; prefixes of
+                            keys end here, also for 'stats detail on'   [:]
   -Y, --auth-file FILE      lines of user:password; clients that speak text must
                             first 'set' one of them, as 'user password'
   -e, --memory-file FILE    keep items in this file at a graceful stop (SIGUSR1, SIGTERM,
@@ -59,6 +66,7 @@ usage: rackscope-cached [options]
      ssl_session_cache      let clients resume sessions
      ssl_handshake_timeout=SECONDS
                             give up handshakes that take longer      [10]
+      --hot-keys N          count which N keys are used most, for 'stats hotkeys' [0]
       --metrics ADDRESS     tell Prometheus at http://ADDRESS/metrics
   -v, --verbose             say more on standard error (-vv: every connection)
   -V, --version             print the version and exit
@@ -66,12 +74,12 @@ usage: rackscope-cached [options]
 
 Items live in a circular log: when it is full, the oldest goes, except that an item
 read shortly before its turn moves to the front again. Their index comes on top of
--m: about 8 bytes an item. SIGTERM, SIGINT and SIGUSR1 end the server with exit
-status 0.
+-m: about 8 bytes an item. With -M they lie in blocks that are used again when an
+item goes. SIGTERM, SIGINT and SIGUSR1 end the server with exit status 0.
 
-memcached's -C, -D, -f, -L, -n, -R, -W, -X and other -o are accepted and change
-nothing: there are no slabs to tune, huge pages are used anyway, and a connection's
-turn is bounded by bytes. -M and -S are refused.
+memcached's -C, -f, -L, -n, -R, -W and other -o are accepted and change nothing:
+there are no slabs to tune, huge pages are used anyway, and a connection's turn is
+bounded by bytes. -S is refused.
 ";
 
 /// What the command line asks for.
@@ -183,6 +191,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     "memory is in MiB, 1 to 8388608",
                 )?;
             }
+            Short('M') | Long("disable-evictions") => options.evicts = false,
             Short('I') | Long("max-item-size") => {
                 let value = text(&mut parser)?;
                 let reason = "give bytes, or a number with k, m or g; 1k to 1g";
@@ -237,6 +246,15 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             }
             Short('F') | Long("disable-flush-all") => options.allows_flush = false,
             Short('A') | Long("enable-shutdown") => options.allows_shutdown = true,
+            Short('X') | Long("disable-dumping") => options.allows_dump = false,
+            Short('D') | Long("prefix-delimiter") => {
+                let value = text(&mut parser)?;
+                options.prefix_delimiter = match *value.as_bytes() {
+                    [delimiter @ b'!'..=b'~'] => delimiter,
+                    _ => return Err(bad("-D", value, "give one character, such as :")),
+                };
+                options.counts_prefixes = true;
+            }
             Short('Y') | Long("auth-file") => {
                 options.accounts = Some(PathBuf::from(parser.value()?));
             }
@@ -262,17 +280,21 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     )
                 })?);
             }
-            // What has no meaning here, so that a unit file need not be changed.
-            Short('C' | 'L' | 'X' | 'W')
-            | Long("disable-cas" | "enable-largepages" | "disable-dumping" | "disable-watch") => {}
-            Short('D' | 'f' | 'n' | 'R')
-            | Long(
-                "prefix-delimiter" | "slab-growth-factor" | "slab-min-size" | "max-reqs-per-event",
-            ) => {
-                text(&mut parser)?;
+            Long("hot-keys") => {
+                options.hot_keys = number(
+                    &mut parser,
+                    "--hot-keys",
+                    0,
+                    HOT_KEYS_MAX,
+                    "keys to tell are 0 to 1000",
+                )?;
             }
-            Short('M') | Long("disable-evictions") => {
-                return Err(refused("-M", "the oldest items always make room here"));
+            // What has no meaning here, so that a unit file need not be changed.
+            Short('C' | 'L' | 'W')
+            | Long("disable-cas" | "enable-largepages" | "disable-watch") => {}
+            Short('f' | 'n' | 'R')
+            | Long("slab-growth-factor" | "slab-min-size" | "max-reqs-per-event") => {
+                text(&mut parser)?;
             }
             Short('e') | Long("memory-file") => {
                 options.memory_file = Some(PathBuf::from(parser.value()?));
@@ -319,7 +341,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
 }
 
 /// What memcached tunes with `-o` and has no counterpart here.
-const WITHOUT_MEANING: [&str; 34] = [
+const WITHOUT_MEANING: [&str; 39] = [
     "maxconns_fast",
     "no_maxconns_fast",
     "hashpower",
@@ -342,16 +364,21 @@ const WITHOUT_MEANING: [&str; 34] = [
     "slab_automove",
     "slab_automove_ratio",
     "slab_automove_window",
+    "no_slab_automove",
+    "slab_automove_freeratio",
     "slab_chunk_max",
     "slab_sizes",
+    "no_chunked_items",
     "track_sizes",
-    "inline_ascii_response",
-    "no_inline_ascii_response",
+    "inline_ascii_resp",
+    "no_inline_ascii_resp",
     "worker_logbuf_size",
     "watcher_logbuf_size",
     "read_buf_mem_limit",
     "resp_obj_mem_limit",
     "drop_privileges",
+    "no_drop_privileges",
+    "relaxed_privileges",
     "modern",
     "no_modern",
 ];
@@ -461,12 +488,15 @@ mod tests {
             Some(PathBuf::from("/tmp/x"))
         );
         let unit = options(
-            "-d -P /run/x.pid -u nobody -b 9 -B ascii -F -A -k -r -R 20 -C -f 1.25 -n 48 -L -a 770",
+            "-d -P /run/x.pid -u nobody -b 9 -B ascii -F -A -M -k -r -R 20 -C -f 1.25 -n 48 -L -a 770",
         );
         assert_eq!(unit.process.pid_file, Some(PathBuf::from("/run/x.pid")));
         assert_eq!(unit.process.user.as_deref(), Some("nobody"));
         assert!(unit.process.is_daemon && unit.process.locks_memory && unit.process.dumps_core);
-        assert!(!unit.allows_flush && unit.allows_shutdown);
+        assert!(!unit.allows_flush && unit.allows_shutdown && unit.allows_dump && !unit.evicts);
+        let counting = options("-X -D /");
+        assert!(!counting.allows_dump && counting.counts_prefixes);
+        assert_eq!(counting.prefix_delimiter, b'/');
         assert_eq!((unit.backlog, unit.unix_socket_mode), (9, 0o770));
         assert_eq!(unit.protocols, Protocols::Text);
         let extended = options("-o modern,idle_timeout=30,hashpower=20 -o slab_reassign");
@@ -506,8 +536,12 @@ mod tests {
             ("-Y /x -B binary", "-Y: passwords need the text protocol"),
             ("-o idle_timeout=x", "-o idle_timeout=x: give"),
             ("-o modern,sideways", "-o sideways: there is no such"),
-            ("-M", "-M: the oldest items"),
+            ("-D ab", "-D ab: give one character"),
             ("--metrics 9150", "--metrics 9150: give ADDRESS:PORT"),
+            (
+                "--hot-keys 1001",
+                "--hot-keys 1001: keys to tell are 0 to 1000",
+            ),
             ("--color", "--color"),
             ("serve", "serve"),
         ] {

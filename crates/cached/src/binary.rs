@@ -2,6 +2,7 @@
 
 use crate::counters::Count;
 use crate::execute::{After, Context};
+use crate::prefixes::Use;
 use crate::report::Section;
 use crate::storage::{Read, Storage};
 use crate::store::{self, Change, Outcome};
@@ -93,7 +94,7 @@ fn elsewhere<S: Storage>(
 ) -> Option<usize> {
     match *command {
         Command::Flush { delay } => context.flush_tour(delay),
-        Command::Stats { .. } => context.stats_tour(),
+        Command::Stats { section } => context.stats_tour(section),
         // Any worker may be able to.
         Command::Get { .. } => None,
         _ => command.key().and_then(|_| context.storage.elsewhere(key)),
@@ -131,6 +132,7 @@ fn get<S: Storage>(
         Read::Elsewhere(worker) => return After::Elsewhere(worker),
     };
     context.counters.add(count, 1);
+    context.note_read(key, read == Read::Hit);
     if read == Read::Miss && !request.quiet {
         error(out, request, Status::NotFound, named);
     }
@@ -185,6 +187,10 @@ fn put<S: Storage>(
         Outcome::Stored(cas) => done(request, cas, out),
         Outcome::Exists => error(out, request, Status::Exists, b""),
         Outcome::NotFound => error(out, request, Status::NotFound, b""),
+        Outcome::OutOfMemory => {
+            let status = Status::OutOfMemory("Out of memory allocating item");
+            error(out, request, status, b"");
+        }
         Outcome::NotStored | Outcome::TooLarge => {
             let status = match compared {
                 StoreMode::Add => Status::Exists,
@@ -203,6 +209,7 @@ fn delete<S: Storage>(
     out: &mut Vec<u8>,
 ) {
     let now = context.now;
+    context.report.prefixes().note(key.bytes(), Use::Delete);
     let failed = context.storage.with(key, |partition, key| {
         let Entry::Occupied(entry) = partition.entry(key, now) else {
             return Some(Status::NotFound);
@@ -235,7 +242,7 @@ fn arithmetic<S: Storage>(
     out: &mut Vec<u8>,
 ) {
     let (clock, now) = (context.clock, context.now);
-    let mut created = None;
+    let (mut created, mut words) = (None, "Out of memory incrementing value");
     let change = context
         .storage
         .with(key, |partition, key| match partition.entry(key, now) {
@@ -250,7 +257,13 @@ fn arithmetic<S: Storage>(
                         marks: Marks::default(),
                         ..Contents::default()
                     };
-                    created = entry.insert(contents).ok().map(|cas| (value, cas));
+                    match entry.insert(contents) {
+                        Ok(cas) => created = Some((value, cas)),
+                        Err(_) => {
+                            words = "Out of memory allocating new item";
+                            return Change::OutOfMemory;
+                        }
+                    }
                 }
                 Change::NotFound
             }
@@ -268,6 +281,7 @@ fn arithmetic<S: Storage>(
         (Change::NotFound, None) => error(out, request, Status::NotFound, b""),
         (Change::NotANumber, None) => error(out, request, Status::NotANumber, b""),
         (Change::Exists, None) => error(out, request, Status::Exists, b""),
+        (Change::OutOfMemory, None) => error(out, request, Status::OutOfMemory(words), b""),
     }
 }
 
@@ -283,6 +297,9 @@ fn stats<S: Storage>(
         section if section.starts_with(b"settings") => b"settings",
         section => section,
     };
+    if let Some(what) = section.strip_prefix(b"detail") {
+        return detail(request, what, context, out);
+    }
     let mut each = |name: &str, value: &dyn Display| {
         statistic(out, request, name.as_bytes(), value.to_string().as_bytes());
     };
@@ -290,4 +307,26 @@ fn stats<S: Storage>(
         Section::Unknown => error(out, request, Status::NotFound, b""),
         Section::Told | Section::Reset => statistic(out, request, b"", b""),
     }
+}
+
+/// `stats detail`, all of whose lines are one statistic here.
+fn detail<S: Storage>(
+    request: &Request<'_>,
+    what: &[u8],
+    context: &Context<'_, S>,
+    out: &mut Vec<u8>,
+) {
+    let prefixes = context.report.prefixes();
+    match what {
+        b" on" => prefixes.switch(true),
+        b" off" => prefixes.switch(false),
+        b" dump" => {
+            let mut lines = Vec::new();
+            prefixes.write(&mut lines);
+            reply::line(&mut lines, b"END");
+            statistic(out, request, b"detailed", &lines);
+        }
+        _ => return error(out, request, Status::InvalidArguments, b""),
+    }
+    statistic(out, request, b"", b"");
 }

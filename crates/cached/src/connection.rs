@@ -1,9 +1,10 @@
 use crate::conversation::{Conversation, Outlet, Status, Tools};
 use crate::counters::{Count, Counters};
 use crate::report::Report;
+use crate::roster::Seat;
 use crate::storage::Storage;
 use net::{Interest, Stream};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IoSlice};
 
 /// Bytes of the buffer that all connections of a worker read into.
 pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
@@ -19,13 +20,13 @@ const GROWTH_BYTES: usize = 16 << 10;
 
 /// One client's stream. While it is idle, its buffers are empty.
 pub(crate) struct Connection {
+    /// Where it is seen, with the second of its last sign of life. Given up first, while the descriptor is still its own.
+    seat: Seat,
     conversation: Conversation,
     output: Output,
     /// Received and not yet consumed.
     input: Vec<u8>,
     interest: Interest,
-    /// The second of its last sign of life.
-    active_at: u32,
 }
 
 /// The sending side of a connection.
@@ -37,7 +38,7 @@ struct Output {
 }
 
 impl Connection {
-    pub fn new(stream: Stream, report: &Report, now: u32) -> Self {
+    pub fn new(stream: Stream, seat: Seat, report: &Report) -> Self {
         Self {
             conversation: Conversation::new(report),
             output: Output {
@@ -47,13 +48,13 @@ impl Connection {
             },
             input: Vec::new(),
             interest: Interest::READ,
-            active_at: now,
+            seat,
         }
     }
 
     /// Whether it gave no sign of life for `seconds` until second `now`.
     pub fn is_idle(&self, seconds: u32, now: u32) -> bool {
-        now.saturating_sub(self.active_at) >= seconds
+        now.saturating_sub(self.seat.active_at()) >= seconds
     }
 
     pub fn stream(&self) -> &Stream {
@@ -62,13 +63,17 @@ impl Connection {
 
     /// What the poller must watch for from now on, if that changed.
     pub fn changed_interest(&mut self, status: Status) -> Option<Interest> {
-        status.changed_interest(&mut self.interest)
+        let changed = status.changed_interest(&mut self.interest);
+        if changed.is_some() {
+            self.seat.set_writing(status == Status::Writing);
+        }
+        changed
     }
 
     /// The socket is ready for what was waited for: do a bounded piece of work.
     pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
-        self.active_at = tools.context.now;
-        if self.output.held.is_empty() {
+        self.seat.note(tools.context.now);
+        if self.output.held.is_empty() && !self.conversation.has_more() {
             return self.receive(tools);
         }
         match self.output.send_held(tools.context.counters) {
@@ -82,7 +87,10 @@ impl Connection {
     /// It comes from another worker: go on with what it brings.
     pub fn arrive<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
         // Whichever it is to be is a change.
-        self.interest = Interest::READ;
+        if self.interest != Interest::READ {
+            self.interest = Interest::READ;
+            self.seat.set_writing(false);
+        }
         if self.output.held.is_empty() {
             self.work_on_held(tools)
         } else {
@@ -165,6 +173,34 @@ impl Outlet for Output {
         answers.clear();
         status
     }
+
+    fn takes_values(&self) -> bool {
+        true
+    }
+
+    fn send_value(
+        &mut self,
+        answers: &mut Vec<u8>,
+        value: &[u8],
+        end: &[u8],
+        counters: &Counters,
+    ) -> Status {
+        let parts = [&answers[..], value, end];
+        let (sent, status) = write_parts(&self.stream, parts);
+        counters.add(Count::BytesWritten, sent as u64);
+        if status == Status::Writing {
+            counters.add(Count::Stalls, 1);
+            for part in behind(parts, sent) {
+                self.held.extend_from_slice(part);
+            }
+        }
+        answers.clear();
+        status
+    }
+
+    fn takes_turns(&self) -> bool {
+        true
+    }
 }
 
 impl Output {
@@ -193,6 +229,30 @@ pub(crate) fn write_all(stream: &Stream, bytes: &[u8]) -> (usize, Status) {
         }
     }
     (sent, Status::Reading)
+}
+
+/// As [`write_all`], parts behind one another.
+fn write_parts(stream: &Stream, parts: [&[u8]; 3]) -> (usize, Status) {
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let mut sent = 0;
+    while sent < bytes {
+        match stream.write_vectored(&behind(parts, sent).map(IoSlice::new)) {
+            Ok(written) => sent += written,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return (sent, Status::Writing),
+            Err(_) => return (sent, Status::Ended),
+        }
+    }
+    (sent, Status::Reading)
+}
+
+/// What is left of `parts` behind the first `bytes` of all of them.
+fn behind(parts: [&[u8]; 3], mut bytes: usize) -> [&[u8]; 3] {
+    parts.map(|part| {
+        let skipped = bytes.min(part.len());
+        bytes -= skipped;
+        &part[skipped..]
+    })
 }
 
 /// How many bytes were read, or what is waited for instead.

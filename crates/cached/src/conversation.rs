@@ -8,7 +8,7 @@ use mica::Key;
 use net::Interest;
 use wire::memcached::binary;
 use wire::memcached::server::{
-    Checkpoint, Command, KeyRoom, Limits, Parser, Request, Step, StoreMode, reply,
+    Checkpoint, Command, DUMP_SHARES, KeyRoom, Limits, Parser, Request, Step, StoreMode, reply,
 };
 
 /// Answers are sent once there are this many bytes of them, and no more are made while the client does not read.
@@ -43,6 +43,30 @@ enum Protocol {
 pub(crate) trait Outlet {
     /// Take `answers`, all of them, and leave none. Unless it is [`Status::Reading`], no more are to be made for now.
     fn send(&mut self, answers: &mut Vec<u8>, counters: &Counters) -> Status;
+
+    /// Whether it takes values from where they lie.
+    fn takes_values(&self) -> bool {
+        false
+    }
+
+    /// As [`send`](Self::send), with `value` and `end` behind the answers.
+    fn send_value(
+        &mut self,
+        answers: &mut Vec<u8>,
+        value: &[u8],
+        end: &[u8],
+        counters: &Counters,
+    ) -> Status {
+        answers.extend_from_slice(value);
+        answers.extend_from_slice(end);
+        self.send(answers, counters)
+    }
+
+    /// Whether a conversation that waits for it to take more, although it took all, is gone on with once others had
+    /// their turn.
+    fn takes_turns(&self) -> bool {
+        false
+    }
 }
 
 /// What a conversation waits for.
@@ -103,6 +127,14 @@ struct Other<'a> {
 }
 
 impl Pending<'_> {
+    /// Whether it is a part of all items.
+    fn is_dump(&self, others: &[Other<'_>]) -> bool {
+        self.other.is_some_and(|other| {
+            let command = &others[usize::from(other)].request.command;
+            matches!(command, Command::Dump { share, .. } if share + 1 < DUMP_SHARES)
+        })
+    }
+
     /// Where the parser was when it ended.
     fn after(&self, others: &[Other<'_>]) -> Checkpoint {
         self.other.map_or_else(Checkpoint::default, |other| {
@@ -136,6 +168,11 @@ impl Conversation {
     /// There is no command before this many bytes are there.
     pub fn wanted(&self) -> usize {
         self.wanted
+    }
+
+    /// Whether it goes on without another byte, once there is room for answers.
+    pub fn has_more(&self) -> bool {
+        self.parser.has_more()
     }
 
     /// Whether it ends once the answers are sent.
@@ -214,7 +251,10 @@ impl Conversation {
                     self.is_over = true;
                     break;
                 }
-                _ => b"CLIENT_ERROR unauthenticated",
+                _ => {
+                    self.parser.abandon_line();
+                    b"CLIENT_ERROR unauthenticated"
+                }
             };
             reply::line(tools.out, answer);
         }
@@ -246,7 +286,7 @@ impl Conversation {
                     let after =
                         crate::binary::execute(&request, key, &mut tools.context, tools.out);
                     match after {
-                        After::Continue => {}
+                        After::Continue => tools.context.counters.note_key(key),
                         After::Close => {
                             self.is_over = true;
                             break;
@@ -353,7 +393,15 @@ impl Conversation {
                 }
             }
             for (number, one) in burst.iter().enumerate() {
+                let mut sent = None;
                 let after = match one.other.map(|other| &others[usize::from(other)]) {
+                    None if S::IS_ALONE
+                        && outlet.takes_values()
+                        && tools.context.storage.elsewhere(one.key).is_none() =>
+                    {
+                        sent = tools.context.get_to(one.key, tools.out, outlet);
+                        After::Continue
+                    }
                     None => tools.context.get(one.key, false, true, tools.out),
                     Some(other) => execute(&other.request, one.key, &mut tools.context, tools.out),
                 };
@@ -361,6 +409,7 @@ impl Conversation {
                     let before = number.checked_sub(1);
                     let before = before.map_or(start, |before| burst[before].after(&others));
                     self.parser.restore(before);
+                    note_keys(&burst[..number], tools.context.counters);
                     return self.leave(at, worker, outlet, (&mut tools.context, tools.out));
                 }
                 at = one.end;
@@ -368,13 +417,23 @@ impl Conversation {
                     self.is_over = true;
                     break;
                 }
-                if let Some(status) = send_many(outlet, tools.out, tools.context.counters) {
+                let was_long = tools.out.len() >= SEND_BYTES;
+                let status = match sent {
+                    Some(Status::Reading) => None,
+                    Some(_) => sent,
+                    None => send_many(outlet, tools.out, tools.context.counters),
+                };
+                // Those who ask for little need not wait for those who ask for all.
+                let is_turn_over = was_long && outlet.takes_turns() && one.is_dump(&others);
+                if let Some(status) = status.or(is_turn_over.then_some(Status::Writing)) {
+                    note_keys(&burst[..=number], tools.context.counters);
                     // What was read ahead is read again.
                     self.parser.restore(one.after(&others));
                     self.wanted = 0;
                     return (at, status);
                 }
             }
+            note_keys(&burst, tools.context.counters);
             if self.is_over {
                 break;
             }
@@ -384,6 +443,14 @@ impl Conversation {
             }
         }
         self.finish(at, outlet, tools)
+    }
+}
+
+/// Let keys count as used, where it is counted which are used most.
+#[inline]
+fn note_keys(burst: &[Pending<'_>], counters: &Counters) {
+    if let Some(hot) = counters.hot_keys() {
+        hot.note(burst.len(), |number| burst[number].key);
     }
 }
 

@@ -1,3 +1,7 @@
+use crate::hot_keys::HotKeys;
+use crate::roster::Roster;
+use mica::Key;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counts {
@@ -49,6 +53,8 @@ counts! {
     CasMismatches,
     /// Values refused because they were too large.
     TooLarge,
+    /// Values refused because memory was full.
+    OutOfMemory,
     /// Bytes received.
     BytesRead,
     /// Bytes sent.
@@ -82,15 +88,56 @@ counts! {
 }
 
 /// What one worker counted. It alone writes; anybody may read.
-#[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Counters([AtomicU64; Count::ALL]);
+pub struct Counters {
+    counts: [AtomicU64; Count::ALL],
+    hot_keys: Option<Box<HotKeys>>,
+    roster: Arc<Roster>,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            counts: [const { AtomicU64::new(0) }; Count::ALL],
+            hot_keys: None,
+            roster: Arc::default(),
+        }
+    }
+}
 
 impl Counters {
+    /// With `hot_keys` keys that are used most among what is counted, unless that is 0.
+    #[must_use]
+    pub fn new(hot_keys: usize) -> Self {
+        Self {
+            hot_keys: (hot_keys > 0).then(|| Box::new(HotKeys::new(hot_keys))),
+            ..Self::default()
+        }
+    }
+
+    /// Let a key count as used, where it is counted which are used most. For the owning worker only.
+    #[inline]
+    pub(crate) fn note_key(&self, key: Key<'_>) {
+        if let Some(hot) = self.hot_keys() {
+            hot.note(1, |_| key);
+        }
+    }
+
+    /// Who came to this worker.
+    pub(crate) fn roster(&self) -> &Arc<Roster> {
+        &self.roster
+    }
+
+    /// Where keys are noted, if they are.
+    #[inline]
+    pub(crate) fn hot_keys(&self) -> Option<&HotKeys> {
+        self.hot_keys.as_deref()
+    }
+
     /// Count `more`. For the owning worker only: two writers would lose counts.
     #[inline]
     pub fn add(&self, count: Count, more: u64) {
-        let counter = &self.0[count as usize];
+        let counter = &self.counts[count as usize];
         counter.store(
             counter.load(Ordering::Relaxed).wrapping_add(more),
             Ordering::Relaxed,
@@ -99,15 +146,21 @@ impl Counters {
 }
 
 /// Sums over workers.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Totals([u64; Count::ALL]);
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self([0; Count::ALL])
+    }
+}
 
 impl Totals {
     /// What all workers counted so far.
     pub fn of<'c>(workers: impl IntoIterator<Item = &'c Counters>) -> Self {
         let mut totals = Self::default();
         for counters in workers {
-            for (total, counter) in totals.0.iter_mut().zip(&counters.0) {
+            for (total, counter) in totals.0.iter_mut().zip(&counters.counts) {
                 *total += counter.load(Ordering::Relaxed);
             }
         }

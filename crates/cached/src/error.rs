@@ -114,7 +114,7 @@ pub enum Error {
     },
     /// The largest item does not fit.
     #[error(
-        "-I {item_bytes_max}: the largest item can be half of a partition, {limit} bytes with these -m and -t. Choose a smaller -I or a larger -m"
+        "-I {item_bytes_max}: the largest item can be three quarters of a partition, or half with -M: {limit} bytes with these -m and -t. Choose a smaller -I or a larger -m"
     )]
     ItemTooLarge {
         /// What was asked for, in bytes.

@@ -1,8 +1,11 @@
 //! Commands carried out on the storage, answers written to a buffer.
 
 use crate::clock::Clock;
+use crate::conversation::{Outlet, Status};
 use crate::counters::{Count, Counters};
+use crate::dump::{self, Listed};
 use crate::meta;
+use crate::prefixes::Use;
 use crate::report::{Held, Report, Section, held};
 use crate::storage::{Read, Storage};
 use crate::store::{self, Change, Outcome};
@@ -36,6 +39,8 @@ pub struct Tour {
     visited: usize,
     /// What they hold.
     held: Held,
+    /// What they told of a class.
+    pub(crate) listed: Listed,
 }
 
 /// What becomes of the connection.
@@ -49,7 +54,13 @@ pub enum After {
     Elsewhere(usize),
 }
 
+/// Values from this length on are not copied before they are sent, where they need not be: then a system call of its own
+/// costs less than the copy.
+const SENT_IN_PLACE_BYTES: usize = 16 << 10;
+
 pub(crate) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache";
+pub(crate) const OUT_OF_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object";
+pub(crate) const NO_ROOM_FOR_NUMBER: &[u8] = b"SERVER_ERROR out of memory";
 pub(crate) const NOT_A_NUMBER: &[u8] =
     b"CLIENT_ERROR cannot increment or decrement non-numeric value";
 
@@ -62,7 +73,7 @@ pub fn execute<S: Storage>(
     out: &mut Vec<u8>,
 ) -> After {
     if context.storage.parts() > 1
-        && let Some(worker) = context.elsewhere(&request.command, key)
+        && let Some(worker) = context.elsewhere(&request.command, key, out)
     {
         return After::Elsewhere(worker);
     }
@@ -75,13 +86,24 @@ pub fn execute<S: Storage>(
 }
 
 impl<S: Storage> Context<'_, S> {
-    /// The worker that must carry out `command`, or its part of it, if that is not this one.
-    fn elsewhere(&mut self, command: &Command<'_>, key: Key<'_>) -> Option<usize> {
+    /// The worker that must carry out `command`, or its part of it, if that is not this one. What this one's part of it
+    /// answers is in `out` then.
+    fn elsewhere(
+        &mut self,
+        command: &Command<'_>,
+        key: Key<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<usize> {
         match *command {
             // Any worker may be able to.
             Command::Get { .. } => None,
             Command::Flush { delay } => self.flush_tour(delay),
-            Command::Stats { .. } => self.stats_tour(),
+            Command::Stats {
+                section: b"cachedump",
+                arguments,
+            } => dump::tour_of_class(self, arguments, out),
+            Command::Stats { section, .. } => self.stats_tour(section),
+            Command::Dump { share, .. } => dump::elsewhere(self, share),
             _ => command.key().and_then(|_| self.storage.elsewhere(key)),
         }
     }
@@ -97,16 +119,21 @@ impl<S: Storage> Context<'_, S> {
     }
 
     /// Add what this worker holds to what is told, and say which worker is next; `None` for the last.
-    pub(crate) fn stats_tour(&mut self) -> Option<usize> {
+    pub(crate) fn stats_tour(&mut self, section: &[u8]) -> Option<usize> {
+        // Anybody knows the rest.
+        if !(matches!(section, b"" | b"items" | b"slabs") || section.starts_with(b"reset")) {
+            return None;
+        }
         let next = self.next_worker()?;
-        let own = held(self.storage);
+        let own = held(self.storage, self.now);
         if let Some(tour) = &mut self.tour {
             tour.held += own;
         }
         Some(next)
     }
 
-    fn next_worker(&mut self) -> Option<usize> {
+    /// The next worker of a command that all have their part in, if this one is not the last.
+    pub(crate) fn next_worker(&mut self) -> Option<usize> {
         let parts = self.storage.parts();
         let tour = self.tour.get_or_insert_default();
         tour.visited += 1;
@@ -116,7 +143,7 @@ impl<S: Storage> Context<'_, S> {
     /// What all workers hold.
     fn held(&mut self) -> Held {
         let others = self.tour.take().map(|tour| tour.held);
-        let mut all = held(self.storage);
+        let mut all = held(self.storage, self.now);
         all += others.unwrap_or_default();
         all
     }
@@ -156,6 +183,7 @@ impl<S: Storage> Context<'_, S> {
                     Outcome::Exists => b"EXISTS",
                     Outcome::NotFound => b"NOT_FOUND",
                     Outcome::TooLarge => TOO_LARGE,
+                    Outcome::OutOfMemory => OUT_OF_MEMORY,
                 };
                 reply::line(out, answer);
             }
@@ -179,7 +207,9 @@ impl<S: Storage> Context<'_, S> {
             Command::RefreshCertificates => self.refresh_certificates(out),
             // Said for the sake of clients that ask; nothing is logged per command at any level.
             Command::Verbosity { .. } => reply::line(out, b"OK"),
-            Command::Stats { section } => self.stats(section, out),
+            Command::Stats { section, arguments } => self.stats(section, arguments, out),
+            Command::MemoryLimit { mebibytes } => self.memory_limit(mebibytes, out),
+            Command::Dump { form, share } => dump::of_all(self, form, share, out),
             Command::Shutdown { .. } if !self.report.options().allows_shutdown => {
                 reply::line(out, b"ERROR: shutdown not enabled");
             }
@@ -195,7 +225,7 @@ impl<S: Storage> Context<'_, S> {
             Command::MetaDelete(ref meta) => meta::delete(self, meta, key, out),
             Command::MetaArithmetic(ref meta) => meta::arithmetic(self, meta, key, out),
             Command::MetaDebug { .. } => meta::debug(self, key, out),
-            Command::Reject(error) => reply::line(out, error.as_bytes()),
+            Command::Answer(line) | Command::Reject(line) => reply::line(out, line.as_bytes()),
             Command::Hopeless("") => return After::Close,
             Command::Hopeless(error) => {
                 reply::line(out, error.as_bytes());
@@ -226,10 +256,47 @@ impl<S: Storage> Context<'_, S> {
             Read::Elsewhere(worker) => return After::Elsewhere(worker),
         };
         self.counters.add(count, 1);
+        self.note_read(key, read == Read::Hit);
         if last {
             reply::line(out, b"END");
         }
         After::Continue
+    }
+
+    /// As [`get`](Self::get) of a single key of this worker's, where nobody else writes to its partitions: a large value is sent from where it lies, and what is waited for then comes back.
+    #[inline]
+    pub(crate) fn get_to(
+        &mut self,
+        key: Key<'_>,
+        out: &mut Vec<u8>,
+        outlet: &mut impl Outlet,
+    ) -> Option<Status> {
+        let (now, counters) = (self.now, self.counters);
+        let mut sent = None;
+        let is_hit = self.storage.with(key, |partition, key| {
+            let Some(item) = partition.get(key, now) else {
+                return false;
+            };
+            reply::value_line(out, key.bytes(), item.flags, item.value.len(), None);
+            if item.value.len() < SENT_IN_PLACE_BYTES {
+                out.extend_from_slice(item.value);
+                reply::line(out, b"");
+            } else {
+                sent = Some(outlet.send_value(out, item.value, b"\r\nEND\r\n", counters));
+            }
+            true
+        });
+        let count = if is_hit {
+            Count::GetHits
+        } else {
+            Count::GetMisses
+        };
+        counters.add(count, 1);
+        self.note_read(key, is_hit);
+        if sent.is_none() {
+            reply::line(out, b"END");
+        }
+        sent
     }
 
     fn get_and_touch(
@@ -264,9 +331,17 @@ impl<S: Storage> Context<'_, S> {
             Count::TouchMisses
         };
         self.counters.add(count, 1);
+        self.note_read(key, hit.is_some());
         if last {
             reply::line(out, b"END");
         }
+    }
+
+    /// Count a read by its key's prefix, if that is counted.
+    #[inline]
+    pub(crate) fn note_read(&self, key: Key<'_>, hit: bool) {
+        let what = if hit { Use::Hit } else { Use::Miss };
+        self.report.prefixes().note(key.bytes(), what);
     }
 
     /// Store by a classic or a binary command.
@@ -281,26 +356,29 @@ impl<S: Storage> Context<'_, S> {
         let now = self.now;
         let outcome = self.storage.with(key, |partition, key| match mode {
             // What was there does not matter.
-            StoreMode::Set => store::stored(partition.set(key, now, &contents)),
+            StoreMode::Set => store::set(partition, key, now, &contents),
             _ => store::store(partition.entry(key, now), mode, contents, cas, false),
         });
-        self.count_store(mode, outcome);
+        self.count_store(key, mode, outcome);
         outcome
     }
 
     /// Count a value that was sent to be stored.
     #[inline]
-    pub(crate) fn count_store(&mut self, mode: StoreMode, outcome: Outcome) {
+    pub(crate) fn count_store(&mut self, key: Key<'_>, mode: StoreMode, outcome: Outcome) {
+        self.report.prefixes().note(key.bytes(), Use::Set);
         self.counters.add(Count::Sets, 1);
-        if outcome == Outcome::TooLarge {
-            self.counters.add(Count::TooLarge, 1);
+        match outcome {
+            Outcome::TooLarge => self.counters.add(Count::TooLarge, 1),
+            Outcome::OutOfMemory => self.counters.add(Count::OutOfMemory, 1),
+            _ => {}
         }
         if mode == StoreMode::Cas {
             match outcome {
                 Outcome::Stored(_) => self.counters.add(Count::CasHits, 1),
                 Outcome::Exists => self.counters.add(Count::CasMismatches, 1),
                 Outcome::NotFound => self.counters.add(Count::CasMisses, 1),
-                Outcome::NotStored | Outcome::TooLarge => {}
+                Outcome::NotStored | Outcome::TooLarge | Outcome::OutOfMemory => {}
             }
         }
     }
@@ -314,17 +392,16 @@ impl<S: Storage> Context<'_, S> {
     pub(crate) fn refuse_large(&mut self, key: Key<'_>, remove: bool) {
         let now = self.now;
         if remove {
-            self.storage.with(key, |partition, key| {
-                if let Entry::Occupied(entry) = partition.entry(key, now) {
-                    entry.remove();
-                }
-            });
+            self.storage
+                .with(key, |partition, key| store::forget(partition, key, now));
         }
+        self.report.prefixes().note(key.bytes(), Use::Set);
         self.counters.add(Count::TooLarge, 1);
     }
 
     fn delete(&mut self, key: Key<'_>, out: &mut Vec<u8>) {
         let now = self.now;
+        self.report.prefixes().note(key.bytes(), Use::Delete);
         let found = self
             .storage
             .with(key, |partition, key| match partition.entry(key, now) {
@@ -364,6 +441,7 @@ impl<S: Storage> Context<'_, S> {
             Change::NotFound => reply::line(out, b"NOT_FOUND"),
             Change::NotANumber => reply::line(out, NOT_A_NUMBER),
             Change::Exists => reply::line(out, b"EXISTS"),
+            Change::OutOfMemory => reply::line(out, NO_ROOM_FOR_NUMBER),
         }
     }
 
@@ -375,7 +453,7 @@ impl<S: Storage> Context<'_, S> {
         match change {
             Change::Done { .. } => self.counters.add(hits, 1),
             Change::NotFound => self.counters.add(misses, 1),
-            Change::NotANumber | Change::Exists => {}
+            Change::NotANumber | Change::Exists | Change::OutOfMemory => {}
         }
     }
 
@@ -399,19 +477,6 @@ impl<S: Storage> Context<'_, S> {
         };
         self.counters.add(count, 1);
         reply::line(out, if found { b"TOUCHED" } else { b"NOT_FOUND" });
-    }
-
-    fn stats(&mut self, section: &[u8], out: &mut Vec<u8>) {
-        let mut each = |name: &str, value: &dyn Display| reply::statistic(out, name, value);
-        let told = self.tell(section, &mut each);
-        reply::line(
-            out,
-            match told {
-                Section::Told => b"END",
-                Section::Reset => b"RESET",
-                Section::Unknown => b"ERROR",
-            },
-        );
     }
 
     fn refresh_certificates(&mut self, out: &mut Vec<u8>) {

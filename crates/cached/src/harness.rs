@@ -1,18 +1,24 @@
 //! A worker without a thread, a poller or a clock: tests that make their input up drive it, step by step.
 
 use crate::accounts::Accounts;
+use crate::any_connection::Arrival;
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::conversation::{Status, Tools};
+use crate::datagrams::{Limits, Undelivered, carry_out};
+use crate::memory_file::{Counts, restore_from, save_to};
 use crate::options::Options;
 use crate::report::Report;
 use crate::storage::{Owned, Shared, Storage};
 use crate::worker::Buffers;
 use mica::{Config, Hasher, Partition};
-use net::Stream;
+use net::{Endpoint, Stream};
 use rustix::net::sockopt;
-use std::io;
+use std::io::{self, Cursor};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use wire::memcached::Datagrams;
 
 /// When it starts, in Unix time.
 pub const START_UNIX_SECONDS: i64 = 1_800_000_000;
@@ -72,7 +78,7 @@ impl Harness {
         layout: Config,
         partitions: usize,
     ) -> Result<Self, String> {
-        let hasher = Hasher::new(1);
+        let hasher = hasher();
         let made: Result<Vec<_>, _> = (0..partitions)
             .map(|_| Partition::new(layout, hasher.clone()))
             .collect();
@@ -113,7 +119,18 @@ impl Harness {
         if let Some(bytes) = send_bytes {
             sockopt::set_socket_send_buffer_size(&stream, bytes)?;
         }
-        let connection = Connection::new(stream, &self.worker.report, self.worker.now);
+        let arrival = Arrival {
+            stream,
+            peer: None,
+            door: Arc::new(Endpoint::Unix("harness".into())),
+            tls: None,
+        };
+        let report = &self.worker.report;
+        let seat = report
+            .counters(0)
+            .roster()
+            .seat(arrival.client(), self.worker.now);
+        let connection = Connection::new(arrival.stream, seat, report);
         Ok((Line(connection), client))
     }
 
@@ -124,6 +141,46 @@ impl Harness {
             Either::Shared(storage) => step(storage, &mut self.worker, line),
         }
     }
+}
+
+impl Harness {
+    /// Carry out what datagrams say that arrived together, and append the answers: over a network whose packets carry
+    /// `packet_bytes` of them past the kernel, or by the kernel's sockets.
+    pub fn answer_datagrams(
+        &mut self,
+        datagrams: &[&[u8]],
+        packet_bytes: Option<usize>,
+        answers: &mut Datagrams,
+    ) {
+        let limits = packet_bytes.map_or(Limits::SOCKETS, Limits::of_packets);
+        match &mut self.storage {
+            Either::Owned(storage) => {
+                answer_datagrams(datagrams, limits, storage, &mut self.worker, answers);
+            }
+            Either::Shared(storage) => {
+                answer_datagrams(datagrams, limits, storage, &mut self.worker, answers);
+            }
+        }
+    }
+}
+
+fn answer_datagrams<S: Storage>(
+    datagrams: &[&[u8]],
+    limits: Limits,
+    storage: &mut S,
+    worker: &mut Rest,
+    answers: &mut Datagrams,
+) {
+    let Rest {
+        report,
+        now,
+        buffers,
+    } = worker;
+    let mut tools = buffers.tools(0, storage, report, *now);
+    // There is no other worker for which one could be.
+    let elsewhere = |_: Undelivered| {};
+    let datagrams = datagrams.iter().copied();
+    carry_out(datagrams, limits, &mut tools, answers, elsewhere);
 }
 
 fn step<S: Storage>(storage: &mut S, worker: &mut Rest, line: &mut Line) -> Waiting {
@@ -154,3 +211,64 @@ impl From<Status> for Waiting {
 pub fn admits(accounts: &[u8], given: &[u8]) -> Result<bool, String> {
     Ok(Accounts::parse(accounts)?.admit(given))
 }
+
+/// What a file of items holds that outlived a server.
+pub struct Restored {
+    /// Where the items are: those of one worker behind those of another.
+    pub partitions: Vec<Partition>,
+    /// The second at which they were all there.
+    pub now: u32,
+    /// What became of them.
+    pub counts: Counts,
+    clock: Clock,
+}
+
+/// Read `file` into partitions of this layout: as many for each worker.
+///
+/// # Errors
+/// What is wrong with the layout or the file.
+pub fn restore(
+    file: &[u8],
+    layout: Config,
+    partitions: usize,
+    workers: usize,
+) -> Result<Restored, String> {
+    let hasher = hasher();
+    let made: Result<Vec<_>, _> = (0..partitions * workers)
+        .map(|_| Partition::new(layout, hasher.clone()))
+        .collect();
+    let mut made = made.map_err(|error| error.to_string())?;
+    let all = (&mut made[..], workers);
+    let (clock, counts) = restore_from(Cursor::new(file), &hasher, all, Path::new("-"))
+        .map_err(|damage| damage.to_string())?;
+    Ok(Restored {
+        partitions: made,
+        now: clock.now(),
+        counts,
+        clock,
+    })
+}
+
+impl Restored {
+    /// The file that these items are kept in.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn save(self) -> io::Result<Vec<u8>> {
+        let all = Owned::new(hasher(), self.partitions, 0, 1);
+        let (file, _) = save_to(
+            Vec::new(),
+            &mut [Box::new(all)],
+            (self.clock, HASH_SEED),
+            Path::new("-"),
+        )?;
+        Ok(file)
+    }
+}
+
+/// The same in all of them.
+pub fn hasher() -> Hasher {
+    Hasher::new(HASH_SEED)
+}
+
+const HASH_SEED: u64 = 1;

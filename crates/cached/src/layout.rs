@@ -1,6 +1,6 @@
 use crate::error::Error;
 use crate::options::{Access, Options};
-use mica::Config;
+use mica::{Config, Mode};
 
 /// How many partitions to make, and how large each.
 pub(crate) struct Layout {
@@ -21,8 +21,14 @@ pub(crate) fn layout(options: &Options) -> Result<Layout, Error> {
     };
     let mut config = Config::for_log_bytes(bytes / partitions);
     config.has_readers = options.threads > 1 && options.access != Access::Erew;
-    let limit = config.log_bytes / 2;
-    config.item_bytes_max = item_bytes_max.min(limit);
+    if !options.evicts {
+        config.mode = Mode::Store;
+    }
+    let limit = match options.item_bytes_max {
+        Some(_) => config.item_bytes_limit(),
+        None => config.log_bytes / 2,
+    };
+    config = config.with_items_of(item_bytes_max.min(limit));
     match options.item_bytes_max {
         Some(item_bytes_max) if item_bytes_max > limit => Err(Error::ItemTooLarge {
             item_bytes_max,

@@ -8,6 +8,8 @@ use std::sync::Arc;
 /// A socket that is listened on.
 pub(crate) struct Listening {
     pub listener: Listener,
+    /// As clients are told of it.
+    pub endpoint: Arc<Endpoint>,
     /// Who serves those that come here; all in turn if nobody in particular does.
     pub worker: Option<usize>,
     /// Whether what is said there is encrypted.
@@ -63,9 +65,11 @@ pub(crate) fn doors(options: &Options, common: &[Listening]) -> Result<Vec<Liste
             }
         };
         // Not as `listen_on` does: each has a port of its own.
-        let listener = Listener::bind(&endpoint, how(options));
+        let listener =
+            Listener::bind(&endpoint, how(options)).map_err(|source| Error::Listen { source })?;
         doors.push(Listening {
-            listener: listener.map_err(|source| Error::Listen { source })?,
+            endpoint: Arc::new(listener.endpoint().clone()),
+            listener,
             worker: Some(worker),
             is_tls: first.is_tls,
         });
@@ -177,9 +181,11 @@ fn listen_on(
         let endpoint = same_port(endpoint, first.as_ref());
         match Listener::bind(&endpoint, how) {
             Ok(listener) => {
-                first.get_or_insert_with(|| listener.endpoint().clone());
+                let endpoint = Arc::new(listener.endpoint().clone());
+                first.get_or_insert_with(|| (*endpoint).clone());
                 listeners.push(Listening {
                     listener,
+                    endpoint,
                     worker: None,
                     is_tls,
                 });

@@ -1,7 +1,8 @@
 //! The meta commands.
 
 use crate::counters::Count;
-use crate::execute::{Context, NOT_A_NUMBER};
+use crate::execute::{Context, NO_ROOM_FOR_NUMBER, NOT_A_NUMBER, OUT_OF_MEMORY, TOO_LARGE};
+use crate::prefixes::Use;
 use crate::storage::Storage;
 use crate::store::{self, Change, Outcome};
 use mica::{Contents, Entry, Item, Key, Marks, Occupied, Partition};
@@ -72,6 +73,7 @@ pub(crate) fn get<S: Storage>(
         }
         true
     });
+    context.note_read(key, hit);
     let touches = meta.exptime.is_some();
     context.counters.add(
         match (hit, touches) {
@@ -149,19 +151,24 @@ pub(crate) fn set<S: Storage>(
         };
         let compared = meta.cas.unwrap_or_default();
         let outcome = store::store(entry, mode, contents, compared, meta.invalidate);
+        if outcome == Outcome::OutOfMemory {
+            // Whatever the mode, as memcached does.
+            store::forget(partition, key, now);
+        }
         if joins && let Entry::Occupied(entry) = partition.entry(key, now) {
             value_bytes = entry.item().value.len();
         }
         outcome
     });
-    context.count_store(mode, outcome);
+    context.count_store(key, mode, outcome);
     let (code, cas) = match outcome {
         Outcome::Stored(_) if meta.quiet => return,
         Outcome::Stored(cas) => (b"HD", cas),
         Outcome::NotStored => (b"NS", 0),
         Outcome::Exists => (b"EX", 0),
         Outcome::NotFound => (b"NF", 0),
-        Outcome::TooLarge => return reply::line(out, crate::execute::TOO_LARGE),
+        Outcome::TooLarge => return reply::line(out, TOO_LARGE),
+        Outcome::OutOfMemory => return reply::line(out, OUT_OF_MEMORY),
     };
     out.extend_from_slice(code);
     for flag in meta.steps() {
@@ -183,6 +190,7 @@ pub(crate) fn delete<S: Storage>(
     out: &mut Vec<u8>,
 ) {
     let (clock, now) = (context.clock, context.now);
+    context.report.prefixes().note(key.bytes(), Use::Delete);
     let (code, count) = context.storage.with(key, |partition, key| {
         let Entry::Occupied(mut entry) = partition.entry(key, now) else {
             return (b"NF", Some(Count::DeleteMisses));
@@ -206,8 +214,11 @@ pub(crate) fn delete<S: Storage>(
                 },
                 ..Contents::of(b"")
             };
-            // An empty value fits where any did.
-            _ = entry.replace(contents);
+            // An empty value fits where any did, but perhaps not with flags that were not there before.
+            if entry.replace(contents).is_err() {
+                store::forget(partition, key, now);
+                return (b"HD", Some(Count::DeleteHits));
+            }
             if !meta.invalidate {
                 return (b"HD", Some(Count::DeleteHits));
             }
@@ -286,9 +297,13 @@ pub(crate) fn arithmetic<S: Storage>(
         Change::Done { .. } if meta.quiet => return out.truncate(start),
         Change::Done { .. } => return,
         Change::NotFound if created => return,
+        Change::NotFound if meta.vivify.is_some() => {
+            return reply::line(out, b"SERVER_ERROR Out of memory allocating new item");
+        }
         Change::NotFound => b"NF",
         Change::Exists => b"EX",
         Change::NotANumber => return reply::line(out, NOT_A_NUMBER),
+        Change::OutOfMemory => return reply::line(out, NO_ROOM_FOR_NUMBER),
     };
     out.extend_from_slice(code);
     identity(meta, out);

@@ -20,11 +20,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Statistics that go up and down, or stand still; all others only grow.
-const GAUGES: [&str; 15] = [
+const GAUGES: [&str; 16] = [
     "accepting_conns",
     "bytes",
     "curr_connections",
     "curr_items",
+    "free_bytes",
     "hash_bytes",
     "limit_maxbytes",
     "log_bytes",

@@ -23,6 +23,8 @@ pub struct Options {
     pub backlog: u16,
     /// Room for items, in MiB.
     pub memory_mebibytes: usize,
+    /// Whether the oldest items make room when there is none.
+    pub evicts: bool,
     /// The largest item in bytes, where it was given.
     pub item_bytes_max: Option<usize>,
     /// Worker threads.
@@ -43,6 +45,12 @@ pub struct Options {
     pub allows_flush: bool,
     /// Whether `shutdown` does anything.
     pub allows_shutdown: bool,
+    /// Whether clients may have all keys listed.
+    pub allows_dump: bool,
+    /// What ends the prefix of a key, for `stats detail`.
+    pub prefix_delimiter: u8,
+    /// Whether requests are counted by prefix from the start.
+    pub counts_prefixes: bool,
     /// A file of lines `user:password`, one of which a client must give before anything else.
     pub accounts: Option<PathBuf>,
     /// How to speak TLS, where it is spoken.
@@ -51,6 +59,8 @@ pub struct Options {
     pub metrics: Option<SocketAddr>,
     /// Where items are kept between one server and the next.
     pub memory_file: Option<PathBuf>,
+    /// How many of the keys that are used most can be told; 0 where nobody counts them.
+    pub hot_keys: usize,
     /// How much to say on standard error.
     pub verbosity: u8,
     /// The process that serves.
@@ -165,6 +175,7 @@ impl Default for Options {
             unix_socket_mode: 0o700,
             backlog: 1024,
             memory_mebibytes: 64,
+            evicts: true,
             item_bytes_max: None,
             threads: 1,
             access: Access::default(),
@@ -175,10 +186,14 @@ impl Default for Options {
             transport: Transport::Epoll,
             allows_flush: true,
             allows_shutdown: false,
+            allows_dump: true,
+            prefix_delimiter: b':',
+            counts_prefixes: false,
             accounts: None,
             tls: None,
             metrics: None,
             memory_file: None,
+            hot_keys: 0,
             verbosity: 0,
             process: ProcessOptions::default(),
         }

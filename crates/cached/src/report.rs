@@ -1,11 +1,15 @@
 //! What `stats` tells.
 
 use crate::accounts::Accounts;
+use crate::classes;
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, Totals};
+use crate::hot_keys::{self, HotKeys};
 use crate::options::Options;
+use crate::prefixes::Prefixes;
+use crate::settings;
 use crate::storage::Storage;
-use crate::tls::{Tls, TlsOptions};
+use crate::tls::Tls;
 use mica::Statistics;
 use net::Endpoint;
 use std::fmt::Display;
@@ -27,6 +31,7 @@ pub struct Report {
     clock: Clock,
     workers: Box<[Counters]>,
     refused_connections: AtomicU64,
+    prefixes: Prefixes,
     /// What `stats reset` found; counting goes on from there.
     baseline: Mutex<Baseline>,
 }
@@ -50,10 +55,10 @@ pub enum Section {
 }
 
 /// Whoever is told.
-struct Told<'t>(&'t mut dyn FnMut(&str, &dyn Display));
+pub(crate) struct Told<'t>(&'t mut dyn FnMut(&str, &dyn Display));
 
 impl Told<'_> {
-    fn tell(&mut self, name: &str, value: impl Display) {
+    pub fn tell(&mut self, name: &str, value: impl Display) {
         (self.0)(name, &value);
     }
 }
@@ -61,16 +66,21 @@ impl Told<'_> {
 /// The partitions together.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Held {
-    items: Statistics,
-    log_bytes: usize,
+    pub(crate) items: Statistics,
+    pub(crate) log_bytes: usize,
+    free_bytes: usize,
     index_bytes: usize,
+    /// Of the item that was not used for longest.
+    pub(crate) oldest_age_seconds: Option<u32>,
 }
 
 impl AddAssign for Held {
     fn add_assign(&mut self, other: Self) {
         self.items += other.items;
         self.log_bytes += other.log_bytes;
+        self.free_bytes += other.free_bytes;
         self.index_bytes += other.index_bytes;
+        self.oldest_age_seconds = self.oldest_age_seconds.max(other.oldest_age_seconds);
     }
 }
 
@@ -84,7 +94,10 @@ impl Report {
         clock: Clock,
     ) -> Self {
         Self {
-            workers: (0..options.threads).map(|_| Counters::default()).collect(),
+            prefixes: Prefixes::new(options.prefix_delimiter, options.counts_prefixes),
+            workers: (0..options.threads)
+                .map(|_| Counters::new(options.hot_keys))
+                .collect(),
             options,
             accounts,
             tls,
@@ -137,6 +150,11 @@ impl Report {
         self.clock
     }
 
+    /// What is counted by the prefixes of keys.
+    pub(crate) fn prefixes(&self) -> &Prefixes {
+        &self.prefixes
+    }
+
     /// Connections that ended so far.
     pub fn closed_connections(&self) -> u64 {
         Totals::of(&self.workers).get(Count::Closed)
@@ -159,10 +177,32 @@ impl Report {
         let mut out = Told(each);
         match section {
             b"" => self.general(held, now, &mut out),
-            b"settings" => self.settings(&mut out),
-            b"items" => items(&held.items, &mut out),
+            b"settings" => settings::tell(self, &mut out),
+            b"items" => {
+                let since_reset = held.items.since(&self.baseline().items);
+                classes::items(held, &since_reset, &mut out);
+            }
+            b"slabs" => {
+                let totals = Totals::of(&self.workers).since(&self.baseline().totals);
+                classes::slabs(held, &totals, &mut out);
+            }
+            // There are no classes of sizes to choose well.
+            b"sizes" => out.tell("sizes_status", "disabled"),
             b"partitions" => self.partitions(&mut out),
+            b"conns" => {
+                for worker in &self.workers {
+                    worker.roster().tell(now, out.0);
+                }
+            }
+            b"hotkeys" if self.options.hot_keys == 0 => out.tell("hotkeys:enabled", "no"),
+            b"hotkeys" => {
+                let workers = self.workers.iter().filter_map(Counters::hot_keys);
+                hot_keys::tell(workers, self.options.hot_keys, out.0);
+            }
             b"reset" => {
+                self.prefixes.reset();
+                let hot = self.workers.iter().filter_map(Counters::hot_keys);
+                hot.for_each(HotKeys::reset);
                 let baseline = Baseline {
                     totals: Totals::of(&self.workers),
                     refused_connections: self.refused_connections.load(Ordering::Relaxed),
@@ -177,16 +217,14 @@ impl Report {
     }
 
     fn general(&self, held: &Held, now: u32, out: &mut Told<'_>) {
-        let baseline = *self.baseline.lock().unwrap_or_else(PoisonError::into_inner);
+        let baseline = self.baseline();
         let ever = Totals::of(&self.workers);
         let totals = ever.since(&baseline.totals);
         let count = |count| totals.get(count);
         let refused =
             self.refused_connections.load(Ordering::Relaxed) - baseline.refused_connections;
-        let items = &held.items;
+        let items = held.items.since(&baseline.items);
         let touches = count(Count::TouchHits) + count(Count::TouchMisses);
-        let bucket_evictions = items.bucket_evictions - baseline.items.bucket_evictions;
-        let log_evictions = items.evictions - baseline.items.evictions;
 
         out.tell("pid", std::process::id());
         out.tell("uptime", self.clock.uptime_seconds(now));
@@ -226,6 +264,7 @@ impl Report {
             ("touch_hits", Count::TouchHits),
             ("touch_misses", Count::TouchMisses),
             ("store_too_large", Count::TooLarge),
+            ("store_no_memory", Count::OutOfMemory),
             ("bytes_read", Count::BytesRead),
             ("bytes_written", Count::BytesWritten),
             ("conn_stalls", Count::Stalls),
@@ -252,73 +291,26 @@ impl Report {
         out.tell("threads", self.options.threads);
         out.tell("hash_bytes", held.index_bytes);
         out.tell("log_bytes", held.log_bytes);
+        if !self.options.evicts {
+            out.tell("free_bytes", held.free_bytes);
+        }
         out.tell("bytes", items.bytes);
         out.tell("curr_items", items.items);
-        out.tell(
-            "total_items",
-            items.items_stored - baseline.items.items_stored,
-        );
-        out.tell("expired", items.expired - baseline.items.expired);
-        out.tell(
-            "overwritten",
-            items.overwritten - baseline.items.overwritten,
-        );
-        out.tell("reinserted", items.reinserted - baseline.items.reinserted);
-        out.tell("evictions", log_evictions + bucket_evictions);
-        out.tell("log_evictions", log_evictions);
-        out.tell("bucket_evictions", bucket_evictions);
+        out.tell("total_items", items.items_stored);
+        out.tell("expired", items.expired);
+        // memcached's name for it.
+        out.tell("reclaimed", items.expired);
+        out.tell("overwritten", items.overwritten);
+        out.tell("reinserted", items.reinserted);
+        out.tell("evictions", items.evictions + items.bucket_evictions);
+        out.tell("log_evictions", items.evictions);
+        out.tell("bucket_evictions", items.bucket_evictions);
     }
 
-    fn settings(&self, out: &mut Told<'_>) {
-        let options = &self.options;
-        out.tell("maxbytes", options.memory_mebibytes << 20);
-        out.tell("maxconns", options.connections);
-        out.tell(
-            "tcpport",
-            if options.unix_socket.is_some() {
-                0
-            } else {
-                options.port
-            },
-        );
-        let datagrams = self.datagram_addresses.first();
-        out.tell("udpport", datagrams.map_or(0, SocketAddr::port));
-        out.tell("inter", options.listen.join(","));
-        out.tell("verbosity", options.verbosity);
-        out.tell("evictions", "on");
-        if let Some(path) = &options.unix_socket {
-            out.tell("domain_socket", path.display());
-        }
-        out.tell("num_threads", options.threads);
-        out.tell("access", options.access.name());
-        out.tell("cas_enabled", "yes");
-        out.tell(
-            "flush_enabled",
-            if options.allows_flush { "yes" } else { "no" },
-        );
-        out.tell(
-            "shutdown_command",
-            if options.allows_shutdown { "yes" } else { "no" },
-        );
-        out.tell(
-            "ascii_auth",
-            if options.accounts.is_some() {
-                "yes"
-            } else {
-                "no"
-            },
-        );
-        out.tell("binding_protocol", options.protocols.name());
-        out.tell("transport", options.transport.name());
-        out.tell("tcp_backlog", options.backlog);
-        out.tell("idle_timeout", options.idle_seconds_max);
-        out.tell("item_size_max", self.item_bytes_max);
-        out.tell("hash_algorithm", "foldhash");
-        tls_settings(options.tls.as_ref(), out);
+    fn baseline(&self) -> Baseline {
+        *self.baseline.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Report {
     /// The partition map: see [`wire::memcached::partition_map`].
     fn partitions(&self, out: &mut Told<'_>) {
         out.tell("access", self.options.access.name());
@@ -344,48 +336,17 @@ impl Report {
     }
 }
 
-fn tls_settings(options: Option<&TlsOptions>, out: &mut Told<'_>) {
-    let Some(options) = options else {
-        return out.tell("ssl_enabled", "no");
-    };
-    out.tell("ssl_enabled", "yes");
-    out.tell("ssl_chain_cert", options.chain.display());
-    out.tell("ssl_key", options.key_file().display());
-    out.tell("ssl_verify_mode", options.client_certificates.mode());
-    out.tell("ssl_ciphers", options.ciphers.as_deref().unwrap_or("NULL"));
-    match &options.authorities {
-        Some(path) => out.tell("ssl_ca_cert", path.display()),
-        None => out.tell("ssl_ca_cert", "NULL"),
-    }
-    out.tell(
-        "ssl_session_cache",
-        if options.has_session_cache {
-            "yes"
-        } else {
-            "no"
-        },
-    );
-    out.tell("ssl_kernel_tls", "no");
-    out.tell("ssl_min_version", options.oldest.name());
-    out.tell("ssl_handshake_timeout", options.handshake_seconds_max);
-}
-
-/// All items are of one class.
-fn items(items: &Statistics, out: &mut Told<'_>) {
-    if items.items > 0 {
-        out.tell("items:1:number", items.items);
-        out.tell("items:1:evicted", items.evictions + items.bucket_evictions);
-        out.tell("items:1:reclaimed", items.expired);
-    }
-}
-
-/// What a worker holds.
-pub fn held(storage: &mut impl Storage) -> Held {
+/// What a worker holds at second `now`.
+pub fn held(storage: &mut impl Storage, now: u32) -> Held {
     let mut held = Held::default();
     storage.each(|partition| {
         held.items += partition.statistics();
         held.log_bytes += partition.log_bytes();
+        held.free_bytes += partition.free_bytes().unwrap_or_default();
         held.index_bytes += partition.index_bytes();
+        held.oldest_age_seconds = held
+            .oldest_age_seconds
+            .max(partition.oldest_age_seconds(now));
     });
     held
 }

@@ -1,8 +1,9 @@
 use crate::conversation::{Conversation, Outlet, Status, Tools};
 use crate::counters::{Count, Counters};
 use crate::report::Report;
+use crate::roster::Seat;
 use crate::storage::Storage;
-use net::{Patience, Stream};
+use net::{SendMode, Stream};
 use std::io::ErrorKind;
 
 /// A client that has answers to take is read from no more once this much of what it said waits, and no more answers
@@ -17,11 +18,13 @@ const KEPT_BYTES_MAX: usize = 4 << 10;
 const SENT_AT_ONCE_BYTES_MIN: usize = 8 << 10;
 
 /// Buffers that are kept to be used again, and how large these may be.
-const SPARE_BUFFERS_MAX: usize = 128;
-const SPARE_BYTES_MAX: usize = 128 << 10;
+const SPARE_BUFFERS_MAX: usize = 64;
+const SPARE_BYTES_MAX: usize = 64 << 10;
 
 /// One client of a ring. While it is idle, its buffers are empty.
 pub(crate) struct Connection {
+    /// Where it is seen, with the second of its last sign of life.
+    seat: Seat,
     conversation: Conversation,
     /// Received and not yet consumed.
     input: Vec<u8>,
@@ -38,15 +41,15 @@ pub(crate) struct Connection {
     pub is_receiving: bool,
     /// Whether it is among those whose answers will be given to the ring.
     pub is_queued: bool,
-    /// The second of its last sign of life.
-    active_at: u32,
 }
 
 /// What the ring has of a connection's answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
     Nothing,
-    /// All of them, to be sent as far as the socket has room.
+    /// All of them; the ring speaks up if the socket has no room for all.
+    Quietly,
+    /// All of them, and something is to be done when they are sent.
     Answers,
     /// Those for which the socket had no room, from this place on.
     Rest(usize),
@@ -77,7 +80,7 @@ impl Output {
     }
 
     /// Keep a buffer to be used again.
-    fn keep(&mut self, mut buffer: Vec<u8>) {
+    pub fn keep(&mut self, mut buffer: Vec<u8>) {
         if self.spares.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
             buffer.clear();
             self.spares.push(buffer);
@@ -86,8 +89,9 @@ impl Output {
 }
 
 impl Connection {
-    pub fn new(report: &Report, now: u32) -> Self {
+    pub fn new(seat: Seat, report: &Report) -> Self {
         Self {
+            seat,
             conversation: Conversation::new(report),
             input: Vec::new(),
             answers: Vec::new(),
@@ -97,13 +101,12 @@ impl Connection {
             is_silent: false,
             is_receiving: false,
             is_queued: false,
-            active_at: now,
         }
     }
 
     /// Whether it gave no sign of life for `seconds` until second `now`.
     pub fn is_idle(&self, seconds: u32, now: u32) -> bool {
-        now.saturating_sub(self.active_at) >= seconds
+        now.saturating_sub(self.seat.active_at()) >= seconds
     }
 
     pub fn next(&self) -> Next {
@@ -123,23 +126,29 @@ impl Connection {
         !(self.is_over || self.is_silent || is_held_back)
     }
 
-    /// The client said `bytes`.
+    /// The client said `bytes`. Its stream is there if it is idle.
     pub fn hear<S: Storage>(
         &mut self,
         bytes: &[u8],
-        stream: &Stream,
+        stream: Option<&Stream>,
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) {
-        self.active_at = tools.context.now;
+        self.seat.note(tools.context.now);
         let counters = tools.context.counters;
         counters.add(Count::BytesRead, bytes.len() as u64);
         if self.is_over {
             return;
         }
-        if self.input.is_empty() && !self.is_blocked() {
+        self.note(stream);
+        if let Some(stream) = stream
+            && self.input.is_empty()
+            && !self.is_blocked()
+        {
             let consumed = self.work(bytes, stream, tools, output);
-            self.hold(&bytes[consumed..], output);
+            if !self.is_over {
+                self.hold(&bytes[consumed..], output);
+            }
             return;
         }
         self.hold(bytes, output);
@@ -162,20 +171,33 @@ impl Connection {
     }
 
     /// The client will say no more.
-    pub fn fall_silent(&mut self) {
+    pub fn fall_silent(&mut self, stream: Option<&Stream>) {
+        self.note(stream);
         self.is_silent = true;
     }
 
-    /// Its answers, of which the ring will say how many were sent.
-    pub fn take_answers(&mut self) -> (Vec<u8>, Patience) {
-        let patience = if std::mem::take(&mut self.is_stalled) {
+    /// Nothing is told of answers that are all sent, except by the stream's being idle.
+    fn note(&mut self, stream: Option<&Stream>) {
+        if self.sending == Sending::Quietly && stream.is_some() {
+            self.sending = Sending::Nothing;
+        }
+    }
+
+    /// Its answers, and how to send them. They count as written: they are, or the client is gone.
+    pub fn take_answers(&mut self, counters: &Counters) -> (Vec<u8>, SendMode) {
+        counters.add(Count::BytesWritten, self.answers.len() as u64);
+        let mode = if std::mem::take(&mut self.is_stalled) {
             self.sending = Sending::Rest(0);
-            Patience::UntilRoom
-        } else {
+            self.seat.set_writing(true);
+            SendMode::Patient
+        } else if self.is_over || self.is_silent || self.holds_commands() {
             self.sending = Sending::Answers;
-            Patience::None
+            SendMode::Immediate
+        } else {
+            self.sending = Sending::Quietly;
+            SendMode::Quiet
         };
-        (std::mem::take(&mut self.answers), patience)
+        (std::mem::take(&mut self.answers), mode)
     }
 
     /// So many of `bytes` were sent. Returns what is to be sent as soon as there is room, and from which place on.
@@ -183,13 +205,11 @@ impl Connection {
         &mut self,
         bytes: Vec<u8>,
         sent: usize,
-        stream: &Stream,
+        stream: Option<&Stream>,
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) -> Option<(Vec<u8>, usize)> {
-        self.active_at = tools.context.now;
-        let counters = tools.context.counters;
-        counters.add(Count::BytesWritten, sent as u64);
+        self.seat.note(tools.context.now);
         let from = match self.sending {
             Sending::Rest(from) => from + sent,
             _ => sent,
@@ -199,12 +219,16 @@ impl Connection {
                 self.sending = Sending::Rest(from);
                 return Some((bytes, from));
             }
-            counters.add(Count::Stalls, 1);
+            tools.context.counters.add(Count::Stalls, 1);
             self.sending = Sending::Rest(0);
+            self.seat.set_writing(true);
             // In memory of its own: this may take long.
             let rest = bytes[from..].to_vec();
             output.keep(bytes);
             return Some((rest, 0));
+        }
+        if let Sending::Rest(_) = self.sending {
+            self.seat.set_writing(false);
         }
         self.sending = Sending::Nothing;
         output.keep(bytes);
@@ -218,14 +242,20 @@ impl Connection {
         self.sending != Sending::Nothing || self.is_stalled || self.answers.len() >= HELD_BYTES_MAX
     }
 
+    /// Whether some of what it said could be carried out by now.
+    fn holds_commands(&self) -> bool {
+        let has_more = !self.input.is_empty() || self.conversation.has_more();
+        has_more && self.input.len() >= self.conversation.wanted()
+    }
+
     fn work_on_held<S: Storage>(
         &mut self,
-        stream: &Stream,
+        stream: Option<&Stream>,
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) {
-        let is_enough = !self.input.is_empty() && self.input.len() >= self.conversation.wanted();
-        if !is_enough || self.is_over || self.is_blocked() {
+        let Some(stream) = stream else { return };
+        if self.is_over || self.is_blocked() || !self.holds_commands() {
             return;
         }
         let mut input = std::mem::take(&mut self.input);

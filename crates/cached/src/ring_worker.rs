@@ -1,12 +1,11 @@
-use crate::any_connection::Arrival;
 use crate::conversation::{BURST, Tools};
 use crate::counters::{Count, Counters};
 use crate::execute::Context;
 use crate::report::held;
 use crate::ring_connection::{Connection, Next, Output};
 use crate::storage::Storage;
-use crate::worker::{Common, IDLE_CHECK, Message};
-use net::{Completion, Patience, Ring, Stream, Unavailable};
+use crate::worker::{ANSWERS_KEPT_BYTES_MAX, Common, IDLE_CHECK, Message};
+use net::{Completion, Ring, SendMode, Stream, Unavailable};
 use std::io;
 use std::sync::mpsc::TryRecvError;
 use wire::memcached::server::KeyRoom;
@@ -60,6 +59,7 @@ impl<S: Storage> RingWorker<S> {
         };
         loop {
             clients.ring.wait(timeout)?;
+            clients.reclaim();
             let mut woken = false;
             let now = clock.now();
             let mut tools = Tools {
@@ -82,9 +82,13 @@ impl<S: Storage> RingWorker<S> {
                 if clients.output.waiting_bytes >= BATCH_BYTES_MAX {
                     clients.send_queued();
                     clients.ring.submit()?;
+                    clients.reclaim();
                 }
             }
             clients.send_queued();
+            if out.capacity() > ANSWERS_KEPT_BYTES_MAX {
+                out = Vec::new();
+            }
             if timeout.is_some() && now != checked_at {
                 checked_at = now;
                 clients.remove_idle(idle_seconds_max, now);
@@ -96,12 +100,13 @@ impl<S: Storage> RingWorker<S> {
             loop {
                 match inbox.try_recv() {
                     // Nothing is encrypted: see `transport::choose`.
-                    Ok(Message::Serve(Arrival { stream, .. })) => {
-                        clients.take_on(stream, Connection::new(&report, now));
+                    Ok(Message::Serve(arrival)) => {
+                        let seat = counters.roster().seat(arrival.client(), now);
+                        clients.take_on(arrival.stream, Connection::new(seat, &report));
                     }
                     Ok(Message::Tell(whom)) => {
                         // Whoever asked may have stopped waiting.
-                        _ = whom.send(held(&mut storage));
+                        _ = whom.send(held(&mut storage, now));
                     }
                     // All workers have the same keys, and there are no datagrams: see `transport::choose`.
                     Ok(Message::Adopt(_) | Message::Forward(_)) => {}
@@ -145,34 +150,32 @@ impl Clients<'_> {
     fn follow<S: Storage>(&mut self, completion: Completion, tools: &mut Tools<'_, S>) {
         let token = match completion {
             Completion::Received { token, received } => {
-                let connection = get(&mut self.connections, token);
                 // It may be gone, and these its last words.
-                if let (Some(connection), Some(stream)) = (connection, self.ring.stream(token)) {
-                    let bytes = self.ring.bytes(&received);
+                if let Some(connection) = get(&mut self.connections, token) {
+                    let (bytes, stream) =
+                        (self.ring.bytes(&received), self.ring.idle_stream(token));
                     connection.hear(bytes, stream, tools, &mut self.output);
                 }
                 self.ring.give_back(received);
                 token
             }
             Completion::Sent { token, bytes, sent } => {
-                let connection = get(&mut self.connections, token);
-                let (Some(connection), Some(stream)) = (connection, self.ring.stream(token)) else {
+                let Some(connection) = get(&mut self.connections, token) else {
                     return;
                 };
                 let Ok(sent) = sent else {
                     return self.remove(token);
                 };
-                let output = &mut self.output;
+                let (stream, output) = (self.ring.idle_stream(token), &mut self.output);
                 let rest = connection.told_sent(bytes, sent, stream, tools, output);
                 if let Some((bytes, from)) = rest {
-                    // It is not sending any more: that is what was completed.
-                    _ = self.ring.send(token, bytes, from, Patience::UntilRoom);
+                    self.send(token, bytes, from, SendMode::Patient);
                 }
                 token
             }
             Completion::Ended { token, error: None } => {
                 if let Some(connection) = get(&mut self.connections, token) {
-                    connection.fall_silent();
+                    connection.fall_silent(self.ring.idle_stream(token));
                 }
                 token
             }
@@ -210,15 +213,31 @@ impl Clients<'_> {
 
     /// Give the ring all answers that there are.
     fn send_queued(&mut self) {
-        for token in self.queue.drain(..) {
-            if let Some(connection) = get(&mut self.connections, token) {
-                connection.is_queued = false;
-                let (answers, patience) = connection.take_answers();
-                // It is not sending: only then is it queued.
-                _ = self.ring.send(token, answers, 0, patience);
-            }
+        let mut queue = std::mem::take(&mut self.queue);
+        for token in queue.drain(..) {
+            let Some(connection) = get(&mut self.connections, token) else {
+                continue;
+            };
+            connection.is_queued = false;
+            let (answers, mode) = connection.take_answers(self.counters);
+            self.send(token, answers, 0, mode);
         }
+        self.queue = queue;
         self.output.waiting_bytes = 0;
+    }
+
+    fn send(&mut self, token: u64, bytes: Vec<u8>, from: usize, mode: SendMode) {
+        // It is sending nothing else: it would not be here. If it were, its client must not get half of its answers.
+        if self.ring.send(token, bytes, from, mode).is_err() {
+            self.remove(token);
+        }
+    }
+
+    /// Take the buffers of answers that were sent.
+    fn reclaim(&mut self) {
+        for buffer in self.ring.sent() {
+            self.output.keep(buffer);
+        }
     }
 
     /// Close those that were idle for `seconds` at second `now`.

@@ -18,7 +18,7 @@ use crate::tls::Tls;
 use crate::transport::{self, Carrier};
 use crate::worker::{Common, Inbox, Message, WAKE};
 use mica::{Hasher, Partition, Reader};
-use net::{DatagramSocket, Endpoint, Interest, Poller, Stream, Waker};
+use net::{DatagramSocket, Endpoint, Interest, Poller, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
 use std::fmt::Display;
@@ -111,9 +111,14 @@ impl Server {
         process::give_up_root(&options.process).map_err(|source| Error::Process { source })?;
         // With the rights that it will serve with.
         let options = &transport::choose(options)?;
-        let hasher = Hasher::new(RandomState::new().hash_one(std::process::id()));
-        let memory_file = options.memory_file.as_deref().map(MemoryFile::claim);
+        let fresh_seed = RandomState::new().hash_one(std::process::id());
+        let memory_file = options.memory_file.as_deref();
+        let memory_file = memory_file.map(|path| MemoryFile::claim(path, fresh_seed));
         let memory_file = memory_file.transpose()?;
+        let hash_seed = memory_file
+            .as_ref()
+            .map_or(fresh_seed, MemoryFile::hash_seed);
+        let hasher = Hasher::new(hash_seed);
         let mut partitions = make_partitions(&layout, &hasher)?;
         let restored = memory_file
             .as_ref()
@@ -322,11 +327,21 @@ impl Server {
         loop {
             let Listening {
                 listener,
+                endpoint,
                 worker,
                 is_tls,
             } = &self.listeners[index];
-            match listener.accept() {
-                Ok(Some(stream)) => self.welcome(stream, *worker, *is_tls),
+            match listener.accept_from() {
+                Ok(Some((stream, peer))) => {
+                    let arrival = Arrival {
+                        stream,
+                        peer,
+                        door: Arc::clone(endpoint),
+                        tls: self.report.tls().filter(|_| *is_tls).map(Tls::current),
+                    };
+                    let worker = *worker;
+                    self.welcome(arrival, worker);
+                }
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // No descriptors or memory left. The connection stays in the backlog, so the listener stays
@@ -347,19 +362,17 @@ impl Server {
     }
 
     /// Take on a client, unless there are too many: by `worker`, or by all in turn.
-    fn welcome(&mut self, stream: Stream, worker: Option<usize>, is_tls: bool) {
+    fn welcome(&mut self, arrival: Arrival, worker: Option<usize>) {
         if self.welcomed - self.report.closed_connections() >= self.connections_max {
             self.report.count_refused();
             // It is a courtesy; a client that cannot be told learns from the closed connection.
-            if !is_tls {
-                _ = stream.write(TOO_MANY_CONNECTIONS);
+            if arrival.tls.is_none() {
+                _ = arrival.stream.write(TOO_MANY_CONNECTIONS);
             }
             return;
         }
         let worker = worker.unwrap_or(self.welcomed as usize % self.workers.len());
         self.welcomed += 1;
-        let tls = self.report.tls().filter(|_| is_tls).map(Tls::current);
-        let arrival = Arrival { stream, tls };
         self.workers[worker].inbox.send(Message::Serve(arrival));
         if self.verbosity > 1 {
             eprintln!("rackscope-cached: connection {} accepted", self.welcomed);

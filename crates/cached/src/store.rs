@@ -1,6 +1,6 @@
 //! The conditions under which the classic and the meta commands change an item.
 
-use mica::{Contents, Entry, Error, Marks, Occupied};
+use mica::{Contents, Entry, Error, Key, Marks, Occupied, Partition};
 use wire::memcached::server::{Direction, StoreMode, parse_u64, reply};
 
 /// What became of a value.
@@ -16,6 +16,27 @@ pub enum Outcome {
     NotFound,
     /// It is larger than any item that is kept.
     TooLarge,
+    /// Memory is full, and nothing is to make room.
+    OutOfMemory,
+}
+
+/// Store `contents` whatever was there. Where memory is full, what was there goes, as with memcached: nobody shall take
+/// it for what was just sent.
+#[inline]
+pub fn set(partition: &mut Partition, key: Key<'_>, now: u32, contents: &Contents<'_>) -> Outcome {
+    let outcome = stored(partition.set(key, now, contents));
+    if outcome == Outcome::OutOfMemory {
+        forget(partition, key, now);
+    }
+    outcome
+}
+
+/// Remove the item, if there is one.
+#[cold]
+pub fn forget(partition: &mut Partition, key: Key<'_>, now: u32) {
+    if let Entry::Occupied(entry) = partition.entry(key, now) {
+        entry.remove();
+    }
 }
 
 /// Store `contents` as `mode` says. A `cas` that is not 0 must be the item's; with `invalidate`, an older number is
@@ -76,13 +97,20 @@ fn change(
 }
 
 #[inline]
-pub(crate) fn stored(result: Result<u64, Error>) -> Outcome {
-    result.map_or(Outcome::TooLarge, Outcome::Stored)
+fn stored(result: Result<u64, Error>) -> Outcome {
+    match result {
+        Ok(cas) => Outcome::Stored(cas),
+        Err(Error::Full { .. }) => Outcome::OutOfMemory,
+        Err(_) => Outcome::TooLarge,
+    }
 }
 
 /// What grew too large to be joined stays as it was, which is not an error by the protocol.
 fn joined(result: Result<u64, Error>) -> Outcome {
-    result.map_or(Outcome::NotStored, Outcome::Stored)
+    match stored(result) {
+        Outcome::TooLarge => Outcome::NotStored,
+        outcome => outcome,
+    }
 }
 
 /// What became of a number.
@@ -101,6 +129,8 @@ pub enum Change {
     NotANumber,
     /// The item has another CAS number.
     Exists,
+    /// It has one digit more, and memory is full.
+    OutOfMemory,
 }
 
 /// Count the number in an item up or down. A `cas` that is not 0 must be the item's. A number that becomes shorter
@@ -143,7 +173,9 @@ pub fn count(mut entry: Occupied<'_, '_>, direction: Direction, delta: u64, cas:
         cas: 0,
     };
     // Twenty digits fit wherever a value of one byte did, but for a limit that is smaller than any key is long.
-    entry
-        .replace(contents)
-        .map_or(Change::NotANumber, |cas| Change::Done { value, cas })
+    match entry.replace(contents) {
+        Ok(cas) => Change::Done { value, cas },
+        Err(Error::Full { .. }) => Change::OutOfMemory,
+        Err(_) => Change::NotANumber,
+    }
 }

@@ -37,8 +37,8 @@ pub(crate) fn choose(options: &Options) -> Result<Options, Error> {
             what: "nothing is encrypted",
         })
     } else {
-        let ring = ring_worker::ring();
-        ring.err().map(|source| Error::Transport { source })
+        let error = Ring::probe().err();
+        error.map(|source| Error::Transport { source })
     };
     options.transport = match (lacking, options.transport) {
         (None, _) => Transport::IoUring,

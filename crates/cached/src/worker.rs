@@ -29,7 +29,7 @@ const FIRST_SOCKET: u64 = 1 << 32;
 const FIRST_QUEUE: u64 = 1 << 33;
 
 /// The buffer for answers is cut back to what a burst of small answers takes when it has grown beyond this.
-const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
+pub(crate) const ANSWERS_KEPT_BYTES_MAX: usize = 4 << 20;
 
 /// What a worker is asked to do, beside what its clients ask for.
 pub(crate) enum Message {
@@ -270,7 +270,7 @@ impl<S: Storage> Worker<S> {
                 Ok(Message::Serve(arrival)) => {
                     let counters = self.report.counters(self.index);
                     counters.add(Count::Opened, 1);
-                    match AnyConnection::new(arrival, &self.report, now) {
+                    match AnyConnection::new(arrival, counters.roster(), &self.report, now) {
                         Some(connection) => {
                             self.take_on(connection, connections);
                         }
@@ -287,7 +287,7 @@ impl<S: Storage> Worker<S> {
                 Ok(Message::Forward(letter)) => self.take_letter(*letter, now, buffers),
                 Ok(Message::Tell(whom)) => {
                     // Whoever asked may have stopped waiting.
-                    _ = whom.send(held(&mut self.storage));
+                    _ = whom.send(held(&mut self.storage, now));
                 }
                 Ok(Message::End) | Err(TryRecvError::Disconnected) => return false,
                 Err(TryRecvError::Empty) => return true,

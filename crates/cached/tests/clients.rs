@@ -336,3 +336,37 @@ fn large_values_arrive_whole_however_they_are_cut() {
         assert!(answer[head.len()..answer.len() - 7] == value);
     }
 }
+
+/// Large values are sent from where they lie: what the client does not take at once is kept apart, as another value may
+/// be written there.
+#[test]
+fn large_values_are_whole_however_late_they_are_read() {
+    const WORDS: usize = 25_000;
+    const ROUNDS: u32 = 300;
+    let server = Server::start(&["-t", "1", "-m", "64"]);
+    let mut slow = server.connect();
+    let mut other = server.connect();
+    for round in 0..ROUNDS {
+        let value = round.to_le_bytes().repeat(WORDS);
+        let set = [&b"set key 0 0 100000\r\n"[..], &value, b"\r\n"].concat();
+        assert_eq!(other.ask(&set), b"STORED\r\n");
+        // Far more than sockets hold is asked for before anything is read.
+        slow.send(b"get key\r\n");
+    }
+    let mut last = 0;
+    for round in 0..ROUNDS {
+        assert_eq!(slow.take(20), b"VALUE key 0 100000\r\n");
+        let value = slow.take(4 * WORDS);
+        let word = u32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+        assert!(
+            value == word.to_le_bytes().repeat(WORDS),
+            "round {round} is torn"
+        );
+        assert!(
+            (round.max(last)..ROUNDS).contains(&word),
+            "{word} in round {round}"
+        );
+        last = word;
+        assert_eq!(slow.take(7), b"\r\nEND\r\n");
+    }
+}

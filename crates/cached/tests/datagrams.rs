@@ -10,16 +10,7 @@ use wire::memcached::datagram::{Format, Frame};
 use wire::memcached::partition_map::owner;
 
 fn server(arguments: &[&str]) -> (Server, String) {
-    let mut server = Server::start(&[&["-U", "free"], arguments].concat());
-    let mut line = server.message();
-    if line.contains("each worker has its own keys") {
-        line = server.message();
-    }
-    let address = line
-        .trim()
-        .strip_prefix("rackscope-cached: datagrams are served at ");
-    let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-    (server, address)
+    Server::start_with_datagrams(arguments)
 }
 
 #[test]
@@ -42,6 +33,20 @@ fn text_is_answered_as_over_a_connection() {
             sender.text("get a b c d\r\nmg a f\r\nincr a 1\r\n"),
             "VALUE a 3 1\r\nx\r\nVALUE b 0 1\r\ny\r\nEND\r\nHD f3\r\nCLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
         );
+        for (question, mut lines) in [
+            ("lru_crawler mgdump all\r\n", vec!["mg a", "mg b", "EN"]),
+            (
+                "stats cachedump 1 0\r\n",
+                vec!["ITEM a [1 b; 0 s]", "ITEM b [1 b; 0 s]", "END"],
+            ),
+        ] {
+            let answer = sender.text(question);
+            let mut told: Vec<_> = answer.lines().collect();
+            assert_eq!(told.last(), lines.last(), "{answer}");
+            told.sort_unstable();
+            lines.sort_unstable();
+            assert_eq!(told, lines);
+        }
         // A quiet one is answered by nothing at all.
         sender.send(Format::Text, b"set q 0 0 1 noreply\r\nz\r\n");
         // Datagrams have no order: another worker may answer this before its owner has stored it.

@@ -5,8 +5,8 @@
 //!
 //! Differences that are meant, and that the generator below therefore does not ask for:
 //!
-//! * `version`, `stats` and `me` tell about the server itself; administration of slabs, LRU crawler, watchers and the
-//!   like (`slabs`, `lru`, `lru_crawler`, `watch`, `cache_memlimit`, `shutdown`, `extstore`) is an `ERROR`.
+//! * `version`, `stats`, `me` and lists of keys tell about the server itself. There is no crawler that `lru_crawler
+//!   enable` could start, the log does not change its length for `cache_memlimit`, and `watch` is an `ERROR`.
 //! * In a `get` with a key that is too long, memcached reads the keys before it, and marks them as read.
 //! * After a line that is too long memcached closes without a word.
 //! * `flush_all 1` in memcached also drops what is stored until the second ends; a `flush_all` for later brings back
@@ -18,8 +18,11 @@
 //! * Items within a hundred bytes of the largest: the two have headers of different length.
 //! * Seconds left (`t`) and since the last hit (`l`) may differ by one between two servers.
 //! * CAS numbers are of each server's own: theirs count changes, ours tell where an item lies. What must be the same is
-//!   which of them are the same, and which is older.
+//!   which of them are the same, and, of those of one key, which is older. Numbers of different keys have no order.
 //! * The flags that came after 1.6.18 (`E`, `x`, `C` of `mg`, `s` and `N` of `ms`).
+//! * When memory is full (`-M`), whether there is room: ours has no classes of lengths, and an item that is not longer
+//!   than the one it replaces needs none. Then `add`, `replace` and `cas` that would not have stored anything say so
+//!   here, and that memory is out there.
 //! * A binary key stays marked as such when `append` or `mg` with `N` makes a new item.
 
 mod support;
@@ -37,32 +40,29 @@ struct Both {
     _memcached: Memcached,
 }
 
-/// A server, and the CAS numbers it told so far, each once.
+/// A server, and the CAS numbers it told so far, each once with its key's name.
 struct Side {
     client: Client,
-    seen: Vec<u64>,
-    /// Whether they are told apart and used again. Where workers have their own keys, numbers of different keys have no
-    /// order, and commands mix them.
-    are_told_apart: bool,
+    seen: Vec<(Vec<u8>, u64)>,
 }
 
 impl Side {
-    fn new(client: Client, are_told_apart: bool) -> Self {
+    fn new(client: Client) -> Self {
         Self {
             client,
             seen: Vec::new(),
-            are_told_apart,
         }
     }
 
-    /// The answers to `command`, in which `{0}` is the CAS number told last, `{1}` the one before it and so on, and with
-    /// `#` and its place among those told for each CAS number.
+    /// The answers to `command`, in which `{0}` is the CAS number told last of the command's key, `{1}` the one before it
+    /// and so on, and with `#` and its place among those told for each CAS number.
     fn ask(&mut self, command: &[u8]) -> Vec<u8> {
         let mut question = command.to_vec();
+        let name = name(command);
         for back in 0..CAS_NUMBERS_BACK {
             let mark = format!("{{{back}}}");
-            let known = self.seen.iter().rev().nth(back);
-            let known = known.filter(|_| self.are_told_apart).map_or(7, |&cas| cas);
+            let mut of_key = self.seen.iter().rev().filter(|(key, _)| *key == name);
+            let known = of_key.nth(back).map_or(7, |&(_, cas)| cas);
             while let Some(at) = question
                 .windows(mark.len())
                 .position(|bytes| bytes == mark.as_bytes())
@@ -73,10 +73,10 @@ impl Side {
         // A command that was cut short takes what follows for the end of its value.
         question.extend_from_slice(b"\n\n\n");
         let answer = self.client.ask(&question);
-        self.without_cas(&answer)
+        self.without_cas(&answer, &name)
     }
 
-    fn without_cas(&mut self, answer: &[u8]) -> Vec<u8> {
+    fn without_cas(&mut self, answer: &[u8], name: &[u8]) -> Vec<u8> {
         let mut shown = Vec::new();
         let mut rest = answer;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
@@ -86,6 +86,10 @@ impl Side {
                 .map(<[u8]>::to_vec)
                 .collect();
             let kind = words[0].clone();
+            let name = match (&kind[..], words.get(1)) {
+                (b"VALUE", Some(key)) => key.clone(),
+                _ => name.to_vec(),
+            };
             let value_bytes = match &kind[..] {
                 b"VALUE" => words.get(3),
                 b"VA" => words.get(1),
@@ -101,16 +105,13 @@ impl Side {
                     _ => None,
                 };
                 if let Some(cas) = cas.filter(|&cas| cas != 0) {
-                    if !self.are_told_apart {
-                        *word = b"#".to_vec();
-                        continue;
-                    }
+                    let told = (name.clone(), cas);
                     let place = self
                         .seen
                         .iter()
-                        .position(|&seen| seen == cas)
+                        .position(|seen| *seen == told)
                         .unwrap_or_else(|| {
-                            self.seen.push(cas);
+                            self.seen.push(told);
                             self.seen.len() - 1
                         });
                     *word = format!("#{place}").into_bytes();
@@ -126,6 +127,21 @@ impl Side {
     }
 }
 
+/// What the key of a command of one key is known by: an encoded one is another.
+fn name(command: &[u8]) -> Vec<u8> {
+    let line = command.split(|&byte| byte == b'\n').next();
+    let mut words = line
+        .unwrap_or_default()
+        .trim_ascii_end()
+        .split(|&byte| byte == b' ');
+    let is_meta = words.next().is_some_and(|word| word.len() == 2);
+    let mut name = words.next().unwrap_or_default().to_vec();
+    if is_meta && words.any(|word| word == b"b") {
+        name.extend_from_slice(b" encoded");
+    }
+    name
+}
+
 /// The number that a word is, but for the end of its line.
 fn digits(word: &[u8]) -> Option<u64> {
     std::str::from_utf8(word.trim_ascii_end())
@@ -137,20 +153,29 @@ fn digits(word: &[u8]) -> Option<u64> {
 /// How far back the CAS numbers that commands use may lie.
 const CAS_NUMBERS_BACK: usize = 6;
 
+/// Of a server with three workers, and so many count changes.
+const PARTITIONS_MAX: u32 = 12;
+
 impl Both {
     fn start(program: &str, arguments: &[&str]) -> Self {
-        // Its housekeeping threads hold items now and then, and a number that is held is not padded with spaces.
-        let memcached = Memcached::start(program, &["-o", "no_lru_maintainer,no_lru_crawler"]);
+        // Its housekeeping threads hold items now and then, and a number that is held is not padded with spaces. What
+        // tunes them is answered as where there are none.
+        let without = "no_lru_maintainer,no_lru_crawler,no_slab_reassign";
+        let mut theirs = vec!["-o", without];
+        theirs.extend(arguments.iter().filter(|&&argument| argument == "-M"));
+        let memcached = Memcached::start(program, &theirs);
         let server = Server::start(arguments);
         let mut both = Self {
-            ours: Side::new(server.connect(), arguments.is_empty()),
-            theirs: Side::new(Client::connect(memcached.address()), arguments.is_empty()),
+            ours: Side::new(server.connect()),
+            theirs: Side::new(Client::connect(memcached.address())),
             _server: server,
             _memcached: memcached,
         };
-        // Small numbers, which commands are full of, are then older than any item's to both.
-        let spend = "set spent 0 0 1\r\nx\r\n".repeat(100) + "delete spent\r\n";
-        both.ask(spend.as_bytes());
+        // Small numbers, which commands are full of, are then older than any item's to both, in each of the partitions.
+        for number in 0..20 * PARTITIONS_MAX {
+            let spend = format!("set spent{number} 0 0 1\r\nx\r\n").repeat(10);
+            both.ask(format!("{spend}delete spent{number}\r\n").as_bytes());
+        }
         both
     }
 
@@ -370,6 +395,43 @@ fn command() -> impl Strategy<Value = Bytes> {
         "verbosity 0 noreply",
         "verbosity 0 0 0",
         "stats reset",
+        "stats nonsense",
+        "stats sizes",
+        "stats detail on",
+        "stats detail off",
+        "stats detail x",
+        "stats cachedump 1",
+        "stats cachedump x 0",
+        "stats cachedump 64 0",
+        "slabs",
+        "slabs reassign 1 2",
+        "slabs automove 1",
+        "slabs automove 3",
+        "slabs automove x",
+        "slabs automove ratio 0.5",
+        "slabs automove 1 noreply",
+        "lru",
+        "lru mode flat",
+        "lru temp_ttl 5",
+        "lru tune 20 40 0.2 2.0",
+        "lru tune 50 40 0.2 2.0",
+        "lru tune 20 40 0.0 2.0",
+        "lru tune 20 x 0.2 2.0",
+        "lru_crawler",
+        "lru_crawler crawl all",
+        "lru_crawler tocrawl 5",
+        "lru_crawler sleep 5",
+        "lru_crawler sleep 1000001",
+        "lru_crawler sleep x",
+        "lru_crawler x",
+        "cache_memlimit",
+        "cache_memlimit 64",
+        "cache_memlimit 64 noreply",
+        "cache_memlimit 7",
+        "cache_memlimit x",
+        "cache_memlimit 1000000001",
+        "bget",
+        "bget a b",
         "",
         " ",
         "\r",
@@ -429,6 +491,15 @@ fn answers_are_memcached_s() {
 fn answers_are_memcached_s_where_workers_have_their_own_keys() {
     compare(&["-t", "3", "--access", "erew"], 500);
     compare(&["-t", "3", "--access", "crew"], 500);
+}
+
+/// Neither evicts anything.
+#[test]
+fn answers_are_memcached_s_where_all_items_stay() {
+    compare(&["-M"], 500);
+    compare(&["-M", "-t", "3"], 500);
+    compare(&["-M", "-t", "3", "--access", "erew"], 300);
+    compare(&["-M", "-t", "3", "--access", "crew"], 300);
 }
 
 fn compare(arguments: &[&str], cases_min: u32) {

@@ -4,12 +4,18 @@
     reason = "each test file has the support as its own"
 )]
 
+#[path = "administration.rs"]
+mod administration;
 #[path = "binary.rs"]
 mod binary;
 #[path = "clients.rs"]
 mod clients;
+#[path = "connections.rs"]
+mod connections;
 #[path = "differential.rs"]
 mod differential;
+#[path = "hot_keys.rs"]
+mod hot_keys;
 #[path = "memory_file.rs"]
 mod memory_file;
 #[path = "operations.rs"]
@@ -18,5 +24,6 @@ mod operations;
 mod process;
 #[path = "protocol.rs"]
 mod protocol;
+mod support;
 #[path = "threads.rs"]
 mod threads;

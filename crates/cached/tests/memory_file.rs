@@ -194,10 +194,12 @@ fn what_fits_is_kept_where_there_is_less_room() {
     let server = Server::start(&["-e", &path, "-m", "64", "-t", "3"]);
     let mut client = server.connect();
     let value = "v".repeat(1000);
+    // First: behind it, the last of its partition would count as older than those of others.
+    client.ask(format!("set large 0 0 900000\r\n{}\r\n", value.repeat(900)).as_bytes());
     for number in 0..20_000 {
         client.send(format!("set key{number} 0 0 1000 noreply\r\n{value}\r\n").as_bytes());
     }
-    client.ask(format!("set large 0 0 900000\r\n{}\r\n", value.repeat(900)).as_bytes());
+    assert_eq!(client.statistic("curr_items"), 20_001);
     server.end_by(Signal::USR1);
     let server = Server::start(&["-e", &path, "-m", "8", "-I", "100k"]);
     let (held, rest) = server.said()["rackscope-cached: ".len()..]
@@ -298,13 +300,13 @@ fn a_file_that_is_not_whole_is_put_aside() {
     let mut altered = whole.clone();
     altered[whole.len() / 2] ^= 1;
     let mut newer = whole.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     for (bytes, reason) in [
         (&whole[..whole.len() - 1], "it ends in the middle"),
         (&whole[..30], "it ends in the middle"),
         (&[], "it ends in the middle"),
         (&altered, "its content is not what was written"),
-        (&newer, "it is of version 2"),
+        (&newer, "it is of version 3"),
         (&[b'x'; 100][..], "it is not a file of items"),
     ] {
         std::fs::write(&path, bytes).expect("write a file");
@@ -379,4 +381,76 @@ fn a_start_that_fails_leaves_the_items_for_the_next() {
         server.connect().ask(b"get a\r\n"),
         b"VALUE a 0 1\r\n1\r\nEND\r\n"
     );
+}
+
+/// Store values of `bytes` bytes until there is no room, and return how many there are.
+fn fill_up(client: &mut Client, bytes: usize) -> u32 {
+    let value = "v".repeat(bytes);
+    (0..)
+        .find(|number| {
+            let question = format!("set key{number} 7 0 {bytes}\r\n{value}\r\n");
+            client.ask(question.as_bytes()) != b"STORED\r\n"
+        })
+        .expect("memory ends")
+}
+
+/// With `-M` nothing is lost, not even where there was no room for one item more.
+#[test]
+fn a_full_store_is_there_again() {
+    let folder = Folder::new("store");
+    let path = folder.path("items");
+    for more in [
+        &["-t", "1"][..],
+        &["-t", "3"],
+        &["-t", "3", "--access", "erew"],
+        &["-t", "2", "--access", "crew"],
+    ] {
+        let arguments = [&["-e", &path, "-M", "-m", "16"], more].concat();
+        let server = Server::start(&arguments);
+        let mut client = server.connect();
+        let room = client.statistic("free_bytes");
+        let items = fill_up(&mut client, 10_000);
+        // Not the last number but one that other changes followed.
+        let identity = client.ask(b"mg key3 c k f s\r\n");
+        let held = client.statistic("curr_items");
+        assert_eq!(held, u64::from(items));
+        for _ in 0..2 {
+            client.ask(b"set key0 0 0 1\r\n1\r\n");
+        }
+        let (status, said) = server.end_by(Signal::USR1);
+        assert_eq!(status.code(), Some(0), "{said}");
+
+        // Where some would be lost, all stay in the file.
+        let less = ["-e", &path, "-M", "-m", "12", "-p", "0"];
+        let (status, _, said) = run(&[&less[..], more].concat());
+        assert_eq!(status, Some(1));
+        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        assert!(
+            said.contains(" of its items do not fit, and with -M"),
+            "{said}"
+        );
+
+        let server = Server::start(&arguments);
+        assert_eq!(
+            server.said(),
+            format!("rackscope-cached: {items} items are back from {path}\n")
+        );
+        let mut client = server.connect();
+        assert_eq!(client.ask(b"mg key3 c k f s\r\n"), identity);
+        for number in 1..items {
+            let answer = client.ask(format!("mg key{number} s f\r\n").as_bytes());
+            assert_eq!(shown(&answer), "HD s10000 f7\\r\\n");
+        }
+        // CAS numbers go on.
+        let number = |answer: Vec<u8>| -> u64 {
+            let answer = String::from_utf8(answer).expect("text");
+            answer.trim_end()["HD c".len()..].parse().expect("a number")
+        };
+        let before = number(client.ask(b"mg key0 c\r\n"));
+        client.ask(b"set key0 0 0 1\r\n2\r\n");
+        assert!(number(client.ask(b"mg key0 c\r\n")) > before);
+        client.ask(b"flush_all\r\n");
+        assert_eq!(client.statistic("free_bytes"), room);
+        server.end_by(Signal::USR1);
+    }
 }

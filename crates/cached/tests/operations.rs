@@ -16,6 +16,12 @@ fn nothing_is_served_before_a_password() {
     let mut client = server.connect();
     for (question, answer) in [
         ("get a\r\n", "CLIENT_ERROR unauthenticated\r\n"),
+        // Once for a line, however many answers it might have.
+        ("get a b c\r\n", "CLIENT_ERROR unauthenticated\r\n"),
+        (
+            "lru_crawler metadump all\r\n",
+            "CLIENT_ERROR unauthenticated\r\n",
+        ),
         (
             "add x 0 0 10\r\nann secret\r\n",
             "CLIENT_ERROR unauthenticated\r\n",

@@ -65,7 +65,7 @@ fn what_cannot_be_had_is_one_line_and_a_status() {
             1,
             "/no/such/folder/socket",
         ),
-        (&["-I", "40m", "-p", "0"], 1, "-I 41943040"),
+        (&["-I", "60m", "-p", "0"], 1, "-I 62914560"),
         (&["--cores", "1000000", "-p", "0"], 1, "1000000"),
     ] {
         let (code, output, message) = run(arguments);
@@ -101,6 +101,7 @@ fn it_introduces_itself() {
         "--memory-limit",
         "--threads",
         "--cores",
+        "--transport",
         "--conn-limit",
         "--max-item-size",
     ] {

@@ -7,8 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use support::{PROGRAM, Server};
 
-/// Have the kernel answer `io_uring_setup(2)` with an error in what `command` starts, as containers do.
-fn without_io_uring(command: &mut Command, error: i32) {
+/// Have the kernel answer a system call with an error in what `command` starts, as containers do.
+fn forbid(command: &mut Command, system_call: libc::c_long, error: i32) {
     let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     let answer = (libc::BPF_RET | libc::BPF_K) as u16;
@@ -16,7 +16,7 @@ fn without_io_uring(command: &mut Command, error: i32) {
     let mut filters = [
         // The number of the system call.
         filter(load, 0, 0, 0),
-        filter(jump, 0, 1, libc::SYS_io_uring_setup as u32),
+        filter(jump, 0, 1, system_call as u32),
         filter(answer, 0, 0, libc::SECCOMP_RET_ERRNO | error as u32),
         filter(answer, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
@@ -54,8 +54,8 @@ fn transport_of(server: &Server) -> String {
 
 #[test]
 fn what_is_asked_for_serves() {
-    let best = match net::Ring::new(2, 4096) {
-        Ok(_) => "io_uring",
+    let best = match net::Ring::probe() {
+        Ok(()) => "io_uring",
         Err(why) => {
             eprintln!("only epoll is tested: {why}");
             "epoll"
@@ -73,15 +73,30 @@ fn what_is_asked_for_serves() {
 
 #[test]
 fn where_io_uring_is_refused_it_is_said_or_epoll_serves() {
-    for (error, reason) in [
-        (libc::EPERM, "io_uring is forbidden to this process"),
-        (libc::ENOSYS, "this kernel has no io_uring"),
-        (libc::EINVAL, "it takes Linux 6.1"),
-        (libc::EMFILE, "io_uring cannot be set up: "),
+    let forbidden = "io_uring is forbidden to this process";
+    for (system_call, error, reason) in [
+        (libc::SYS_io_uring_setup, libc::EPERM, forbidden),
+        (libc::SYS_io_uring_register, libc::EPERM, forbidden),
+        (libc::SYS_io_uring_enter, libc::EPERM, forbidden),
+        (
+            libc::SYS_io_uring_setup,
+            libc::ENOSYS,
+            "this kernel has no io_uring",
+        ),
+        (libc::SYS_io_uring_setup, libc::EINVAL, "it takes Linux 6.1"),
+        (
+            libc::SYS_io_uring_setup,
+            libc::EMFILE,
+            "io_uring cannot be set up: ",
+        ),
     ] {
+        // Where it cannot even be set up, that is what is said.
+        if net::Ring::probe().is_err() && system_call != libc::SYS_io_uring_setup {
+            continue;
+        }
         let mut command = Command::new(PROGRAM);
         command.args(["-p", "0", "--transport", "io_uring"]);
-        without_io_uring(&mut command, error);
+        forbid(&mut command, system_call, error);
         let output = command
             .stdin(Stdio::null())
             .output()
@@ -96,7 +111,7 @@ fn where_io_uring_is_refused_it_is_said_or_epoll_serves() {
         for (more, lines) in [(&[][..], 0), (&["-v"], 1)] {
             let mut command = Command::new(PROGRAM);
             command.args(["-p", "0", "--transport", "auto"]).args(more);
-            without_io_uring(&mut command, error);
+            forbid(&mut command, system_call, error);
             let server = Server::from_command(command);
             assert_eq!(transport_of(&server), "epoll");
             let said = server.said();

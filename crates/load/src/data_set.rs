@@ -48,6 +48,13 @@ impl DataSet {
         }
     }
 
+    /// The write of `id` was given up before it was answered.
+    pub(crate) fn lose_write(&self, id: u64) {
+        if let Some(ledger) = &self.ledger {
+            ledger.lose_write(id);
+        }
+    }
+
     /// Check what a read of key `id` saw: a sentence when it is wrong.
     #[inline]
     pub(crate) fn check_value(&self, id: u64, floor: u64, value: &[u8]) -> Result<(), String> {

@@ -25,6 +25,9 @@ const VERSION_MASK: u64 = (1 << VERSION_BITS) - 1;
 const ONE_UNDER_WAY: u64 = 1 << VERSION_BITS;
 /// In a burst so long that versions would run this far ahead of the floor, writes share a version instead.
 const MOST_ABOVE_FLOOR: u32 = 1 << 31;
+/// Where this many writes of a key are under way, some that are lost among them for ever, further lost ones end: there is
+/// room in the word for those that are truly under way.
+const MOST_LOST: u64 = 1 << 19;
 
 /// Keys in a segment beyond the first.
 const SEGMENT_KEYS: u64 = 1 << 16;
@@ -130,6 +133,16 @@ impl Ledger {
             entry.burst_first.store(entry.floor.load(Acquire), Release);
         }
         self.end_write(id);
+    }
+
+    /// The write of `id` was given up: whatever carries it may still bring it to the server, behind any number of later
+    /// ones. So its burst never ends.
+    pub(crate) fn lose_write(&self, id: u64) {
+        if let Some(entry) = self.entry(id)
+            && entry.state.load(Acquire) >> VERSION_BITS > MOST_LOST
+        {
+            self.end_write(id);
+        }
     }
 
     /// The least version that a read of `id` may see if it is sent from now on.
@@ -240,6 +253,29 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_write_may_take_effect_whenever_it_likes() {
+        let ledger = Ledger::new(2);
+        for id in [0, 1] {
+            ledger.begin_write(id);
+            ledger.end_write(id);
+        }
+        assert_eq!(ledger.begin_write(0), 2);
+        ledger.lose_write(0);
+        assert_eq!(ledger.begin_write(0), 3);
+        ledger.end_write(0);
+        let floor = ledger.floor(0);
+        assert_eq!(ledger.check(0, floor, 2), Ok(()));
+        assert_eq!(ledger.check(0, floor, 3), Ok(()));
+        for _ in 0..3 * MOST_LOST {
+            ledger.begin_write(1);
+            ledger.lose_write(1);
+        }
+        let state = ledger.initial[1].state.load(Acquire);
+        assert_eq!(state >> VERSION_BITS, MOST_LOST);
+        assert_eq!(ledger.floor(1), 1);
+    }
+
+    #[test]
     fn keys_that_inserts_add_are_tracked() {
         let ledger = Ledger::new(3);
         for id in [3, 4, 3 + SEGMENT_KEYS, 2 + SEGMENT_KEYS * SEGMENTS as u64] {
@@ -286,6 +322,7 @@ mod tests {
         BeginWrite,
         Apply(prop::sample::Index),
         Acknowledge(prop::sample::Index),
+        GiveUp(prop::sample::Index),
         SendRead,
         AnswerRead(prop::sample::Index),
     }
@@ -295,6 +332,7 @@ mod tests {
             Just(Step::BeginWrite),
             any::<prop::sample::Index>().prop_map(Step::Apply),
             any::<prop::sample::Index>().prop_map(Step::Acknowledge),
+            any::<prop::sample::Index>().prop_map(Step::GiveUp),
             Just(Step::SendRead),
             any::<prop::sample::Index>().prop_map(Step::AnswerRead),
         ];
@@ -303,12 +341,13 @@ mod tests {
 
     proptest! {
         /// No history of a correct server raises an alarm: writes take effect at any moment between being sent and
-        /// acknowledged, reads see the register at any moment between being sent and answered.
+        /// acknowledged, or after being sent if they are given up, reads see the register at any moment between being sent and answered.
         #[test]
         fn a_correct_server_is_never_accused(steps in steps()) {
             let ledger = Ledger::new(1);
             let mut register = 0;
-            let (mut sent, mut applied, mut reads) = (Vec::new(), Vec::new(), Vec::<(u64, BTreeSet<u64>)>::new());
+            let (mut sent, mut applied, mut lost) = (Vec::new(), Vec::new(), BTreeSet::new());
+            let mut reads = Vec::<(u64, BTreeSet<u64>)>::new();
             for step in steps {
                 match step {
                     Step::BeginWrite => sent.push(ledger.begin_write(0)),
@@ -320,8 +359,15 @@ mod tests {
                         }
                     }
                     Step::Acknowledge(index) if !applied.is_empty() => {
-                        applied.remove(index.index(applied.len()));
-                        ledger.end_write(0);
+                        let version = applied.remove(index.index(applied.len()));
+                        if !lost.contains(&version) {
+                            ledger.end_write(0);
+                        }
+                    }
+                    Step::GiveUp(index) if !sent.is_empty() => {
+                        if lost.insert(*index.get(&sent)) {
+                            ledger.lose_write(0);
+                        }
                     }
                     Step::SendRead if register > 0 => reads.push((ledger.floor(0), [register].into())),
                     Step::AnswerRead(index) if !reads.is_empty() => {

@@ -35,6 +35,8 @@ mod values;
 mod worker;
 
 pub use client::LoadClient;
+#[doc(hidden)]
+pub use datagrams::{Silent, Tally};
 pub use error::Error;
 pub use monitor::Interval;
 pub use null::NullResponder;

@@ -15,7 +15,7 @@ impl Entry<'_, '_> {
     /// Store `contents` whether or not there is an item, and return the new item's CAS number.
     ///
     /// # Errors
-    /// [`Error::ItemTooLarge`] or [`Error::KeyTooLong`]; what was there stays.
+    /// [`Error::ItemTooLarge`], [`Error::KeyTooLong`] or, in store mode, [`Error::Full`]; what was there stays.
     #[inline]
     pub fn set(self, contents: Contents<'_>) -> Result<u64, Error> {
         match self {
@@ -45,12 +45,18 @@ impl<'p, 'k> Vacant<'p, 'k> {
     /// Store `contents` and return the item's CAS number.
     ///
     /// # Errors
-    /// [`Error::ItemTooLarge`] or [`Error::KeyTooLong`].
+    /// [`Error::ItemTooLarge`], [`Error::KeyTooLong`] or, in store mode, [`Error::Full`].
     #[inline]
     pub fn insert(self, contents: Contents<'_>) -> Result<u64, Error> {
-        self.partition
-            .check_size(self.key.bytes().len(), contents.value.len())?;
-        Ok(self.partition.insert(self.key, self.now, &contents))
+        let sized = self
+            .partition
+            .check_size(self.key.bytes().len(), contents.value.len());
+        if let Err(refusal) = sized {
+            return self
+                .partition
+                .set_beside(self.key, self.now, &contents, refusal);
+        }
+        self.partition.insert(self.key, self.now, &contents)
     }
 }
 
@@ -111,6 +117,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
             header = header.with_cas(Some(cas(self.found.place, &old)));
         }
         self.set_header(header);
+        self.partition.note_expiry(expires_at);
     }
 
     /// Change what is noted about it.
@@ -124,8 +131,12 @@ impl<'p, 'k> Occupied<'p, 'k> {
         let old = self.found.header;
         match (wanted, old.next_edition(&old)) {
             (0, Some(next)) => self.set_header(next),
-            // Only another place gives it a number that it never had.
-            (0, None) => self.relocate(old.with_cas(None)),
+            (0, None) => match self.partition.next_cas() {
+                // Of the same length: in store mode every item has the number in its header.
+                Some(next) => self.set_header(old.with_cas(Some(next))),
+                // Only another place gives it a number that it never had.
+                None => self.relocate(old.with_cas(None)),
+            },
             _ => self.set_header(old.with_cas(Some(wanted))),
         }
         cas(self.found.place, &self.found.header)
@@ -138,53 +149,86 @@ impl<'p, 'k> Occupied<'p, 'k> {
         self.renew_cas(0)
     }
 
-    /// Replace the item and return the new CAS number. It stays where it is in the log if it is as long as it was and
-    /// the log's tail is not about to pass it; else it goes to the tail.
+    /// Replace the item and return the new CAS number. In cache mode it stays where it is in the log if it is as long
+    /// as it was and the log's tail is not about to pass it, else it goes to the tail. In store mode it stays in its
+    /// block if that can be made as long as needed.
     ///
     /// # Errors
-    /// [`Error::ItemTooLarge`]; the item stays as it was.
+    /// [`Error::ItemTooLarge`] or, in store mode, [`Error::Full`]; the item stays as it was.
     #[inline]
     pub fn replace(self, contents: Contents<'_>) -> Result<u64, Error> {
-        self.partition
-            .check_size(self.key.bytes().len(), contents.value.len())?;
-        Ok(self
+        let sized = self
             .partition
-            .replace(self.found, self.key, self.now, &contents))
+            .check_size(self.key.bytes().len(), contents.value.len());
+        if let Err(refusal) = sized {
+            return self
+                .partition
+                .set_beside(self.key, self.now, &contents, refusal);
+        }
+        self.partition
+            .replace(self.found, self.key, self.now, &contents)
     }
 
     /// Put `front` before and `back` behind the value, and return the new CAS number: `wanted` where that is not 0. Flags and expiry stay; marks
     /// go, except [`Marks::BINARY_KEY`].
     ///
     /// # Errors
-    /// [`Error::ItemTooLarge`]; the item stays as it was.
+    /// [`Error::ItemTooLarge`] or, in store mode, [`Error::Full`]; the item stays as it was.
     pub fn join(mut self, front: &[u8], back: &[u8], wanted: u64) -> Result<u64, Error> {
         let old = self.found.header;
         let value_bytes = (old.value_bytes as usize)
             .saturating_add(front.len())
             .saturating_add(back.len());
-        self.partition
-            .check_size(self.key.bytes().len(), value_bytes)?;
+        let sized = self
+            .partition
+            .check_size(self.key.bytes().len(), value_bytes);
         let kept = if old.marks().has(Marks::BINARY_KEY) {
             Marks::BINARY_KEY
         } else {
             Marks::default()
         };
+        if let Err(refusal) = sized {
+            return self.join_beside(front, back, (kept, wanted), refusal);
+        }
+        let wanted = (wanted != 0).then_some(wanted);
         let header = old
-            .with_cas((wanted != 0).then_some(wanted))
+            .with_cas(wanted.or_else(|| self.partition.next_cas()))
             .sized(value_bytes)
             .marked(kept)
             .accessed(self.now);
-        self.partition.statistics.overwritten += 1;
-        self.partition.statistics.items_stored += 1;
         self.partition
-            .relocate(&mut self.found, self.key, self.now, header, (front, back));
+            .join(&mut self.found, self.key, self.now, header, (front, back))?;
         Ok(cas(self.found.place, &self.found.header))
+    }
+
+    /// As [`join`](Self::join), of what becomes too large for where it is.
+    #[cold]
+    fn join_beside(
+        self,
+        front: &[u8],
+        back: &[u8],
+        (marks, cas): (Marks, u64),
+        refusal: Error,
+    ) -> Result<u64, Error> {
+        if self.partition.large.is_none() {
+            return Err(refusal);
+        }
+        let item = self.item();
+        let value = [front, item.value, back].concat();
+        let contents = Contents {
+            value: &value,
+            flags: item.flags,
+            expires_at: item.expires_at,
+            marks,
+            cas,
+        };
+        self.partition
+            .set_beside(self.key, self.now, &contents, refusal)
     }
 
     /// Remove the item.
     pub fn remove(self) {
-        self.partition.clear(&self.found);
-        self.partition.bury(self.found.place, &self.found.header);
+        self.partition.remove(&self.found);
         self.partition.statistics.deleted += 1;
     }
 

@@ -9,13 +9,19 @@ pub enum Error {
         /// The largest item kept, in bytes.
         limit: usize,
     },
+    /// There is no room, in [`Mode::Store`](crate::Mode::Store). There may be when items were removed, or expired.
+    #[error("no room for an item of {bytes} bytes")]
+    Full {
+        /// Header, key and value, in bytes.
+        bytes: usize,
+    },
     /// The key is longer than [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX).
     #[error("a key of {bytes} bytes is longer than the longest that is kept, 255 bytes")]
     KeyTooLong {
         /// Length of the key in bytes.
         bytes: usize,
     },
-    /// The log cannot hold two items of the largest size.
+    /// There is no room for two items of the largest size.
     #[error(
         "a log of {log_bytes} bytes cannot keep items of {item_bytes_max} bytes: it takes at most half of itself"
     )]

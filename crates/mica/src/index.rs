@@ -1,12 +1,15 @@
-use crate::Error;
 use crate::key::Key;
 use crate::table::{BUCKET_BYTES, CHAIN_MAX, SLOTS, Slot, Table};
 use crate::versions::Versions;
+use crate::{Error, Mode};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 
 /// Items for each bucket at which another bucket is made: 9 of 12 slots. Then an item's share of the index is about
 /// 8 bytes, and few lookups look at a second cache line.
 const ITEMS_PER_BUCKET: u64 = 9;
+
+/// Buckets that a lossy index lets one be continued over, itself included; the last is then full for good.
+const LOSSY_CHAIN_MAX: usize = 4;
 
 /// From so many buckets on (4 MiB of them) huge pages cost little memory and save much time.
 const HUGE_BUCKETS: usize = (4 << 20) / BUCKET_BYTES;
@@ -49,6 +52,19 @@ impl Shared {
     pub fn buckets(&self) -> usize {
         self.size.load(Relaxed) as u32 as usize
     }
+
+    /// The buckets that keys of a share lie in: those whose lowest bits, as many as tell `shares` (a power of two)
+    /// apart, are `share`. Where there are fewer buckets than shares, keys of other shares lie there too.
+    pub fn buckets_of_share(&self, share: u32, shares: u32) -> impl Iterator<Item = usize> + use<> {
+        let size = self.size.load(Relaxed);
+        let (buckets, mask) = (size as u32 as usize, (size >> 32) as usize);
+        let (first, step) = if mask + 1 < shares as usize {
+            (bucket_of_bits(share as usize, size), buckets)
+        } else {
+            (share as usize, shares as usize)
+        };
+        (first..buckets).step_by(step)
+    }
 }
 
 /// `buckets`, and all bits below the largest power of two that is not above it.
@@ -60,8 +76,13 @@ fn size_of_buckets(buckets: usize) -> u64 {
 /// By linear hashing (Litwin, VLDB 1980): as many bits of the hash as there are buckets for.
 #[inline]
 fn bucket_of(key: Key<'_>, size: u64) -> usize {
+    bucket_of_bits(key.bucket_bits(), size)
+}
+
+#[inline]
+fn bucket_of_bits(bits: usize, size: u64) -> usize {
     let (buckets, mask) = (size as u32 as usize, (size >> 32) as usize);
-    let bucket = key.bucket_bits() & (mask << 1 | 1);
+    let bucket = bits & (mask << 1 | 1);
     if bucket < buckets {
         bucket
     } else {
@@ -81,13 +102,17 @@ pub(crate) trait Items {
     fn prefetch(&self, position: u32);
 }
 
-/// The writer's side of a lossy set-associative index: a hash picks a bucket, a tag picks slots of it. A full bucket is
-/// continued in a spare one, up to a point; beyond it, or without spares, the oldest entry goes.
+/// The writer's side of a set-associative index: a hash picks a bucket, a tag picks slots of it. A full bucket is
+/// continued in a spare one. In cache mode that has an end, where the oldest entry goes (a lossy index); in store mode
+/// it goes on as long as there are spares (bulk chaining), and entries [come out](Self::remove) one by one so that all
+/// buckets of a chain but the last stay full.
 ///
 /// It grows by linear hashing: buckets are split one at a time, in order, so that it is always as large as the items
 /// in it need, and no insert waits for a rehash. Memory for all buckets that there may be is reserved at once; only
 /// what is used is ever touched.
 pub(crate) struct Index {
+    mode: Mode,
+    buckets_min: usize,
     /// Spare buckets that were never used begin here.
     fresh_spares: usize,
     /// The first of the spare buckets that are free again, linked by `next`.
@@ -97,16 +122,22 @@ pub(crate) struct Index {
     sweep_at: usize,
     /// Bytes written to the log for which buckets were not yet swept.
     sweep_credit: usize,
+    /// Entries of a bucket that is being redistributed.
+    moving: Vec<(u8, u32)>,
 }
 
 impl Index {
-    pub fn new() -> Self {
+    /// Of what was just made.
+    pub fn new(mode: Mode, shared: &Shared) -> Self {
         Self {
+            mode,
+            buckets_min: shared.buckets(),
             fresh_spares: 0,
             free_spare: None,
             spares_in_use: 0,
             sweep_at: 0,
             sweep_credit: 0,
+            moving: Vec::with_capacity(LOSSY_CHAIN_MAX * SLOTS),
         }
     }
 
@@ -116,14 +147,19 @@ impl Index {
     }
 
     /// The slot for a new key of `bucket`: an empty one, one whose item is gone, one of a spare bucket, or at last the
-    /// one whose item is oldest.
+    /// one whose item is oldest. In store mode there may be none.
     #[inline]
-    pub fn slot_to_fill(&mut self, shared: &Shared, items: &impl Items, bucket: usize) -> Slot {
+    pub fn slot_to_fill(
+        &mut self,
+        shared: &Shared,
+        items: &impl Items,
+        bucket: usize,
+    ) -> Option<Slot> {
         let mut last = bucket;
-        for _ in 0..CHAIN_MAX {
+        loop {
             let (empty, next) = shared.table.empty_slots(last);
             if empty != 0 {
-                return Slot::new(last, empty.trailing_zeros() as usize);
+                return Some(Slot::new(last, empty.trailing_zeros() as usize));
             }
             match next {
                 Some(next) => last = next,
@@ -134,25 +170,38 @@ impl Index {
     }
 
     #[cold]
-    fn crowded(&mut self, shared: &Shared, items: &impl Items, bucket: usize, last: usize) -> Slot {
+    fn crowded(
+        &mut self,
+        shared: &Shared,
+        items: &impl Items,
+        bucket: usize,
+        last: usize,
+    ) -> Option<Slot> {
         let table = &shared.table;
         if let Some(gone) = table
             .filled(bucket)
             .find(|&slot| !items.is_alive(table.position(slot)))
         {
-            return gone;
+            return Some(gone);
         }
         let chain = table.filled(bucket).count() / SLOTS;
-        if chain < CHAIN_MAX
+        let chain_max = match self.mode {
+            Mode::Cache => LOSSY_CHAIN_MAX,
+            Mode::Store => CHAIN_MAX,
+        };
+        if chain < chain_max
             && let Some(spare) = self.take_spare(table)
         {
             table.set_next(last, Some(spare));
-            return Slot::new(spare, 0);
+            return Some(Slot::new(spare, 0));
+        }
+        if self.mode == Mode::Store {
+            return None;
         }
         let oldest = table
             .filled(bucket)
             .min_by_key(|&slot| items.recency(table.position(slot)));
-        oldest.unwrap_or(Slot::new(bucket, 0))
+        Some(oldest.unwrap_or(Slot::new(bucket, 0)))
     }
 
     fn take_spare(&mut self, table: &Table) -> Option<usize> {
@@ -163,8 +212,10 @@ impl Index {
                 spare
             }
             None if self.fresh_spares < table.spares() => {
+                let spare = table.buckets_max() + self.fresh_spares;
                 self.fresh_spares += 1;
-                table.buckets_max() + self.fresh_spares - 1
+                table.reset(spare);
+                spare
             }
             None => return None,
         };
@@ -178,10 +229,51 @@ impl Index {
         table.set_next(bucket, None);
         while let Some(spare) = next {
             next = table.empty_slots(spare).1;
-            table.set_next(spare, self.free_spare);
-            self.free_spare = Some(spare);
-            self.spares_in_use -= 1;
+            self.free_spare(table, spare);
         }
+    }
+
+    fn free_spare(&mut self, table: &Table, spare: usize) {
+        table.set_next(spare, self.free_spare);
+        self.free_spare = Some(spare);
+        self.spares_in_use -= 1;
+    }
+
+    /// Take an entry of `bucket` out, in store mode: one of the chain's last bucket takes its slot, and a spare bucket
+    /// that is empty then is free again.
+    pub fn remove(&mut self, shared: &Shared, bucket: usize, slot: Slot) {
+        let table = &shared.table;
+        let _writing = shared.versions.write(bucket);
+        table.clear(slot);
+        let (mut before, mut last) = (None, bucket);
+        while let Some(next) = table.empty_slots(last).1 {
+            (before, last) = (Some(last), next);
+        }
+        let others = table.filled_slots(last);
+        if last != slot.bucket() && others != 0 {
+            let other = Slot::new(last, others.trailing_zeros() as usize);
+            table.set(slot, table.tag(other), table.position(other));
+            table.clear(other);
+        }
+        if let Some(before) = before
+            && table.filled_slots(last) == 0
+        {
+            table.set_next(before, None);
+            self.free_spare(table, last);
+        }
+    }
+
+    /// Forget every entry and be as small as at first. Buckets that are made later are made empty.
+    pub fn reset(&mut self, shared: &Shared) {
+        shared
+            .size
+            .store(size_of_buckets(self.buckets_min), Release);
+        for bucket in 0..self.buckets_min {
+            shared.table.reset(bucket);
+        }
+        self.fresh_spares = 0;
+        self.free_spare = None;
+        self.spares_in_use = 0;
     }
 
     /// Split one bucket if there are so many items that many buckets are full.
@@ -206,6 +298,7 @@ impl Index {
             items.prefetch(table.position(slot));
         }
         let _writing = shared.versions.write_two(from, to);
+        table.reset(to);
         shared.size.store(size_of_buckets(buckets + 1), Release);
         self.redistribute(shared, items, from);
     }
@@ -213,22 +306,23 @@ impl Index {
     /// Take every entry out of `bucket` and put those whose items are alive into the bucket they now belong to.
     fn redistribute(&mut self, shared: &Shared, items: &impl Items, bucket: usize) {
         let table = &shared.table;
-        let mut entries = [(0_u8, 0_u32); CHAIN_MAX * SLOTS];
-        let mut count = 0;
+        let mut entries = std::mem::take(&mut self.moving);
         for slot in table.filled(bucket) {
             let position = table.position(slot);
-            if items.is_alive(position) && count < entries.len() {
-                entries[count] = (table.tag(slot), position);
-                count += 1;
+            if items.is_alive(position) {
+                entries.push((table.tag(slot), position));
             }
             table.clear(slot);
         }
         self.free_spares(table, bucket);
-        for &(tag, position) in &entries[..count] {
+        for (tag, position) in entries.drain(..) {
             let home = shared.bucket_of(items.key_at(position));
-            let slot = self.slot_to_fill(shared, items, home);
-            table.set(slot, tag, position);
+            // Spares that were enough before still are, as a split makes another bucket.
+            if let Some(slot) = self.slot_to_fill(shared, items, home) {
+                table.set(slot, tag, position);
+            }
         }
+        self.moving = entries;
     }
 
     /// Empty slots whose items are gone, a bucket at a time, so that about all were looked at when the log has taken
@@ -284,7 +378,7 @@ mod tests {
     use super::*;
     use crate::Hasher;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     /// A log whose items' positions are their keys' numbers.
     struct Numbers {
@@ -331,7 +425,72 @@ mod tests {
         }
     }
 
+    /// Where the entry of the item at `position` is.
+    fn slot_of(shared: &Shared, items: &Numbers, position: u32) -> Option<Slot> {
+        let key = items.key_at(position);
+        shared
+            .table
+            .slot_of(shared.bucket_of(key), key.tag(), position)
+    }
+
     proptest! {
+        /// Nothing that is inserted is lost, nothing is refused while there is a spare bucket, and all of those come
+        /// back.
+        #[test]
+        fn a_lossless_index_against_a_set(
+            steps in prop::collection::vec((0..6_u8, 1..120_u32, any::<u32>()), 1..60),
+            start in 1..4_usize,
+            buckets_max in 1..24_usize,
+        ) {
+            let items = Numbers::new(8000);
+            let shared = Shared::new(start, buckets_max, true).expect("a small index");
+            let mut index = Index::new(Mode::Store, &shared);
+            let mut model = BTreeSet::new();
+            let mut next = 0_u32;
+            for (kind, amount, from) in steps {
+                match kind {
+                    0..3 => for _ in 0..amount {
+                        index.grow_for(&shared, model.len() as u64, &items);
+                        let key = items.key_at(next);
+                        match index.slot_to_fill(&shared, &items, shared.bucket_of(key)) {
+                            Some(slot) => {
+                                prop_assert_eq!(shared.table.tag(slot), 0);
+                                shared.table.set(slot, key.tag(), next);
+                                model.insert(next);
+                            }
+                            None => prop_assert_eq!(index.spares_in_use, shared.table.spares()),
+                        }
+                        next += 1;
+                    },
+                    3..5 => for _ in 0..amount {
+                        let chosen = model.range(from % next.max(1)..).next().copied();
+                        if let Some(position) = chosen {
+                            let slot = slot_of(&shared, &items, position).expect("it was inserted");
+                            let bucket = shared.bucket_of(items.key_at(position));
+                            index.remove(&shared, bucket, slot);
+                            model.remove(&position);
+                        }
+                    },
+                    _ if from % 8 == 0 => {
+                        index.reset(&shared);
+                        model.clear();
+                    }
+                    _ => {}
+                }
+                let chains = (0..shared.buckets()).map(|bucket| shared.table.filled(bucket).count());
+                let (mut entries, mut spares) = (0, 0);
+                for count in chains {
+                    entries += count;
+                    spares += count.saturating_sub(1) / SLOTS;
+                }
+                prop_assert_eq!(entries, model.len());
+                prop_assert_eq!(spares, index.spares_in_use);
+                for &position in &model {
+                    prop_assert!(slot_of(&shared, &items, position).is_some(), "{} of {:?}", position, model.len());
+                }
+            }
+        }
+
         /// Whatever is inserted is found until the log drops it or a full chain does, and spare buckets come back.
         #[test]
         fn an_index_against_a_map(
@@ -341,7 +500,7 @@ mod tests {
         ) {
             let mut items = Numbers::new(4000);
             let shared = Shared::new(start, buckets_max, true).expect("a small index");
-            let mut index = Index::new();
+            let mut index = Index::new(Mode::Cache, &shared);
             let mut model = BTreeMap::new();
             let mut next = 0_u32;
             for (kind, amount) in steps {
@@ -355,7 +514,7 @@ mod tests {
                     index.grow_for(&shared, model.len() as u64, &items);
                     let key = items.key_at(next);
                     let bucket = shared.bucket_of(key);
-                    let slot = index.slot_to_fill(&shared, &items, bucket);
+                    let slot = index.slot_to_fill(&shared, &items, bucket).expect("the oldest, at worst");
                     if shared.table.tag(slot) != 0 {
                         model.remove(&shared.table.position(slot));
                     }
@@ -365,10 +524,7 @@ mod tests {
                 }
             }
             for (&position, ()) in &model {
-                let key = items.key_at(position);
-                let mut candidates = shared.table.candidates(shared.bucket_of(key), key.tag());
-                let found = candidates.find(|&(_, at)| at == position);
-                prop_assert!(found.is_some(), "{} of {:?}", position, model.len());
+                prop_assert!(slot_of(&shared, &items, position).is_some(), "{} of {:?}", position, model.len());
             }
             items.oldest = next;
             // The first ends a sweep that began while they were alive.

@@ -309,6 +309,15 @@ impl Header {
         }
     }
 
+    /// With a field for the second at which it expires, which may be never.
+    #[must_use]
+    pub fn with_expiry(self) -> Self {
+        Self {
+            bits: self.bits | HAS_EXPIRY,
+            ..self
+        }
+    }
+
     /// Expiring at another second; a field that is there stays, whatever is in it.
     #[must_use]
     pub fn expiring_at(self, expires_at: u32) -> Self {

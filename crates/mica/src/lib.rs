@@ -1,6 +1,6 @@
-//! Where items are kept: a partition is a circular log and a lossy index over it.
+//! Where items are kept: a partition is a circular log and a lossy index over it, or a heap and a lossless one.
 //!
-//! After MICA (Lim, Han, Andersen and Kaminsky, NSDI'14, sections 3.3.1 and 3.3.2):
+//! After MICA (Lim, Han, Andersen and Kaminsky, NSDI'14, sections 3.3.1 and 3.3.2). In [cache mode](Mode::Cache):
 //!
 //! * the **circular log** takes items of any length one behind the other; when it is full, the item that was
 //!   written first makes room (FIFO), except that an item that is read shortly before its turn is written again at
@@ -11,6 +11,16 @@
 //!   grows with the number of items, so that nobody has to know how large items will be.
 //!
 //! A small item costs 7 bytes in the log and about 8 in the index beside its key and value.
+//!
+//! In [store mode](Mode::Store) nothing makes room:
+//!
+//! * the **heap** (segregated fits) takes items in blocks that are split and joined, in constant time. Where there is
+//!   room, but not in one piece, items that have expired are removed and others moved, so that a write is
+//!   [refused](Error::Full) only when memory is all but full;
+//! * the **index** continues full lines in spare ones as long as there are any (bulk chaining).
+//!
+//! A small item then costs 19 bytes in front of its key and value, up to 7 behind them, a 64th of its length and about
+//! 8 in the index.
 //!
 //! One owner writes ([`Partition`]); others may look items up meanwhile ([`Reader`]), and notice by the buckets'
 //! versions and the log's head when what they read was being written.
@@ -31,23 +41,27 @@
 //! ```
 
 mod burst;
+mod compaction;
 mod config;
 mod entry;
 mod error;
+mod heap;
 mod index;
 mod item;
 mod key;
+mod large;
 mod log;
 mod memory;
 mod partition;
 mod reader;
 mod statistics;
+mod store;
 mod sync;
 mod table;
 mod versions;
 
 pub use burst::burst;
-pub use config::{Config, Eviction};
+pub use config::{Config, Eviction, Mode};
 pub use entry::{Entry, Occupied, Vacant};
 pub use error::Error;
 pub use item::{Contents, HEADER_BYTES, Item, Marks};

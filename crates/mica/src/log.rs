@@ -30,6 +30,12 @@ impl Place {
         Self(lap << OFFSET_BITS | offset as u64)
     }
 
+    /// A place of a memory that is not written round and round.
+    #[inline]
+    pub fn at(offset: usize) -> Self {
+        Self::new(0, offset)
+    }
+
     #[inline]
     pub fn offset(self) -> usize {
         (self.0 & OFFSET_MASK) as usize
@@ -121,6 +127,24 @@ pub(crate) struct Log {
 impl Log {
     /// Room for `capacity` bytes. The system gives pages as they are first written, so unused room costs nothing.
     pub fn new(capacity: usize, hasher: Hasher) -> Result<Self, Error> {
+        let start = Place::new(1, 0);
+        Self::between(start, start, near_end(start, capacity), capacity, hasher)
+    }
+
+    /// Memory that a [`Heap`](crate::heap::Heap) hands out. Head and tail stand still so that each position is a
+    /// [place](Place::at) of the same bits, always alive and never near its end.
+    pub fn standing(capacity: usize, hasher: Hasher) -> Result<Self, Error> {
+        let (head, tail) = (Place(0), Place(1 << 32));
+        Self::between(head, tail, head, capacity, hasher)
+    }
+
+    fn between(
+        head: Place,
+        tail: Place,
+        near_end: Place,
+        capacity: usize,
+        hasher: Hasher,
+    ) -> Result<Self, Error> {
         if capacity > LOG_BYTES_MAX {
             return Err(Error::LogTooLarge {
                 log_bytes: capacity,
@@ -131,16 +155,15 @@ impl Log {
         if capacity >= HUGE_LOG_BYTES {
             memory.use_huge_pages();
         }
-        let start = Place::new(1, 0);
         Ok(Self {
             shared: Arc::new(Shared {
                 memory,
-                head: AtomicU64::new(start.0),
-                tail: AtomicU64::new(start.0),
+                head: AtomicU64::new(head.0),
+                tail: AtomicU64::new(tail.0),
             }),
             hasher,
             end: 0,
-            near_end: near_end(start, capacity),
+            near_end,
             scratch: Vec::new(),
         })
     }
@@ -285,6 +308,18 @@ impl Log {
         unsafe { self.shared.memory.store(offset, bytes) }
     }
 
+    /// Eight bytes that are no item's.
+    #[inline]
+    pub fn word(&self, offset: usize) -> u64 {
+        let bytes = self.slice(offset, 8).first_chunk();
+        u64::from_le_bytes(*bytes.unwrap_or(const { &[0; 8] }))
+    }
+
+    #[inline]
+    pub fn set_word(&mut self, offset: usize, word: u64) {
+        self.write(offset, &word.to_le_bytes());
+    }
+
     #[inline]
     pub fn header(&self, place: Place) -> (Header, usize) {
         Header::decode(self.window(place.offset()))
@@ -363,6 +398,21 @@ impl Log {
         for part in [&window[..header_bytes], key, value] {
             self.write(at, part);
             at += part.len();
+        }
+    }
+
+    /// Write more behind the value of an item with the header `old`.
+    pub fn append(&mut self, place: Place, old: &Header, more: &[u8]) {
+        self.write(place.offset() + old.item_bytes(), more);
+    }
+
+    /// Copy a whole item of `bytes` to memory that is not its own but where it lies before that.
+    pub fn copy_item(&mut self, from: Place, to: Place, bytes: usize) {
+        let mut window = [0; 4096];
+        for at in (0..bytes).step_by(window.len()) {
+            let part = &mut window[..(bytes - at).min(4096)];
+            part.copy_from_slice(self.slice(from.offset() + at, part.len()));
+            self.write(to.offset() + at, part);
         }
     }
 

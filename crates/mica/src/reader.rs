@@ -134,8 +134,11 @@ impl Reader {
         }
         let Some((place, header, header_bytes)) = found else {
             // An item that the head has passed may be this key's, and about to be written anew.
-            let miss = if is_passed { Lookup::Ask } else { Lookup::Miss };
-            return unchanged().then_some(miss);
+            // Or it may be too large for the log, since it was last seen there.
+            return unchanged().then(|| match is_passed || self.shared.has_large.load(Relaxed) {
+                true => Lookup::Ask,
+                false => Lookup::Miss,
+            });
         };
         // Nothing that was read so far is sure, and it says how much to copy.
         if !unchanged() || !self.is_still_there(place) {

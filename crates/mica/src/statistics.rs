@@ -19,6 +19,27 @@ pub struct Statistics {
     pub deleted: u64,
     /// Items written again at the log's tail because they were read shortly before their turn to be overwritten.
     pub reinserted: u64,
+    /// Writes refused because there was no room, in store mode.
+    pub refused: u64,
+}
+
+impl Statistics {
+    /// What is held now, and what happened since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            items: self.items,
+            bytes: self.bytes,
+            items_stored: self.items_stored - earlier.items_stored,
+            evictions: self.evictions - earlier.evictions,
+            bucket_evictions: self.bucket_evictions - earlier.bucket_evictions,
+            expired: self.expired - earlier.expired,
+            overwritten: self.overwritten - earlier.overwritten,
+            deleted: self.deleted - earlier.deleted,
+            reinserted: self.reinserted - earlier.reinserted,
+            refused: self.refused - earlier.refused,
+        }
+    }
 }
 
 impl std::ops::AddAssign for Statistics {
@@ -32,5 +53,6 @@ impl std::ops::AddAssign for Statistics {
         self.overwritten += other.overwritten;
         self.deleted += other.deleted;
         self.reinserted += other.reinserted;
+        self.refused += other.refused;
     }
 }

@@ -34,7 +34,7 @@ impl Slot {
     }
 
     #[inline]
-    fn bucket(self) -> usize {
+    pub fn bucket(self) -> usize {
         self.bucket as usize
     }
 
@@ -90,6 +90,11 @@ impl Table {
     #[inline]
     pub fn prefetch(&self, bucket: usize) {
         self.memory.prefetch(bucket * BUCKET_BYTES);
+    }
+
+    /// The filled slots of `bucket`, as bits.
+    pub fn filled_slots(&self, bucket: usize) -> u32 {
+        ALL_SLOTS & !self.empty_slots(bucket).0
     }
 
     /// The slots of `bucket` with `tag`, as bits, and the bucket that continues it.
@@ -171,6 +176,13 @@ impl Table {
         put(&self.words(bucket)[1], 32, u64::from(u32::MAX), next as u64);
     }
 
+    /// Make `bucket` empty and the last of its chain, whatever it was.
+    pub fn reset(&self, bucket: usize) {
+        for word in self.words(bucket) {
+            word.store(0, Relaxed);
+        }
+    }
+
     /// The slots with `tag` in `bucket` and those that continue it, with their positions.
     #[inline(always)]
     pub fn candidates(&self, bucket: usize, tag: u8) -> Candidates<'_> {
@@ -183,9 +195,15 @@ impl Table {
             words,
             slots,
             next,
-            // Somebody who reads while a chain changes must not go round in it.
             buckets_left: CHAIN_MAX - 1,
         }
+    }
+
+    /// The slot with `tag` in `bucket` and those that continue it that has this position.
+    pub fn slot_of(&self, bucket: usize, tag: u8, position: u32) -> Option<Slot> {
+        let mut candidates = self.candidates(bucket, tag);
+        let found = candidates.find(|&(_, candidate)| candidate == position);
+        found.map(|(slot, _)| slot)
     }
 
     /// Every filled slot of `bucket` and of those that continue it.
@@ -236,8 +254,9 @@ impl Iterator for Candidates<'_> {
     }
 }
 
-/// Buckets that one may be continued over, itself included; the last is then full for good.
-pub(crate) const CHAIN_MAX: usize = 4;
+/// Buckets that one may be continued over, itself included: more than ever are where hashes are spread. Somebody who
+/// reads while a chain changes must not go round in it for ever.
+pub(crate) const CHAIN_MAX: usize = 4096;
 
 #[inline(always)]
 fn position_in(words: &Words, number: usize) -> u32 {

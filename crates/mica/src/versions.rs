@@ -69,6 +69,15 @@ impl Versions {
         )
     }
 
+    /// As [`write`](Self::write), for all buckets.
+    pub fn write_all(&self) -> WritingAll<'_> {
+        for stripe in &self.stripes {
+            stripe.store(stripe.load(Relaxed) + 1, Relaxed);
+        }
+        fence(Release);
+        WritingAll(&self.stripes)
+    }
+
     /// Before looking at `bucket`; `None` while it is being written.
     #[inline]
     pub fn begin(&self, bucket: usize) -> Option<Seen> {
@@ -99,6 +108,18 @@ impl Drop for Writing<'_> {
     }
 }
 
+/// Held while all buckets are written.
+#[must_use]
+pub(crate) struct WritingAll<'v>(&'v [AtomicU64]);
+
+impl Drop for WritingAll<'_> {
+    fn drop(&mut self) {
+        for stripe in self.0 {
+            stripe.store(stripe.load(Relaxed) + 1, Release);
+        }
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -124,6 +145,16 @@ mod tests {
         drop(versions.write_two(3, 3 + STRIPES));
         drop(versions.write_two(3, 4));
         assert!(versions.begin(3).is_some() && versions.begin(4).is_some());
+    }
+
+    #[test]
+    fn a_write_to_all_buckets_is_seen_in_each() {
+        let versions = Versions::new();
+        let seen = versions.begin(7).expect("nobody writes");
+        let writing = versions.write_all();
+        assert!(versions.begin(7).is_none() && versions.begin(8).is_none());
+        drop(writing);
+        assert!(versions.begin(7).is_some() && !versions.is_unchanged(7, seen));
     }
 
     #[test]
@@ -199,6 +230,107 @@ mod models {
             fence(Acquire);
             if world.head.load(Relaxed) == 0 {
                 assert_eq!(read, [0, 0]);
+            }
+            writer.join().unwrap();
+        });
+    }
+
+    /// An item is removed; another thread has the lock then, and writes another bucket's item to the same memory.
+    #[test]
+    fn no_reader_accepts_what_was_written_to_memory_that_was_given_back() {
+        loom::model(|| {
+            let world = world();
+            // The entry leads to the item while it is 0.
+            let entry = Arc::new(AtomicU64::new(0));
+            let lock = Arc::new(loom::sync::Mutex::new(false));
+            let remover = {
+                let (world, entry, lock) =
+                    (Arc::clone(&world), Arc::clone(&entry), Arc::clone(&lock));
+                thread::spawn(move || {
+                    let mut is_free = lock.lock().unwrap();
+                    {
+                        let _writing = world.versions.write(0);
+                        entry.store(1, Relaxed);
+                    }
+                    *is_free = true;
+                })
+            };
+            let next = {
+                let (world, lock) = (Arc::clone(&world), Arc::clone(&lock));
+                thread::spawn(move || {
+                    if *lock.lock().unwrap() {
+                        // As every change of the heap begins.
+                        fence(Release);
+                        world.words[0].store(1, Relaxed);
+                        world.words[1].store(1, Relaxed);
+                        drop(world.versions.write(1));
+                    }
+                })
+            };
+            if let Some(seen) = world.versions.begin(0)
+                && entry.load(Relaxed) == 0
+            {
+                let read = [world.words[0].load(Relaxed), world.words[1].load(Relaxed)];
+                if world.versions.is_unchanged(0, seen) {
+                    assert_eq!(read, [0, 0]);
+                }
+            }
+            remover.join().unwrap();
+            next.join().unwrap();
+        });
+    }
+
+    /// An item becomes shorter where it lies, and the room behind it is another's at once.
+    #[test]
+    fn no_reader_accepts_what_lies_behind_an_item_that_became_shorter() {
+        loom::model(|| {
+            let world = world();
+            let writer = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || {
+                    {
+                        let _writing = world.versions.write(0);
+                        // The heap's, before the item says that it is shorter.
+                        world.words[1].store(7, Relaxed);
+                        world.words[0].store(1, Relaxed);
+                    }
+                    world.words[1].store(8, Relaxed);
+                })
+            };
+            if let Some(seen) = world.versions.begin(0) {
+                let is_long = world.words[0].load(Relaxed) == 0;
+                let behind = world.words[1].load(Relaxed);
+                if world.versions.is_unchanged(0, seen) && is_long {
+                    assert_eq!(behind, 0);
+                }
+            }
+            writer.join().unwrap();
+        });
+    }
+
+    /// All entries are forgotten at once, and the memory is used again.
+    #[test]
+    fn no_reader_accepts_what_was_written_after_everything_was_forgotten() {
+        loom::model(|| {
+            let world = world();
+            let writer = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || {
+                    {
+                        let _writing = world.versions.write_all();
+                        world.words[0].store(1, Relaxed);
+                    }
+                    world.words[1].store(1, Relaxed);
+                })
+            };
+            // The entry, and what it led to.
+            if let Some(seen) = world.versions.begin(1)
+                && world.words[0].load(Relaxed) == 0
+            {
+                let item = world.words[1].load(Relaxed);
+                if world.versions.is_unchanged(1, seen) {
+                    assert_eq!(item, 0);
+                }
             }
             writer.join().unwrap();
         });

@@ -1,6 +1,7 @@
-//! A partition against a map: what it returns was the last value stored, and what it lost it counted.
+//! A partition against a map: what it returns was the last value stored, and what it lost it counted. In store mode it
+//! loses nothing, and what it refuses changes nothing.
 
-use mica::{Config, Contents, Entry, Hasher, Item, Marks, Partition};
+use mica::{Config, Contents, Entry, Error, Hasher, Item, Marks, Mode, Partition};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -83,6 +84,8 @@ struct Pair {
     counter: u32,
     /// Items that were there by the model and not in the partition.
     losses: u64,
+    /// Writes for which there was no room.
+    refusals: u64,
 }
 
 impl Pair {
@@ -96,7 +99,21 @@ impl Pair {
             flush_due: None,
             counter: 0,
             losses: 0,
+            refusals: 0,
         }
+    }
+
+    /// What was not stored was too large, or there was no room in store mode.
+    fn refused(&mut self, error: Error, key: &[u8], bytes: usize) -> Result<(), TestCaseError> {
+        let is_too_large = mica::HEADER_BYTES + key.len() + bytes > self.partition.item_bytes_max();
+        match error {
+            Error::Full { .. } => {
+                prop_assert!(self.partition.free_bytes().is_some() && !is_too_large);
+                self.refusals += 1;
+            }
+            error => prop_assert!(is_too_large, "{error}"),
+        }
+        Ok(())
     }
 
     /// A value that no other call returned: its bytes follow from a counter.
@@ -183,12 +200,7 @@ impl Pair {
                             },
                         );
                     }
-                    Err(_) => {
-                        prop_assert!(
-                            mica::HEADER_BYTES + name.len() + bytes
-                                > self.partition.item_bytes_max()
-                        );
-                    }
+                    Err(error) => self.refused(error, &name, bytes)?,
                 }
             }
             Operation::Add { key, bytes } => {
@@ -198,16 +210,17 @@ impl Pair {
                     Entry::Occupied(_) => prop_assert!(self.model.contains_key(&key)),
                     Entry::Vacant(entry) => {
                         self.losses += u64::from(self.model.remove(&key).is_some());
-                        if let Ok(cas) = entry.insert(Contents::of(&value)) {
-                            self.model.insert(
-                                key,
-                                Stored {
+                        match entry.insert(Contents::of(&value)) {
+                            Ok(cas) => {
+                                let stored = Stored {
                                     value,
                                     flags: 0,
                                     expires_at: 0,
                                     cas,
-                                },
-                            );
+                                };
+                                self.model.insert(key, stored);
+                            }
+                            Err(error) => self.refused(error, &name, bytes)?,
                         }
                     }
                 }
@@ -218,10 +231,14 @@ impl Pair {
                 if let Entry::Occupied(entry) =
                     self.partition.entry(self.hasher.key(&name), self.now)
                 {
-                    if let Ok(cas) = entry.join(&front, &back, 0) {
-                        let stored = self.model.get_mut(&key).expect("the partition had it");
-                        stored.value = [&front[..], &stored.value, &back].concat();
-                        stored.cas = cas;
+                    let stored = self.model.get_mut(&key).expect("the partition had it");
+                    let joined = [&front[..], &stored.value, &back].concat();
+                    match entry.join(&front, &back, 0) {
+                        Ok(cas) => {
+                            prop_assert!(cas > stored.cas || self.partition.free_bytes().is_none());
+                            (stored.value, stored.cas) = (joined, cas);
+                        }
+                        Err(error) => self.refused(error, &name, joined.len())?,
                     }
                 } else {
                     self.lose(key);
@@ -312,6 +329,12 @@ impl Pair {
         let most = contents + mica::HEADER_BYTES * self.model.len();
         prop_assert!((contents..=most).contains(&bytes));
         prop_assert!(bytes <= self.partition.log_bytes());
+        if let Some(free) = self.partition.free_bytes() {
+            prop_assert_eq!(self.losses, 0);
+            prop_assert_eq!(statistics.refused, self.refusals);
+            let blocks = self.partition.log_bytes() / 8 * 8 - free;
+            prop_assert!((bytes..=bytes + 7 * self.model.len()).contains(&blocks));
+        }
         Ok(())
     }
 }
@@ -336,6 +359,54 @@ proptest! {
         buckets_max in 1..40_usize,
     ) {
         let mut pair = Pair::new(Config { log_bytes, buckets_min: 1, buckets_max, item_bytes_max: (log_bytes - 8) / 2, ..Config::for_log_bytes(log_bytes) });
+        for (number, operation) in operations.iter().enumerate() {
+            pair.apply(operation)?;
+            if number % 97 == 0 {
+                pair.settle(60)?;
+            }
+        }
+        pair.settle(60)?;
+        let statistics = pair.partition.statistics();
+        prop_assert!(pair.losses <= statistics.evictions + statistics.bucket_evictions);
+    }
+
+    /// Blocks that are short of room all the time, and an index that is: nothing is lost, and what is removed makes
+    /// room for as much.
+    #[test]
+    fn a_store_loses_nothing(
+        operations in operations(60, 700),
+        log_bytes in 2_000..30_000_usize,
+        buckets_max in 1..40_usize,
+    ) {
+        let mut pair = Pair::new(Config { mode: Mode::Store, log_bytes, buckets_min: 1, buckets_max, item_bytes_max: log_bytes / 2, ..Config::for_log_bytes(log_bytes) });
+        for (number, operation) in operations.iter().enumerate() {
+            pair.apply(operation)?;
+            if number % 97 == 0 {
+                pair.settle(60)?;
+            }
+        }
+        pair.settle(60)?;
+        for key in 0..60 {
+            pair.apply(&Operation::Delete(key))?;
+        }
+        pair.settle(60)?;
+        prop_assert_eq!(pair.partition.free_bytes(), Some(log_bytes / 8 * 8));
+        let largest = log_bytes / 16 * 8 - mica::HEADER_BYTES - key_bytes(1).len();
+        for key in [1, 2] {
+            pair.apply(&Operation::Set { key, bytes: largest, expires_in: 0 })?;
+        }
+        pair.settle(60)?;
+        prop_assert_eq!(pair.model.len(), 2);
+    }
+
+    /// Items move between the log and the memory for large ones, both of which are short of room all the time.
+    #[test]
+    fn a_cache_with_large_items_apart_never_lies(
+        operations in operations(60, 2000),
+        log_bytes in 8_000..40_000_usize,
+    ) {
+        let config = Config { log_bytes, large_bytes: log_bytes / 2, item_bytes_max: log_bytes / 2 - 16, buckets_min: 1, buckets_max: 64, ..Config::for_log_bytes(log_bytes) };
+        let mut pair = Pair::new(config);
         for (number, operation) in operations.iter().enumerate() {
             pair.apply(operation)?;
             if number % 97 == 0 {

@@ -1,7 +1,7 @@
 //! Readers beside a writer, on real threads: a hit is whole, of the key that was asked for, and never older than what
 //! the same reader saw before.
 
-use mica::{Config, Contents, Entry, Hasher, Key, Lookup, Partition, Reader};
+use mica::{Config, Contents, Entry, Error, Hasher, Key, Lookup, Mode, Partition, Reader};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -114,11 +114,34 @@ fn entry<'p>(partition: &'p mut Partition, key: Key<'p>) -> Entry<'p, 'p> {
 /// The log wraps all the time; items move, change in place, grow, go, and come back.
 #[test]
 fn no_reader_sees_a_torn_an_old_or_another_key_s_value() {
+    read_what_changes(Config::for_log_bytes(40_000));
+}
+
+/// The same where memory is given back, split, joined and used again all the time.
+#[test]
+fn no_reader_sees_what_is_written_to_memory_that_was_given_back() {
+    read_what_changes(Config {
+        mode: Mode::Store,
+        ..Config::for_log_bytes(40_000)
+    });
+}
+
+/// The same where the longer values are too large for the log.
+#[test]
+fn no_reader_sees_less_where_large_items_lie_apart() {
+    read_what_changes(Config {
+        large_bytes: 10_000,
+        item_bytes_max: 5_000,
+        ..Config::for_log_bytes(40_000)
+    });
+}
+
+fn read_what_changes(config: Config) {
     let hasher = Hasher::new(9);
     let config = Config {
         buckets_min: 1,
         has_readers: true,
-        ..Config::for_log_bytes(40_000)
+        ..config
     };
     let partition = Partition::new(config, hasher.clone()).expect("a small partition");
     let counts = with_readers(partition, &hasher, |partition| {
@@ -139,9 +162,17 @@ fn no_reader_sees_a_torn_an_old_or_another_key_s_value() {
                     entry.edit(|bytes| bytes.copy_from_slice(&value));
                 }
                 (Entry::Occupied(mut entry), 2) => entry.set_expires_at(1 + number % 2 * 1000),
-                (place, _) => {
-                    place.set(contents).expect("a small item");
-                }
+                (place, _) => match place.set(contents) {
+                    Ok(_) => {}
+                    // Make room, as a cache does by itself.
+                    Err(Error::Full { .. }) => {
+                        let name = name_of(number % KEYS);
+                        if let Entry::Occupied(entry) = entry(partition, hasher.key(&name)) {
+                            entry.remove();
+                        }
+                    }
+                    Err(error) => panic!("{error}"),
+                },
             }
             if number % 20_000 == 0 {
                 partition.flush();
@@ -189,6 +220,83 @@ fn no_reader_misses_what_is_there_while_the_index_grows() {
     });
     let misses: u64 = counts.iter().map(|count| count[1]).sum();
     assert_eq!(misses, 0, "{counts:?}");
+}
+
+/// In a store that is short of memory, what is never removed is never missed, however often it moves, and whatever
+/// comes and goes beside it.
+#[test]
+fn no_reader_misses_what_a_store_keeps() {
+    let hasher = Hasher::new(12);
+    let config = Config {
+        mode: Mode::Store,
+        buckets_min: 1,
+        has_readers: true,
+        ..Config::for_log_bytes(400_000)
+    };
+    let mut partition = Partition::new(config, hasher.clone()).expect("a partition");
+    let store = |partition: &mut Partition, id: u32, number: u32, words: usize| {
+        let (name, value) = (name_of(id), value_of(id, number, words));
+        let contents = Contents {
+            flags: id,
+            ..Contents::of(&value)
+        };
+        entry(partition, hasher.key(&name)).set(contents).is_ok()
+    };
+    for id in 0..KEYS {
+        assert!(store(&mut partition, id, 0, 45));
+    }
+    let mut refused = 0;
+    let counts = with_readers(partition, &hasher, |partition| {
+        for number in 1..WRITES {
+            let id = number.wrapping_mul(2_654_435_761) >> 8;
+            store(partition, id % KEYS, number, words_of(number));
+            let other = KEYS + number % 1000;
+            match entry(partition, hasher.key(&name_of(other))) {
+                Entry::Occupied(entry) => entry.remove(),
+                Entry::Vacant(_) => {
+                    refused += u32::from(!store(partition, other, number, words_of(id)));
+                }
+            }
+        }
+    });
+    let misses: u64 = counts.iter().map(|count| count[1]).sum();
+    assert_eq!(misses, 0, "{counts:?}");
+    assert!(refused > 0);
+}
+
+/// An item that becomes too large for the log, or no longer is, is there all the time.
+#[test]
+fn no_reader_misses_what_moves_between_the_log_and_the_large_items() {
+    let hasher = Hasher::new(13);
+    let config = Config {
+        large_bytes: 200_000,
+        item_bytes_max: 10_000,
+        has_readers: true,
+        ..Config::for_log_bytes(400_000)
+    };
+    let mut partition = Partition::new(config, hasher.clone()).expect("a partition");
+    let store = |partition: &mut Partition, id: u32, number: u32, words: usize| {
+        let (name, value) = (name_of(id), value_of(id, number, words));
+        let contents = Contents {
+            flags: id,
+            ..Contents::of(&value)
+        };
+        let stored = partition.set(hasher.key(&name), 1, &contents);
+        stored.expect("room is made");
+    };
+    for id in 0..KEYS {
+        store(&mut partition, id, 0, 4);
+    }
+    let counts = with_readers(partition, &hasher, |partition| {
+        for number in 1..WRITES / 4 {
+            let id = number % KEYS;
+            let is_large = id < 20 && (number / KEYS).is_multiple_of(2);
+            store(partition, id, number, if is_large { 900 } else { 4 });
+        }
+    });
+    for [hits, misses, _] in counts {
+        assert!(hits > 0 && misses == 0, "{hits} hits, {misses} misses");
+    }
 }
 
 /// What the head has passed may be the key's own item, which the owner is about to write again at the tail.

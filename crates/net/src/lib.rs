@@ -20,6 +20,6 @@ pub use endpoint::Endpoint;
 pub use error::Error;
 pub use listener::{ListenOptions, Listener};
 pub use poller::{Event, Interest, Poller};
-pub use ring::{Completion, Filled, Patience, Ring, Unavailable};
+pub use ring::{Completion, Filled, Ring, SendMode, Unavailable};
 pub use stream::Stream;
 pub use waker::Waker;

@@ -107,15 +107,24 @@ impl Listener {
     /// What `accept4(2)` says, such as no descriptors left (`EMFILE`): the connection stays in the backlog, so a
     /// server should stop watching the listener for a while.
     pub fn accept(&self) -> io::Result<Option<Stream>> {
+        Ok(self.accept_from()?.map(|(stream, _)| stream))
+    }
+
+    /// As [`accept`](Self::accept), with where a TCP connection came from.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn accept_from(&self) -> io::Result<Option<(Stream, Option<SocketAddr>)>> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         loop {
-            match rustix::net::accept_with(&self.socket, flags) {
-                Ok(socket) => {
+            match rustix::net::acceptfrom_with(&self.socket, flags) {
+                Ok((socket, peer)) => {
                     if matches!(self.endpoint, Endpoint::Tcp(_)) {
                         // A connection that was reset already says so at its first read.
                         _ = sockopt::set_tcp_nodelay(&socket, true);
                     }
-                    return Ok(Some(Stream::from_socket(socket)));
+                    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+                    return Ok(Some((Stream::from_socket(socket), peer)));
                 }
                 Err(Errno::AGAIN) => return Ok(None),
                 // The peer gave up, or a signal came: the next one may be there.

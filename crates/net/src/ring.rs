@@ -1,4 +1,5 @@
 mod buffers;
+mod completion;
 mod unavailable;
 
 use crate::{Stream, Waker};
@@ -12,6 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
 pub use buffers::Filled;
+pub use completion::{Completion, SendMode};
 pub use unavailable::Unavailable;
 
 /// Requests that the kernel is told of at a time; more wait in a queue of ours.
@@ -24,12 +26,16 @@ const COMPLETIONS: u32 = 8192;
 const CANCEL_ATTEMPTS: usize = 50;
 const CANCEL_PATIENCE: Duration = Duration::from_millis(100);
 
+/// Buffers of what was sent quietly that are kept for whoever wants them.
+const SENT_BUFFERS_MAX: usize = 64;
+
 /// What a request is; with its stream's token it is the `user_data` of its completions.
 const RECEIVE: u64 = 0;
 const SEND: u64 = 1;
 const CANCEL: u64 = 2;
 const WAKE: u64 = 3;
 const KIND_SHIFT: u32 = 56;
+const TOKEN: u64 = (1 << KIND_SHIFT) - 1;
 
 /// Streams over an io_uring instance (`io_uring(7)`): it receives into buffers that they share, for as long as it is
 /// wanted (multishot), and sends what it is given; one system call, [`wait`](Self::wait), hands over all that was asked
@@ -39,7 +45,7 @@ const KIND_SHIFT: u32 = 56;
 /// code does frees memory that the kernel may still write to or read from.
 ///
 /// ```no_run
-/// # use net::{Completion, Patience, Ring, Stream};
+/// # use net::{Completion, Ring, SendMode, Stream};
 /// # fn echo(stream: Stream) -> Result<(), Box<dyn std::error::Error>> {
 /// let mut ring = Ring::new(64, 4096)?;
 /// ring.enable()?;
@@ -52,7 +58,7 @@ const KIND_SHIFT: u32 = 56;
 ///             Completion::Received { token, received } => {
 ///                 let bytes = ring.bytes(&received).to_vec();
 ///                 ring.give_back(received);
-///                 _ = ring.send(token, bytes, 0, Patience::UntilRoom);
+///                 _ = ring.send(token, bytes, 0, SendMode::Patient);
 ///             }
 ///             Completion::Ended { token, .. } => ring.remove(token),
 ///             Completion::Removed { .. } => return Ok(()),
@@ -74,6 +80,12 @@ pub struct Ring {
     backlog: VecDeque<squeue::Entry>,
     /// Requests whose last completion was not seen.
     requests: usize,
+    /// Slots that were given something to send quietly, of which it is not known yet whether all of it was sent.
+    quiet: Vec<u32>,
+    /// What was sent quietly.
+    sent: Vec<Vec<u8>>,
+    /// Completions taken from the kernel and not looked at yet.
+    arrived: VecDeque<cqueue::Entry>,
     waker: Option<OwnedFd>,
     is_enabled: bool,
     wait_flags: EnterFlags,
@@ -90,6 +102,8 @@ struct Memory {
 struct Slot {
     stream: Option<Stream>,
     sending: Option<Vec<u8>>,
+    /// Of what is sent, nothing will be heard if all of it is.
+    is_quiet: bool,
     /// Requests whose last completion was not seen.
     requests: u32,
     receiving: Receiving,
@@ -107,52 +121,6 @@ enum Receiving {
     On,
     /// It was cancelled and has not ended yet.
     Stopping,
-}
-
-/// What to do where there is no room to send anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// Nothing.
-    None,
-    /// Wait for room, and send what it holds.
-    UntilRoom,
-}
-
-/// Something that was done.
-#[derive(Debug)]
-pub enum Completion {
-    /// Bytes came.
-    Received {
-        /// Whose.
-        token: u64,
-        /// Where they are; [`Ring::bytes`] shows them, until [`Ring::give_back`].
-        received: Filled,
-    },
-    /// Nothing more will be received.
-    Ended {
-        /// Of whom.
-        token: u64,
-        /// Why, unless the peer said so by closing.
-        error: Option<io::Error>,
-    },
-    /// What was to be sent was, or what there was room for.
-    Sent {
-        /// By whom.
-        token: u64,
-        /// As given to [`Ring::send`].
-        bytes: Vec<u8>,
-        /// How many were sent of those that were to be.
-        sent: io::Result<usize>,
-    },
-    /// A removed stream, with which the kernel is done. Its token may be given to another one from now on.
-    Removed {
-        /// What its token was.
-        token: u64,
-        /// The stream, still open.
-        stream: Stream,
-    },
-    /// Somebody called [`Waker::wake`].
-    Woken,
 }
 
 impl Ring {
@@ -192,10 +160,24 @@ impl Ring {
             emptied: Vec::new(),
             backlog: VecDeque::new(),
             requests: 0,
+            quiet: Vec::new(),
+            sent: Vec::new(),
+            arrived: VecDeque::new(),
             waker: None,
             is_enabled: false,
             wait_flags,
         })
+    }
+
+    /// Whether this process may have a ring and use it.
+    ///
+    /// # Errors
+    /// [`Unavailable`] says why not.
+    pub fn probe() -> Result<(), Unavailable> {
+        let mut ring = Self::new(1, 4096)?;
+        ring.enable()
+            .and_then(|()| ring.wait(Some(Duration::ZERO)))
+            .map_err(Unavailable::explain)
     }
 
     /// Let this thread use it, from now on and alone.
@@ -256,7 +238,7 @@ impl Ring {
         token: u64,
         bytes: Vec<u8>,
         from: usize,
-        patience: Patience,
+        mode: SendMode,
     ) -> Result<(), Vec<u8>> {
         let Some(slot) = self.slot(token) else {
             return Err(bytes);
@@ -264,18 +246,27 @@ impl Ring {
         let (Some(stream), None) = (&slot.stream, &slot.sending) else {
             return Err(bytes);
         };
-        let flags = libc::MSG_NOSIGNAL
-            | match patience {
-                Patience::None => libc::MSG_DONTWAIT,
-                Patience::UntilRoom => 0,
-            };
+        let (flags, request_flags) = match mode {
+            SendMode::Immediate => (libc::MSG_DONTWAIT, squeue::Flags::empty()),
+            SendMode::Patient => (0, squeue::Flags::empty()),
+            // To have sent less than all is a failure, of which a completion tells.
+            SendMode::Quiet => (
+                libc::MSG_DONTWAIT | libc::MSG_WAITALL,
+                squeue::Flags::SKIP_SUCCESS,
+            ),
+        };
         let rest = bytes.get(from..).unwrap_or_default();
         let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
         let entry = opcode::Send::new(Fd(stream.as_fd().as_raw_fd()), rest.as_ptr(), length)
-            .flags(flags)
-            .build();
+            .flags(flags | libc::MSG_NOSIGNAL)
+            .build()
+            .flags(request_flags);
         // The vector moves, what it holds stays where it is.
         slot.sending = Some(bytes);
+        if mode == SendMode::Quiet {
+            slot.is_quiet = true;
+            self.quiet.push(token as u32);
+        }
         self.push(entry, SEND, Some(token));
         Ok(())
     }
@@ -306,11 +297,12 @@ impl Ring {
         self.memory.buffers.give_back(received.buffer);
     }
 
-    /// A stream that is here and not to be removed. It may be written to while nothing is being sent.
+    /// A stream that is sending nothing, and may be written to.
     #[must_use]
-    pub fn stream(&self, token: u64) -> Option<&Stream> {
+    pub fn idle_stream(&self, token: u64) -> Option<&Stream> {
         let slot = self.memory.slots.get(usize::try_from(token).ok()?)?;
-        slot.stream.as_ref().filter(|_| !slot.is_leaving)
+        let is_idle = slot.sending.is_none() && !slot.is_leaving;
+        slot.stream.as_ref().filter(|_| is_idle)
     }
 
     /// Hand all that was asked for to the kernel. What can be done at once is; nothing is waited for.
@@ -318,31 +310,19 @@ impl Ring {
     /// # Errors
     /// What `io_uring_enter(2)` says; none are expected of a ring that is enabled and used by one thread.
     pub fn submit(&mut self) -> io::Result<()> {
-        loop {
-            self.fill();
-            if self.uring.submission().is_empty() {
-                return Ok(());
-            }
-            if !self.enter(0, EnterFlags::empty(), None)? {
-                return Ok(());
-            }
+        if self.backlog.is_empty() && self.uring.submission().is_empty() {
+            return Ok(());
         }
+        self.hand_over(false, None)
     }
 
-    /// The same, and wait until something is done, at most `timeout` (for ever when `None`). Ends early when a signal
-    /// comes.
+    /// The same, and wait until there is something to look at, at most `timeout` (for ever when `None`). Ends early when
+    /// a signal comes.
     ///
     /// # Errors
     /// What `io_uring_enter(2)` says; none are expected of a ring that is enabled and used by one thread.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.fill();
-        if !self.backlog.is_empty() {
-            self.submit()?;
-        }
-        // What was removed and what is done already is not waited for.
-        let enough = u32::from(self.emptied.is_empty());
-        self.enter(enough, self.wait_flags, timeout)?;
-        Ok(())
+        self.hand_over(true, timeout)
     }
 
     /// The next thing that was done.
@@ -356,11 +336,86 @@ impl Ring {
                     return Some(Completion::Removed { token, stream });
                 }
             }
-            let entry = self.uring.completion().next()?;
+            let entry = self.next_entry()?;
             if let Some(completion) = self.interpret(&entry) {
                 return Some(completion);
             }
         }
+    }
+
+    /// The buffers of what was sent quietly, to be used again.
+    pub fn sent(&mut self) -> impl Iterator<Item = Vec<u8>> {
+        self.sent.drain(..)
+    }
+
+    fn next_entry(&mut self) -> Option<cqueue::Entry> {
+        let arrived = self.arrived.pop_front();
+        arrived.or_else(|| self.uring.completion().next())
+    }
+
+    fn hand_over(&mut self, waits: bool, timeout: Option<Duration>) -> io::Result<()> {
+        loop {
+            self.fill();
+            let is_all = self.backlog.is_empty();
+            let is_enough = !self.emptied.is_empty() || !self.arrived.is_empty();
+            let (enough, flags) = match waits && is_all {
+                true => (u32::from(!is_enough), self.wait_flags),
+                false => (0, EnterFlags::empty()),
+            };
+            let is_delayed = !self.enter(enough, flags, timeout)?;
+            if is_all && self.uring.submission().is_empty() {
+                break;
+            }
+            if is_delayed {
+                // No memory for requests, or no room for completions: make some, and let others go first.
+                self.collect()?;
+                std::thread::yield_now();
+            }
+        }
+        self.settle_quiet()
+    }
+
+    /// Take what was done from the kernel, all of it.
+    fn collect(&mut self) -> io::Result<()> {
+        loop {
+            self.arrived.extend(self.uring.completion());
+            if !self.uring.submission().cq_overflow() {
+                return Ok(());
+            }
+            // Have the kernel bring out what had no room.
+            self.enter(0, self.wait_flags, None)?;
+        }
+    }
+
+    /// Find out which of the streams that were to send quietly have sent all. The kernel does not wait for room for
+    /// them, so it was done with them when it had taken all submissions, and has told of those that did not send all.
+    fn settle_quiet(&mut self) -> io::Result<()> {
+        if self.quiet.is_empty() {
+            return Ok(());
+        }
+        self.collect()?;
+        let slots = &mut self.memory.slots;
+        for entry in &self.arrived {
+            if entry.user_data() >> KIND_SHIFT == SEND {
+                slots[(entry.user_data() & TOKEN) as usize].is_quiet = false;
+            }
+        }
+        let mut quiet = std::mem::take(&mut self.quiet);
+        for index in quiet.drain(..) {
+            let slot = &mut self.memory.slots[index as usize];
+            if !std::mem::take(&mut slot.is_quiet) {
+                continue;
+            }
+            slot.requests -= 1;
+            self.requests -= 1;
+            let sent = slot.sending.take();
+            if self.sent.len() < SENT_BUFFERS_MAX {
+                self.sent.extend(sent);
+            }
+            self.settle(index.into());
+        }
+        self.quiet = quiet;
+        Ok(())
     }
 
     /// The slot of a stream that is not leaving.
@@ -370,7 +425,7 @@ impl Ring {
     }
 
     fn interpret(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
-        let token = entry.user_data() & ((1 << KIND_SHIFT) - 1);
+        let token = entry.user_data() & TOKEN;
         let kind = entry.user_data() >> KIND_SHIFT;
         let is_last = !cqueue::more(entry.flags());
         if is_last {
@@ -513,7 +568,7 @@ impl Ring {
         }
     }
 
-    /// False if there is something in the way that will pass: completions to be looked at, or no memory.
+    /// False if nothing was handed over, or waited for to the end.
     fn enter(
         &mut self,
         enough: u32,
@@ -554,19 +609,12 @@ impl Ring {
             }
             let entry = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
             self.push(entry, CANCEL, None);
-            if self.submit().is_err()
-                || self
-                    .enter(1, self.wait_flags, Some(CANCEL_PATIENCE))
-                    .is_err()
-            {
+            if self.wait(Some(CANCEL_PATIENCE)).is_err() {
                 return false;
             }
-            let ended = self
-                .uring
-                .completion()
-                .filter(|entry| !cqueue::more(entry.flags()))
-                .count();
-            self.requests -= ended;
+            while let Some(entry) = self.next_entry() {
+                self.requests -= usize::from(!cqueue::more(entry.flags()));
+            }
         }
         self.requests == 0
     }

@@ -1,20 +1,25 @@
 //! Streams over io_uring. Where the kernel or the process's rights do not allow it, tests say so and pass.
 
-use net::{Completion, Endpoint, ListenOptions, Listener, Patience, Poller, Ring, Stream, Waker};
+use net::{Completion, Endpoint, ListenOptions, Listener, Poller, Ring, SendMode, Stream, Waker};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn ring(buffers: u16, buffer_bytes: u32) -> Option<Ring> {
-    match Ring::new(buffers, buffer_bytes) {
-        Ok(mut ring) => {
-            ring.enable().expect("enable");
-            Some(ring)
-        }
+    let mut ring = new(buffers, buffer_bytes)?;
+    ring.enable().expect("enable");
+    Some(ring)
+}
+
+/// One that is not enabled.
+fn new(buffers: u16, buffer_bytes: u32) -> Option<Ring> {
+    match Ring::probe() {
+        Ok(()) => Some(Ring::new(buffers, buffer_bytes).expect("a ring")),
         Err(why) => {
             eprintln!("not tested: {why}");
             None
@@ -31,6 +36,21 @@ fn pair() -> (Stream, TcpStream) {
     peer.set_nodelay(true).expect("an option");
     let stream = listener.accept().expect("accept").expect("a connection");
     (stream, peer)
+}
+
+/// The same over a unix socket: there is room again only when the peer reads.
+fn unix_pair(name: &str) -> (Stream, UnixStream) {
+    let (path, listener) = unix_listener(name);
+    let peer = UnixStream::connect(path).expect("connect");
+    let stream = listener.accept().expect("accept").expect("a connection");
+    (stream, peer)
+}
+
+fn unix_listener(name: &str) -> (PathBuf, Listener) {
+    let path = std::env::temp_dir().join(format!("net-ring-{}-{name}.sock", std::process::id()));
+    let endpoint = Endpoint::Unix(path.clone());
+    let listener = Listener::bind(&endpoint, ListenOptions::default()).expect("bind");
+    (path, listener)
 }
 
 /// The next completion, waited for.
@@ -78,7 +98,8 @@ fn bytes_pass_both_ways_and_the_end_is_seen() {
         peer.write_all(said.as_bytes()).expect("write");
         assert_eq!(receive(&mut ring, said.len()), said.as_bytes());
         let answer = format!("--answer {round}").into_bytes();
-        ring.send(token, answer, 2, Patience::None).expect("idle");
+        ring.send(token, answer, 2, SendMode::Immediate)
+            .expect("idle");
         match next(&mut ring) {
             Completion::Sent { sent, bytes, .. } => {
                 assert_eq!(sent.expect("sent"), bytes.len() - 2);
@@ -127,45 +148,104 @@ fn a_ring_that_runs_out_of_buffers_goes_on_when_it_gets_them_back() {
 #[test]
 fn where_there_is_no_room_it_is_said_or_waited_for() {
     let Some(mut ring) = ring(2, 64) else { return };
-    let (stream, mut peer) = pair();
+    let (stream, mut peer) = unix_pair("room");
     let token = ring.add(stream);
     let all = pattern(50_000_000);
     // More than both sockets hold.
-    ring.send(token, all.clone(), 0, Patience::None)
+    ring.send(token, all.clone(), 0, SendMode::Immediate)
         .expect("idle");
-    assert!(ring.send(token, vec![1], 0, Patience::None).is_err());
+    assert!(ring.send(token, vec![1], 0, SendMode::Immediate).is_err());
     let mut at = match next(&mut ring) {
         Completion::Sent { sent, .. } => sent.expect("sent"),
         other => panic!("{other:?}"),
     };
     assert!(0 < at && at < all.len(), "{at} bytes");
-    ring.send(token, vec![1], 0, Patience::None).expect("idle");
+    ring.send(token, vec![1], 0, SendMode::Immediate)
+        .expect("idle");
     match next(&mut ring) {
         Completion::Sent { sent, bytes, .. } => {
             assert_eq!((sent.expect("sent"), bytes), (0, vec![1]))
         }
         other => panic!("{other:?}"),
     }
+    ring.send(token, all.clone(), at, SendMode::Patient)
+        .expect("idle");
+    ring.wait(Some(Duration::ZERO)).expect("wait");
+    assert!(ring.completion().is_none());
     let mut heard = vec![0; all.len()];
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| peer.read_exact(&mut heard).expect("read"));
-        let mut bytes = all.clone();
-        while at < bytes.len() {
-            ring.send(token, bytes, at, Patience::UntilRoom)
-                .expect("idle");
-            match next(&mut ring) {
-                Completion::Sent {
-                    bytes: back, sent, ..
-                } => {
-                    at += sent.expect("sent");
-                    bytes = back;
-                }
-                other => panic!("{other:?}"),
+        while at < all.len() {
+            let Completion::Sent { bytes, sent, .. } = next(&mut ring) else {
+                panic!("not sent");
+            };
+            let sent = sent.expect("sent");
+            assert!(sent > 0);
+            at += sent;
+            if at < all.len() {
+                ring.send(token, bytes, at, SendMode::Patient)
+                    .expect("idle");
             }
         }
         reader.join().expect("read");
     });
     assert!(heard == all);
+}
+
+#[test]
+fn of_what_is_sent_quietly_it_is_told_only_if_something_is_left() {
+    let Some(mut ring) = ring(2, 64) else { return };
+    let (stream, mut peer) = pair();
+    let token = ring.add(stream);
+    for round in 0..3 {
+        ring.send(token, b"quiet".to_vec(), 0, SendMode::Quiet)
+            .expect("idle");
+        // Not before it is handed over.
+        assert!(ring.idle_stream(token).is_none());
+        if round == 0 {
+            ring.submit().expect("submit");
+        } else {
+            ring.wait(Some(Duration::from_millis(1))).expect("wait");
+        }
+        assert!(ring.idle_stream(token).is_some());
+        assert!(ring.completion().is_none());
+        assert_eq!(ring.sent().collect::<Vec<_>>(), [b"quiet"]);
+    }
+    let mut heard = [0; 15];
+    peer.read_exact(&mut heard).expect("read");
+    assert_eq!(&heard, b"quietquietquiet");
+    let (stream, peer) = unix_pair("quiet");
+    let token = ring.add(stream);
+    // Twice: there is room for some of it, then for nothing.
+    let much = pattern(50_000_000);
+    for is_full in [false, true] {
+        ring.send(token, much.clone(), 0, SendMode::Quiet)
+            .expect("idle");
+        let Completion::Sent { bytes, sent, .. } = next(&mut ring) else {
+            panic!("not sent");
+        };
+        assert!(bytes == much);
+        assert_eq!(sent.expect("sent") == 0, is_full);
+        assert_eq!(ring.sent().count(), 0);
+    }
+    drop(peer);
+    ring.send(token, b"gone".to_vec(), 0, SendMode::Quiet)
+        .expect("idle");
+    let Completion::Sent { sent, .. } = next(&mut ring) else {
+        panic!("not sent");
+    };
+    sent.expect_err("nobody is there");
+    // One that is removed meanwhile.
+    let (stream, mut peer) = pair();
+    let token = ring.add(stream);
+    ring.receive(token);
+    ring.send(token, b"last words".to_vec(), 0, SendMode::Quiet)
+        .expect("idle");
+    ring.remove(token);
+    assert!(matches!(next(&mut ring), Completion::Removed { .. }));
+    let mut rest = String::new();
+    peer.read_to_string(&mut rest).expect("read");
+    assert_eq!(rest, "last words");
 }
 
 #[test]
@@ -199,7 +279,8 @@ fn a_removed_stream_is_told_of_no_more_and_its_token_is_free_again() {
     peer.write_all(b"unheard").expect("write");
     // Far more than there is room for: it waits.
     let much = vec![7; 50_000_000];
-    ring.send(token, much, 1, Patience::None).expect("idle");
+    ring.send(token, much, 1, SendMode::Immediate)
+        .expect("idle");
     loop {
         match next(&mut ring) {
             Completion::Received { received, .. } => ring.give_back(received),
@@ -210,15 +291,15 @@ fn a_removed_stream_is_told_of_no_more_and_its_token_is_free_again() {
             other => panic!("{other:?}"),
         }
     }
-    ring.send(token, vec![7; 1000], 0, Patience::UntilRoom)
+    ring.send(token, vec![7; 1000], 0, SendMode::Patient)
         .expect("idle");
     ring.submit().expect("submit");
     ring.remove(token);
     // Nothing can be asked of it any more.
     ring.receive(token);
     ring.remove(token);
-    assert!(ring.stream(token).is_none());
-    assert!(ring.send(token, vec![1], 0, Patience::None).is_err());
+    assert!(ring.idle_stream(token).is_none());
+    assert!(ring.send(token, vec![1], 0, SendMode::Immediate).is_err());
     assert!(matches!(next(&mut ring), Completion::Removed { token: whose, .. } if whose == token));
     let (stream, mut peer) = pair();
     assert_eq!(ring.add(stream), token);
@@ -239,7 +320,7 @@ fn a_ring_that_is_dropped_ends_what_it_does() {
         let (stream, mut peer) = pair();
         let token = ring.add(stream);
         ring.receive(token);
-        ring.send(token, vec![7; 50_000_000], 0, Patience::UntilRoom)
+        ring.send(token, vec![7; 50_000_000], 0, SendMode::Patient)
             .expect("idle");
         ring.wait(Some(PATIENCE)).expect("wait");
         if elsewhere {
@@ -254,9 +335,7 @@ fn a_ring_that_is_dropped_ends_what_it_does() {
         }
     }
     // One that was never used.
-    let Ok(mut unused) = Ring::new(2, 64) else {
-        return;
-    };
+    let Some(mut unused) = new(2, 64) else { return };
     let token = unused.add(pair().0);
     unused.receive(token);
     drop(unused);
@@ -264,9 +343,7 @@ fn a_ring_that_is_dropped_ends_what_it_does() {
 
 #[test]
 fn a_wake_ends_a_wait_once() {
-    let Ok(mut ring) = Ring::new(2, 64) else {
-        return;
-    };
+    let Some(mut ring) = new(2, 64) else { return };
     let waker = Waker::for_ring(&mut ring).expect("a waker");
     // Made here, used there.
     std::thread::scope(|scope| {
@@ -298,9 +375,7 @@ fn more_requests_than_the_kernel_takes_at_a_time_are_done_too() {
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     limit.current = limit.maximum;
     rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).expect("descriptors");
-    let path = std::env::temp_dir().join(format!("net-ring-{}.sock", std::process::id()));
-    let endpoint = Endpoint::Unix(path.clone());
-    let listener = Listener::bind(&endpoint, ListenOptions::default()).expect("bind");
+    let (path, listener) = unix_listener("many");
     let mut peers = Vec::new();
     for number in 0..1500_u32 {
         let mut peer = UnixStream::connect(&path).expect("connect");
@@ -309,7 +384,7 @@ fn more_requests_than_the_kernel_takes_at_a_time_are_done_too() {
         let token = ring.add(listener.accept().expect("accept").expect("a connection"));
         assert_eq!(token, u64::from(number));
         ring.receive(token);
-        ring.send(token, b"welcome".to_vec(), 0, Patience::None)
+        ring.send(token, b"welcome".to_vec(), 0, SendMode::Immediate)
             .expect("idle");
     }
     let (mut heard, mut sent) = (0, 0);
@@ -328,6 +403,13 @@ fn more_requests_than_the_kernel_takes_at_a_time_are_done_too() {
         }
     }
     for token in 0..peers.len() as u64 {
+        ring.send(token, b" and bye".to_vec(), 0, SendMode::Quiet)
+            .expect("idle");
+    }
+    ring.submit().expect("submit");
+    assert!(ring.completion().is_none());
+    for token in 0..peers.len() as u64 {
+        assert!(ring.idle_stream(token).is_some());
         ring.remove(token);
     }
     for _ in 0..peers.len() {
@@ -336,7 +418,7 @@ fn more_requests_than_the_kernel_takes_at_a_time_are_done_too() {
     for peer in &mut peers {
         let mut rest = String::new();
         peer.read_to_string(&mut rest).expect("read");
-        assert_eq!(rest, "welcome");
+        assert_eq!(rest, "welcome and bye");
     }
 }
 
@@ -369,7 +451,7 @@ fn a_stream_of_a_ring_may_be_written_to_and_a_reset_is_an_error() {
     let (stream, mut peer) = pair();
     let token = ring.add(stream);
     ring.receive(token);
-    let stream = ring.stream(token).expect("it is there");
+    let stream = ring.idle_stream(token).expect("it is there");
     assert_eq!(stream.write(b"direct").expect("write"), 6);
     let mut heard = [0; 6];
     peer.read_exact(&mut heard).expect("read");

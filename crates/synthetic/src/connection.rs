@@ -128,7 +128,7 @@ fn execute(
             out,
             concat!("VERSION ", env!("CARGO_PKG_VERSION"), "-synthetic").as_bytes(),
         ),
-        Command::Stats { section } => {
+        Command::Stats { section, .. } => {
             if section.is_empty() {
                 shared.statistics(out);
             }
@@ -139,7 +139,9 @@ fn execute(
         // As memcached answers where nothing is encrypted.
         Command::RefreshCertificates => reply::line(out, b"ERROR"),
         Command::Quit => return Ok(After::Close),
-        Command::Reject(error) => reply::line(out, error.as_bytes()),
+        Command::Answer(line) | Command::Reject(line) => reply::line(out, line.as_bytes()),
+        // Told of its first share.
+        Command::Dump { share: 1.., .. } => {}
         Command::Hopeless(error) => {
             if !error.is_empty() {
                 reply::line(out, error.as_bytes());
@@ -155,7 +157,9 @@ fn execute(
         | Command::MetaSet(..)
         | Command::MetaDelete(_)
         | Command::MetaArithmetic(_)
-        | Command::MetaDebug { .. } => {
+        | Command::MetaDebug { .. }
+        | Command::MemoryLimit { .. }
+        | Command::Dump { .. } => {
             reply::line(out, b"SERVER_ERROR this server does get and set only");
         }
     }

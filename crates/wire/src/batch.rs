@@ -75,7 +75,8 @@ pub enum Answer<'a> {
 pub enum Refusal {
     /// The key belongs to another worker, which has a port of its own.
     Elsewhere,
-    /// The value to store is larger than any item, or the value found is than any datagram.
+    /// The value to store is larger than any item, or the value found is than any datagram, or the answers to the
+    /// requests before it are so long that it must be asked for again.
     TooLarge,
     /// There is no memory left.
     OutOfMemory,

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use wire::memcached::server::{
-    Command, Direction, KeyRoom, LINE_BYTES_MAX, Limits, Parser, Request, Step, StoreMode,
+    Command, DUMP_SHARES, Direction, DumpForm, KeyRoom, LINE_BYTES_MAX, Limits, Parser, Request,
+    Step, StoreMode,
 };
 
 const LIMITS: Limits = Limits {
@@ -92,6 +93,89 @@ fn a_line_of_keys_arrives_key_by_key() {
         ),
     ];
     assert_eq!(found, expected.map(Option::unwrap_or_default));
+}
+
+#[test]
+fn a_dump_arrives_share_by_share() {
+    for (line, form) in [
+        ("lru_crawler metadump all\r\n", DumpForm::Metadata),
+        ("lru_crawler metadump 7,1\r\n", DumpForm::Metadata),
+        ("lru_crawler mgdump hash\r\n", DumpForm::Keys),
+    ] {
+        let found = commands(format!("{line}version\r\n").as_bytes(), &[5, 30], true);
+        let shares = (0..DUMP_SHARES).map(|share| Command::Dump { form, share });
+        let expected = shares.chain([Command::Version]);
+        assert!(
+            found
+                .into_iter()
+                .eq(expected.filter_map(|one| shown(one, false)))
+        );
+    }
+}
+
+#[test]
+fn what_tunes_slabs_and_queues_is_answered_as_where_there_are_none() {
+    use Command::{Answer, MemoryLimit, Reject};
+    let bad_line = Reject("CLIENT_ERROR bad command line format");
+    for (line, command) in [
+        (
+            "slabs reassign 1 2",
+            Reject("CLIENT_ERROR slab reassignment disabled"),
+        ),
+        ("slabs automove 2", Answer("OK")),
+        ("slabs automove 3", Reject("ERROR")),
+        ("slabs automove x", bad_line),
+        ("slabs automove ratio 0.8", Answer("OK")),
+        ("slabs automove ratio", Reject("ERROR")),
+        ("slabs", Reject("ERROR")),
+        ("lru tune 20 40 0.2 2.0", Answer("OK")),
+        (
+            "lru tune 50 40 0.2 2.0",
+            Reject("ERROR hot and warm pcts must not exceed 80"),
+        ),
+        (
+            "lru tune 20 40 0 2.0",
+            Reject("ERROR hot/warm age factors must be greater than 0"),
+        ),
+        ("lru tune 20 40 0.2", Reject("ERROR")),
+        ("lru mode flat", Reject("ERROR")),
+        ("lru_crawler disable", Answer("OK")),
+        (
+            "lru_crawler enable",
+            Reject("ERROR failed to start lru crawler thread"),
+        ),
+        (
+            "lru_crawler crawl all",
+            Reject("CLIENT_ERROR lru crawler disabled"),
+        ),
+        ("lru_crawler tocrawl 10", Answer("OK")),
+        ("lru_crawler sleep 100", Answer("OK")),
+        (
+            "lru_crawler sleep 1000001",
+            Reject("CLIENT_ERROR sleep must be one second or less"),
+        ),
+        ("lru_crawler sleep x", bad_line),
+        ("lru_crawler metadump 2", Answer("END")),
+        ("lru_crawler mgdump 2,3", Answer("EN")),
+        (
+            "lru_crawler metadump 64",
+            Reject("BADCLASS invalid class id"),
+        ),
+        ("lru_crawler metadump", Reject("ERROR")),
+        ("cache_memlimit 64", MemoryLimit { mebibytes: 64 }),
+        (
+            "cache_memlimit 7",
+            Reject("MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"),
+        ),
+        (
+            "cache_memlimit 1000000001",
+            Reject("MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes"),
+        ),
+        ("cache_memlimit x", Reject("ERROR")),
+    ] {
+        let found = first(format!("{line}\r\n").as_bytes());
+        assert_eq!(found, shown(command, false), "{line}");
+    }
 }
 
 #[test]

@@ -20,7 +20,26 @@ from rackscope.cli.output import Stopped, abandon_output, complain, make_printab
 from rackscope.errors import RackscopeError, UsageError
 
 #: In the order in which a newcomer meets them.
+<<<<<<< HEAD
 _VERBS = ("run", "study", "report", "compare", "matrix", "models", "calibrate", "doctor", "get", "serve")
+||||||| e295714
+_VERBS = ("run", "study", "report", "compare", "matrix", "calibrate", "doctor", "get", "serve")
+=======
+_VERBS = (
+    "run",
+    "study",
+    "report",
+    "compare",
+    "matrix",
+    "project",
+    "cost",
+    "advise",
+    "calibrate",
+    "doctor",
+    "get",
+    "serve",
+)
+>>>>>>> main
 _INTERRUPTED = 130
 _INTERNAL_ERROR = 70
 

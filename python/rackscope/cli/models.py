@@ -18,8 +18,8 @@ from rackscope.cli.output import complain, open_console, print_json
 from rackscope.errors import RackscopeError
 
 if TYPE_CHECKING:
-    from rackscope.models.base import Model
-    from rackscope.models.validation import Score
+    from rackscope.models.trained.base import Model
+    from rackscope.models.trained.validation import Score
 
 HELP = "what models there are, and how far each is off on servers never seen"
 UNDOES_LEFTOVERS = False
@@ -64,7 +64,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from rackscope.models import list_models
+    from rackscope.models.trained import list_models
 
     models = list_models()
     if arguments.json:
@@ -94,8 +94,8 @@ def _described(model: Model) -> dict[str, Any]:
 def _validate(arguments: argparse.Namespace) -> int:
     """Judge what can be judged; a model whose tables cannot serve is named, and the status is then 1."""
     from rackscope.cli.model_tables import default_folder, read_tables
-    from rackscope.models import find_model, list_models
-    from rackscope.models.validation import judge, validate
+    from rackscope.models.trained import find_model, list_models
+    from rackscope.models.trained.validation import judge, validate
 
     models = tuple(find_model(name) for name in dict.fromkeys(arguments.only)) or list_models()
     on = arguments.on if arguments.on is not None else default_folder()

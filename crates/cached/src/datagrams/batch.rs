@@ -1,7 +1,8 @@
-use super::Limits;
+use super::{ANSWER_BYTES_MAX, Limits};
 use crate::conversation::BURST;
 use crate::counters::Count;
 use crate::execute::Context;
+use crate::prefixes::Use;
 use crate::storage::{Read, Storage};
 use crate::store::Outcome;
 use arrayvec::ArrayVec;
@@ -23,6 +24,8 @@ pub(super) fn carry_out<S: Storage>(
     let mut out = answers.begin(frame);
     let mut body = out.len();
     let mut is_over = false;
+    // A datagram has room for thousands of requests, each of which may ask for the longest answer.
+    let mut room = ANSWER_BYTES_MAX;
     while !is_over {
         let mut burst = ArrayVec::<(Key<'_>, Request<'_>), BURST>::new();
         while !burst.is_full() {
@@ -44,19 +47,20 @@ pub(super) fn carry_out<S: Storage>(
         }
         for (key, request) in &burst {
             let before = out.len();
-            answer(request, *key, limits, context, out);
-            // One that does not fit any more begins the next datagram.
-            if out.len() - body > limits.joined - FRAME_BYTES && before > body {
-                let moved = out.split_off(before);
-                answers.end();
-                out = answers.begin(frame);
-                body = out.len();
-                out.extend_from_slice(&moved);
+            let most = room.min(limits.single - FRAME_BYTES);
+            answer(request, *key, most, context, out);
+            room = room.saturating_sub(out.len() - before);
+            if is_too_much(out, before, body, limits) {
+                (out, body) = move_on(answers, frame, before);
             }
         }
     }
     if !entries.is_empty() {
+        let before = out.len();
         push_answer(out, Answer::Refused(Refusal::Malformed));
+        if is_too_much(out, before, body, limits) {
+            (out, body) = move_on(answers, frame, before);
+        }
     }
     if out.len() > body {
         answers.end();
@@ -66,10 +70,24 @@ pub(super) fn carry_out<S: Storage>(
     }
 }
 
+/// Whether the answer from byte `before` on is one too many for the datagram whose answers begin at byte `body`.
+fn is_too_much(out: &[u8], before: usize, body: usize, limits: Limits) -> bool {
+    out.len() - body > limits.joined - FRAME_BYTES && before > body
+}
+
+/// End the datagram at byte `before`, and begin the next one with what is behind; says where its answers begin.
+fn move_on(answers: &mut Datagrams, frame: Frame, before: usize) -> (&mut Vec<u8>, usize) {
+    let moved = answers.end_at(before);
+    let out = answers.begin(frame);
+    let body = out.len();
+    out.extend_from_slice(&moved);
+    (out, body)
+}
+
 fn answer<S: Storage>(
     request: &Request<'_>,
     key: Key<'_>,
-    limits: Limits,
+    value_answer_bytes_max: usize,
     context: &mut Context<'_, S>,
     out: &mut Vec<u8>,
 ) {
@@ -80,7 +98,7 @@ fn answer<S: Storage>(
                 push_found(out, front.flags, front.value_bytes);
             });
             let count = match read {
-                Read::Hit if out.len() - start > limits.single - FRAME_BYTES => {
+                Read::Hit if out.len() - start > value_answer_bytes_max => {
                     out.truncate(start);
                     push_answer(out, Answer::Refused(Refusal::TooLarge));
                     Count::GetHits
@@ -94,9 +112,13 @@ fn answer<S: Storage>(
                     return push_answer(out, Answer::Refused(Refusal::Elsewhere));
                 }
             };
-            return context.counters.add(count, 1);
+            context.counters.add(count, 1);
+            context.note_read(key, read == Read::Hit);
+            return context.counters.note_key(key);
         }
-        _ if context.storage.elsewhere(key).is_some() => Answer::Refused(Refusal::Elsewhere),
+        _ if context.storage.elsewhere(key).is_some() => {
+            return push_answer(out, Answer::Refused(Refusal::Elsewhere));
+        }
         Operation::Set {
             flags,
             exptime,
@@ -116,6 +138,7 @@ fn answer<S: Storage>(
         }
         Operation::Delete => {
             let now = context.now;
+            context.report.prefixes().note(key.bytes(), Use::Delete);
             let is_found =
                 context
                     .storage
@@ -134,5 +157,6 @@ fn answer<S: Storage>(
             }
         }
     };
+    context.counters.note_key(key);
     push_answer(out, answer);
 }

@@ -14,7 +14,7 @@ use crate::storage::Storage;
 use arrayvec::ArrayVec;
 use mica::Key;
 use wire::memcached::Datagrams;
-use wire::memcached::datagram::{DATAGRAM_BYTES_MAX, Format, Frame};
+use wire::memcached::datagram::{DATAGRAM_BYTES_MAX, FRAME_BYTES, Format, Frame};
 use wire::memcached::server::Parser;
 
 /// The longest answer to one datagram, in bytes; whoever wants more has to ask over a connection.
@@ -34,13 +34,13 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Over the kernel's sockets: what goes whole everywhere, and, for one answer, what the kernel cuts into fragments.
-    const SOCKETS: Self = Self {
+    pub const SOCKETS: Self = Self {
         joined: DATAGRAM_BYTES_MAX,
         single: net::SENT_BYTES_MAX,
     };
 
     /// Where nobody cuts packets, which carry so many bytes.
-    fn of_packets(payload_bytes: usize) -> Self {
+    pub fn of_packets(payload_bytes: usize) -> Self {
         Self {
             joined: payload_bytes,
             single: payload_bytes,
@@ -119,7 +119,11 @@ pub(crate) fn carry_out<'a, S: Storage>(
                 }
                 Pending::Get(frame, key) => {
                     let out = answers.begin(frame);
-                    match tools.context.get(key, false, true, out) {
+                    let after = tools.context.get(key, false, true, out);
+                    if after == After::Continue {
+                        tools.context.counters.note_key(key);
+                    }
+                    match after {
                         After::Elsewhere(worker) => elsewhere(Undelivered {
                             frame,
                             worker,
@@ -127,7 +131,7 @@ pub(crate) fn carry_out<'a, S: Storage>(
                             commands: [b"get ", key.bytes(), b"\r\n"].concat(),
                             answered: Vec::new(),
                         }),
-                        _ if answers.body().len() > DATAGRAM_BYTES_MAX => {
+                        _ if answers.body().len() > DATAGRAM_BYTES_MAX - FRAME_BYTES => {
                             let long = answers.body().to_vec();
                             answers.push_split(frame, &long);
                         }

@@ -1,7 +1,7 @@
-//! The file's format, version 1. Numbers are little-endian, checksums are CRC-32 (IEEE 802.3).
+//! The file's format, version 2. Numbers are little-endian, checksums are CRC-32 (IEEE 802.3).
 //!
 //! ```text
-//! header:  magic 8 | version 4 | zero, in Unix time 8 | written at 4 | flush due 4 | last CAS 8 | checksum 4
+//! header:  magic 8 | version 4 | zero, in Unix time 8 | written at 4 | flush due 4 | last CAS 8 | hash seed 8 | checksum 4
 //! block:   kind 4 | partition 4 | items 4 | bytes 4 | checksum of the bytes 4 | checksum of these 4, then the bytes
 //! item:    key length 1 | marks 1 | flags 4 | expires at 4 | accessed at 4 | CAS 8 | value length 4 | key | value
 //! ```
@@ -14,13 +14,16 @@ use mica::{Contents, Marks};
 /// What every version begins with.
 pub(super) const MAGIC: [u8; 8] = *b"RSCITEMS";
 
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
-pub(super) const HEADER_BYTES: usize = 40;
+pub(super) const HEADER_BYTES: usize = 48;
 
 pub(super) const BLOCK_HEADER_BYTES: usize = 24;
 
 const ITEM_HEADER_BYTES: usize = 26;
+
+/// No server gets to such a CAS number: half of all are left for the items to come, as partitions count on.
+const CAS_MAX: u64 = 1 << 63;
 
 /// Why a file is of no use.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +65,8 @@ pub struct Header {
     pub flush_due: Option<u32>,
     /// No CAS number was larger.
     pub last_cas: u64,
+    /// What keys were hashed with. With the same, the same keys come into the same partitions.
+    pub hash_seed: u64,
 }
 
 impl Header {
@@ -74,6 +79,7 @@ impl Header {
         put(&mut rest, &self.written_at.to_le_bytes());
         put(&mut rest, &self.flush_due.unwrap_or(u32::MAX).to_le_bytes());
         put(&mut rest, &self.last_cas.to_le_bytes());
+        put(&mut rest, &self.hash_seed.to_le_bytes());
         seal(&mut bytes);
         bytes
     }
@@ -97,9 +103,12 @@ impl Header {
                 written_at: rest.u32()?,
                 flush_due: Some(rest.u32()?).filter(|&due| due != u32::MAX),
                 last_cas: rest.u64()?,
+                hash_seed: rest.u64()?,
             })
         };
-        fields().ok_or(altered)
+        fields()
+            .filter(|header| header.last_cas < CAS_MAX)
+            .ok_or(altered)
     }
 }
 
@@ -203,7 +212,7 @@ impl<'b> Record<'b> {
         ITEM_HEADER_BYTES + self.key.len() + self.value.len()
     }
 
-    /// The record that `block` begins with, which then begins behind it.
+    /// The record that `block` begins with, which then begins behind it. No client can store an item without a key.
     pub fn take_from(block: &mut Rest<'b>) -> Option<Self> {
         let key_bytes = usize::from(block.take(1)?[0]);
         let bits = block.take(1)?[0];
@@ -215,7 +224,7 @@ impl<'b> Record<'b> {
         let cas = block.u64()?;
         let value_bytes = block.u32()? as usize;
         Some(Self {
-            key: block.take(key_bytes)?,
+            key: block.take(key_bytes).filter(|key| !key.is_empty())?,
             value: block.take(value_bytes)?,
             flags,
             expires_at,
@@ -284,7 +293,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_record_is_read_as_it_was_written(
-            keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..=255), 1..5),
+            keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..=255), 1..5),
             value in prop::collection::vec(any::<u8>(), 0..300),
             (flags, expires_at, accessed_at, cas) in any::<(u32, u32, u32, u64)>(),
             bits in 0..16_u8,
@@ -311,10 +320,11 @@ mod tests {
 
         #[test]
         fn headers_are_read_as_they_were_written_or_not_at_all(
-            zero_unix: i64, written_at: u32, due in 0..u32::MAX, has_due: bool, last_cas: u64,
+            zero_unix: i64, written_at: u32, due in 0..u32::MAX, has_due: bool,
+            (last_cas, hash_seed) in (0..CAS_MAX, any::<u64>()),
             numbers in any::<[u32; 4]>(), is_end: bool, at in any::<prop::sample::Index>(), with in 1..=255_u8,
         ) {
-            let header = Header { zero_unix, written_at, flush_due: has_due.then_some(due), last_cas };
+            let header = Header { zero_unix, written_at, flush_due: has_due.then_some(due), last_cas, hash_seed };
             let mut bytes = header.encode();
             prop_assert_eq!(Header::decode(&bytes).ok(), Some(header));
             bytes[at.index(HEADER_BYTES)] ^= with;

@@ -12,7 +12,8 @@ mod read;
 mod tests;
 mod write;
 
-use self::format::{Damage, Header, Record};
+pub(crate) use self::format::Damage;
+use self::format::{Header, Record};
 use self::progress::Progress;
 use self::read::Reader;
 use self::write::Writer;
@@ -53,26 +54,52 @@ pub enum Error {
         /// What is there.
         what: &'static str,
     },
+    /// No item is to be lost, and there is less room than there was.
+    #[error(
+        "-e {}: {items} of its items do not fit, and with -M none is to be lost: start with as much memory (-m) and as \
+         many threads (-t) as before or with more memory, or without -M; the file is kept",
+        .path.display()
+    )]
+    NoRoom {
+        /// Its path.
+        path: PathBuf,
+        /// How many did not fit.
+        items: u64,
+    },
 }
 
 /// Where items are kept between one server and the next.
 #[derive(Debug)]
 pub(crate) struct MemoryFile {
     path: PathBuf,
+    hash_seed: u64,
 }
 
 impl MemoryFile {
-    /// Make sure that items can be kept at `path`: what cannot be written at the end is better known at the start.
+    /// Make sure that items can be kept at `path`: what cannot be written at the end is better known at the start. If
+    /// there are some, keys are to be hashed as theirs were, else with `fresh_seed`.
     ///
     /// # Errors
-    /// [`Error::Write`].
-    pub fn claim(path: &Path) -> Result<Self, Error> {
-        let file = Self {
+    /// [`Error::Write`], [`Error::Read`] and [`Error::Unfit`].
+    pub fn claim(path: &Path, fresh_seed: u64) -> Result<Self, Error> {
+        let mut file = Self {
             path: path.to_owned(),
+            hash_seed: fresh_seed,
         };
         file.draft().map_err(|source| file.unwritable(source))?;
         file.discard_draft();
+        // What is wrong with it is told when it is read.
+        if let Some(source) = file.open()?
+            && let Ok(reader) = Reader::new(source)
+        {
+            file.hash_seed = reader.header().hash_seed;
+        }
         Ok(file)
+    }
+
+    /// What keys are to be hashed with, so that what fitted once fits again.
+    pub fn hash_seed(&self) -> u64 {
+        self.hash_seed
     }
 
     /// Fill `partitions`, which are empty, with what an earlier server left, and say so: those of `parts` workers, one
@@ -80,7 +107,7 @@ impl MemoryFile {
     /// nothing, or nothing of use, which is said and put aside; the partitions are then of no use either.
     ///
     /// # Errors
-    /// [`Error::Read`] and [`Error::Unfit`].
+    /// [`Error::Read`], [`Error::Unfit`] and, in store mode, [`Error::NoRoom`].
     pub fn restore(
         &self,
         hasher: &Hasher,
@@ -91,7 +118,13 @@ impl MemoryFile {
             Some(source) => source,
             None => return Ok(None),
         };
+        // Store mode.
+        let must_fit = partitions.iter().any(|one| one.free_bytes().is_some());
         match restore_from(source, hasher, (partitions, parts), &self.path) {
+            Ok((_, counts)) if must_fit && counts.unfit > 0 => Err(Error::NoRoom {
+                path: self.path.clone(),
+                items: counts.unfit,
+            }),
             Ok((clock, counts)) => {
                 eprintln!("rackscope-cached: {counts} from {}", self.path.display());
                 Ok(Some(clock))
@@ -139,7 +172,7 @@ impl MemoryFile {
 
     fn try_save(&self, all: &mut [Box<dyn Partitions>], clock: Clock) -> io::Result<u64> {
         let file = self.draft()?;
-        let (file, items) = save_to(file, all, clock, &self.path)?;
+        let (file, items) = save_to(file, all, (clock, self.hash_seed), &self.path)?;
         file.sync_all()?;
         std::fs::rename(self.draft_path(), &self.path)?;
         // Its name must outlast the host's end as its content does.
@@ -204,11 +237,13 @@ impl MemoryFile {
 
 /// What became of the items of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Counts {
-    held: u64,
-    expired: u64,
+pub struct Counts {
+    /// They are there.
+    pub held: u64,
+    /// Their time was over.
+    pub expired: u64,
     /// They were too large, or made room for newer ones.
-    unfit: u64,
+    pub unfit: u64,
 }
 
 impl std::fmt::Display for Counts {
@@ -224,7 +259,8 @@ impl std::fmt::Display for Counts {
     }
 }
 
-fn restore_from(
+/// Fill partitions from a source, as [`MemoryFile::restore`] does.
+pub(crate) fn restore_from(
     source: impl io::Read + io::Seek,
     hasher: &Hasher,
     (partitions, parts): (&mut [Partition], usize),
@@ -276,10 +312,10 @@ fn restore_from(
 }
 
 /// Returns the sink, and how many items are in it.
-fn save_to<W: io::Write>(
+pub(crate) fn save_to<W: io::Write>(
     sink: W,
     all: &mut [Box<dyn Partitions>],
-    clock: Clock,
+    (clock, hash_seed): (Clock, u64),
     path: &Path,
 ) -> io::Result<(W, u64)> {
     let now = clock.now();
@@ -288,6 +324,7 @@ fn save_to<W: io::Write>(
         written_at: now,
         flush_due: None,
         last_cas: 0,
+        hash_seed,
     };
     let mut bytes = 0;
     for worker in &mut *all {

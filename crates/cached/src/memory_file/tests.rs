@@ -70,6 +70,7 @@ fn header(now: u32, partitions: &[Partition]) -> Header {
             .map(Partition::last_cas)
             .max()
             .unwrap_or(0),
+        hash_seed: SEED,
     }
 }
 
@@ -315,13 +316,46 @@ fn what_somebody_else_wrote_is_not_read() {
         (b"short", "ends in the middle"),
         (&[b'x'; 5000], "not a file of items"),
         (
-            b"RSCITEMS\x02\0\0\0............................",
-            "of version 2",
+            b"RSCITEMS\x03\0\0\0....................................",
+            "of version 3",
         ),
     ] {
         let damage = read(text, &mut partitions(1, 1 << 20)).expect_err("foreign");
         assert!(damage.to_string().contains(expected), "{damage}");
     }
+}
+
+/// What has all its checksums, and could not be served.
+#[test]
+fn what_no_server_could_have_is_not_read() {
+    let now = 100;
+    let mut before = partitions(1, 1 << 20);
+    fill(&mut before, 10, now);
+    let whole = header(now, &before);
+    let last = |last_cas| Header { last_cas, ..whole };
+    let read_with = |header| {
+        let file = file(&before, &header, 700);
+        read(&file, &mut partitions(1, 1 << 20)).map(|(_, counts)| counts.held)
+    };
+    assert!(read_with(last((1 << 62) - 1)).is_ok());
+    for last_cas in [1 << 63, u64::MAX] {
+        let damage = read_with(last(last_cas)).expect_err("no numbers are left");
+        assert!(matches!(damage, Damage::Altered { what: "header" }));
+    }
+    let mut writer = Writer::new(Vec::new(), &whole).expect("memory");
+    let record = Record {
+        key: b"",
+        value: b"nobody's",
+        flags: 0,
+        expires_at: 0,
+        accessed_at: 0,
+        cas: 0,
+        marks: Marks::default(),
+    };
+    writer.add(0, &record).expect("memory");
+    let (file, _) = writer.finish().expect("memory");
+    let damage = read(&file, &mut partitions(1, 1 << 20)).expect_err("no key");
+    assert!(matches!(damage, Damage::Altered { what: "content" }));
 }
 
 proptest! {

@@ -12,6 +12,9 @@ use mica::{Front, Key, Partition};
 
 /// How a worker gets at the partitions.
 pub trait Storage {
+    /// Whether nobody else writes to the partitions, so that a value may be sent from where it lies.
+    const IS_ALONE: bool = false;
+
     /// A key's bytes with their hash.
     fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k>;
 

@@ -32,6 +32,8 @@ impl Owned {
 }
 
 impl Storage for Owned {
+    const IS_ALONE: bool = true;
+
     #[inline]
     fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         self.hasher.key(bytes)

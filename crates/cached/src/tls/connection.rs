@@ -3,6 +3,7 @@ use crate::connection::{MOVED_BYTES_MAX, SCRATCH_BYTES, received, release, write
 use crate::conversation::{Conversation, Outlet, Status, Tools};
 use crate::counters::{Count, Counters};
 use crate::report::Report;
+use crate::roster::Seat;
 use crate::storage::Storage;
 use net::{Interest, Stream};
 use rustls::ServerConfig;
@@ -18,13 +19,13 @@ const _: () = assert!(SCRATCH_BYTES - SEALED_ROOM >= MOVED_BYTES_MAX + SEALED_RO
 
 /// One client's encrypted stream. While it is idle, it holds its keys and empty buffers.
 pub(crate) struct TlsConnection {
+    /// Where it is seen, with the second of its last sign of life. Given up first, while the descriptor is still its own.
+    seat: Seat,
     conversation: Conversation,
     output: Output,
     /// Decrypted and not yet consumed.
     input: Vec<u8>,
     interest: Interest,
-    /// The second of its last sign of life.
-    active_at: u32,
     /// The second at which the handshake is given up.
     handshake_until: u32,
 }
@@ -45,9 +46,9 @@ impl TlsConnection {
     /// As [`Session::new`].
     pub fn new(
         stream: Stream,
+        seat: Seat,
         config: Arc<ServerConfig>,
         report: &Report,
-        now: u32,
     ) -> Result<Self, rustls::Error> {
         let patience = report
             .tls()
@@ -62,8 +63,8 @@ impl TlsConnection {
             },
             input: Vec::new(),
             interest: Interest::READ,
-            active_at: now,
-            handshake_until: now.saturating_add(patience),
+            handshake_until: seat.active_at().saturating_add(patience),
+            seat,
         })
     }
 
@@ -73,7 +74,7 @@ impl TlsConnection {
 
     /// Whether it gave no sign of life for `seconds` until second `now`.
     pub fn is_idle(&self, seconds: u32, now: u32) -> bool {
-        now.saturating_sub(self.active_at) >= seconds
+        now.saturating_sub(self.seat.active_at()) >= seconds
     }
 
     /// Whether it had its time to say who it is, and did not.
@@ -83,20 +84,26 @@ impl TlsConnection {
 
     /// What the poller must watch for from now on, if that changed.
     pub fn changed_interest(&mut self, status: Status) -> Option<Interest> {
-        status.changed_interest(&mut self.interest)
+        let changed = status.changed_interest(&mut self.interest);
+        if changed.is_some() {
+            self.seat.set_writing(status == Status::Writing);
+        }
+        changed
     }
 
     /// The socket is ready for what was waited for: do a bounded piece of work.
     #[inline(never)]
     pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
-        self.active_at = tools.context.now;
-        if self.output.held.is_empty() {
+        self.seat.note(tools.context.now);
+        if self.output.held.is_empty() && !self.conversation.has_more() {
             return self.receive(tools);
         }
         let status = match self.output.send_held() {
             Status::Reading if self.conversation.is_over() => Status::Ended,
             // Commands that waited for the answers before them.
-            Status::Reading if !self.input.is_empty() => self.work_on_held(tools),
+            Status::Reading if !self.input.is_empty() || self.conversation.has_more() => {
+                self.work_on_held(tools)
+            }
             status => status,
         };
         self.settle(status)
@@ -106,7 +113,10 @@ impl TlsConnection {
     #[inline(never)]
     pub fn arrive<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
         // Whichever it is to be is a change.
-        self.interest = Interest::READ;
+        if self.interest != Interest::READ {
+            self.interest = Interest::READ;
+            self.seat.set_writing(false);
+        }
         let status = if self.output.held.is_empty() {
             self.work_on_held(tools)
         } else {
@@ -307,6 +317,10 @@ impl Outlet for Sealing<'_> {
         }
         answers.clear();
         status
+    }
+
+    fn takes_turns(&self) -> bool {
+        true
     }
 }
 

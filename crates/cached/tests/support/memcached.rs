@@ -13,36 +13,35 @@ pub struct Memcached {
 
 impl Memcached {
     pub fn start(program: &str, arguments: &[&str]) -> Self {
-        // It does not tell which port it got: find a free one, and hope that nobody is faster.
+        // It does not tell which port it got: find a free one, and another where somebody was faster.
+        let mut attempts = (0..10).filter_map(|_| Self::try_start(program, arguments));
+        attempts.next().expect("a port for memcached")
+    }
+
+    /// `None` where it ended, as it does without its port.
+    fn try_start(program: &str, arguments: &[&str]) -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("a free port")
             .port()
             .to_string();
         let mut command = Command::new(program);
-        command.args([
-            "-l",
-            "127.0.0.1",
-            "-p",
-            &port,
-            "-U",
-            &port,
-            "-t",
-            "1",
-            "-m",
-            "64",
-        ]);
+        command.args(["-l", "127.0.0.1", "-t", "1", "-m", "64"]);
+        command.args(["-p", &port, "-U", &port]);
         if rustix::process::geteuid().is_root() {
             command.args(["-u", "nobody"]);
         }
         command.args(arguments);
         command.stderr(Stdio::null());
-        let memcached = Self {
+        let mut memcached = Self {
             child: command.spawn().expect("start memcached"),
             address: format!("127.0.0.1:{port}"),
         };
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(&memcached.address).is_err() {
+            if memcached.child.try_wait().expect("a child").is_some() {
+                return None;
+            }
             assert!(
                 Instant::now() < deadline,
                 "memcached does not listen on {}",
@@ -50,7 +49,7 @@ impl Memcached {
             );
             std::thread::sleep(Duration::from_millis(5));
         }
-        memcached
+        Some(memcached)
     }
 
     /// Where it listens.

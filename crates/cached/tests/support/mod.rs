@@ -24,8 +24,8 @@ pub fn transport() -> &'static str {
     if !module_path!().starts_with("io_uring::") {
         return "epoll";
     }
-    match net::Ring::new(2, 4096) {
-        Ok(_) => "io_uring",
+    match net::Ring::probe() {
+        Ok(()) => "io_uring",
         Err(why) => {
             eprintln!("not tested over io_uring: {why}");
             "epoll"
@@ -46,7 +46,7 @@ impl Server {
     pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(PROGRAM);
         // Connections move between workers, and are encrypted, over epoll only.
-        let takes_epoll = |one: &&str| matches!(*one, "erew" | "crew" | "-Z");
+        let takes_epoll = |one: &&str| matches!(*one, "erew" | "crew" | "-Z" | "-U");
         let transport = if arguments.iter().any(takes_epoll) {
             "epoll"
         } else {
@@ -56,6 +56,20 @@ impl Server {
             .args(["-p", "0", "--transport", transport])
             .args(arguments);
         Self::from_command(command)
+    }
+
+    /// The same, and where datagrams are served.
+    pub fn start_with_datagrams(arguments: &[&str]) -> (Self, String) {
+        let mut server = Self::start(&[&["-U", "free"], arguments].concat());
+        let mut line = server.message();
+        if line.contains("each worker has its own keys") {
+            line = server.message();
+        }
+        let address = line
+            .trim()
+            .strip_prefix("rackscope-cached: datagrams are served at ");
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        (server, address)
     }
 
     pub fn from_command(mut command: Command) -> Self {

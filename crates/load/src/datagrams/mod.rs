@@ -2,11 +2,13 @@
 //! memcached's frame, or with many. What is not answered in time is lost, which counts as an error.
 
 mod flow;
+mod harness;
 mod queue;
 mod run;
 mod window;
 
 pub(crate) use flow::{Flow, Link};
+pub use harness::{Silent, Tally};
 pub(crate) use queue::{Attached, Queue};
 pub(crate) use run::{Run, request_bytes_max};
 pub(crate) use window::SLOTS_MAX;

@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
     }
 
     /// Draw requests as long as there is room for the datagrams that they make.
-    fn fill(&mut self, flows: &mut [Flow], now: u64) {
+    pub(super) fn fill(&mut self, flows: &mut [Flow], now: u64) {
         for owner in 0..self.gathered.len() {
             if self.gathered[owner].requests.len() >= self.batch && !self.place(flows, owner, now) {
                 return;
@@ -345,14 +345,14 @@ impl<'a> Run<'a> {
     }
 
     /// Take the answers of a datagram.
-    fn take(&mut self, window: &mut Window, datagram: &[u8], now: u64) {
+    pub(super) fn take(&mut self, window: &mut Window, datagram: &[u8], now: u64) {
         self.statistics.bytes_received.add(datagram.len() as u64);
         let Some((frame, answers)) = Frame::parse(datagram) else {
             return self
                 .phase
                 .fail("the server sent a datagram without a frame".to_owned());
         };
-        // Else it comes too late: what it answers counts as lost.
+        // Else it comes too late, or out of order: what it answers counts as lost.
         if let Some(slot) = window.slot(frame) {
             let (sent, mut answered) = (slot.sent, slot.answered);
             self.take_answers(&slot.requests, &mut answered, answers, now - sent);
@@ -440,8 +440,13 @@ impl<'a> Run<'a> {
         self.phase.first_error.offer(sentence);
     }
 
+    /// Requests that wait for an answer.
+    pub(super) fn outstanding(&self) -> u64 {
+        self.outstanding as u64
+    }
+
     /// What was sent before `time` and not answered is lost.
-    fn give_up_lost(&mut self, flows: &mut [Flow], time: u64) {
+    pub(super) fn give_up_lost(&mut self, flows: &mut [Flow], time: u64) {
         for Flow { window, .. } in flows {
             while let Some(request) = window.overdue(time) {
                 let slot = window.waiting(request);
@@ -455,7 +460,7 @@ impl<'a> Run<'a> {
                         )
                     });
                     if sent.operation != Operation::Read {
-                        self.data.end_write(sent.id, true);
+                        self.data.lose_write(sent.id);
                         if sent.operation == Operation::Insert {
                             self.data.space.acknowledge(sent.id);
                         }

@@ -24,6 +24,9 @@ pub(crate) struct Slot {
     /// In order; empty where there is room.
     pub(crate) requests: Vec<Sent>,
     pub(crate) answered: usize,
+    /// Datagrams that brought answers: answers tell what they are to by their order alone, so the next one must be of
+    /// this number.
+    pub(crate) pieces: u16,
 }
 
 /// The datagrams of a flow that are on their way.
@@ -41,6 +44,7 @@ impl Window {
             sent: 0,
             requests: Vec::with_capacity(batch),
             answered: 0,
+            pieces: 0,
         };
         Self {
             slots: (0..slots).map(slot).collect(),
@@ -57,17 +61,23 @@ impl Window {
         let index = self.free.pop()?;
         let slot = self.slots.get_mut(usize::from(index))?;
         slot.answered = 0;
+        slot.pieces = 0;
         Some((slot.generation << SLOT_BITS | index, slot))
     }
 
-    /// What an answer is to, if that still waits for it.
+    /// What an answer is to, if that still waits for it. One that comes twice, or before another one that it follows, is
+    /// none.
     #[inline]
     pub(crate) fn slot(&mut self, frame: Frame) -> Option<&mut Slot> {
         let index = usize::from(frame.request) & (SLOTS_MAX - 1);
         let slot = self.slots.get_mut(index)?;
         let is_awaited = slot.generation << SLOT_BITS | index as u16 == frame.request
-            && !slot.requests.is_empty();
-        is_awaited.then_some(slot)
+            && !slot.requests.is_empty()
+            && slot.pieces == frame.sequence;
+        is_awaited.then(|| {
+            slot.pieces = slot.pieces.wrapping_add(1);
+            slot
+        })
     }
 
     /// Nothing is awaited in the slot of `request` any more.

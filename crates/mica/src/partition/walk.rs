@@ -2,6 +2,8 @@
 
 use super::Partition;
 use crate::Item;
+use crate::item::Header;
+use crate::log::Place;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An item that is met on a walk.
@@ -17,23 +19,34 @@ pub struct Live<'p> {
 }
 
 impl Partition {
-    /// Hand every item that a lookup at second `now` could find to `each`, from the one that was written first to the
-    /// one that was written last. Nothing changes: no item is noted to have been read.
+    /// Hand every item that a lookup at second `now` could find to `each`: in cache mode from the one that was written
+    /// first to the one that was written last, in store mode as they lie in memory. Nothing changes: no item is noted to
+    /// have been read.
     pub fn for_each_live(&self, now: u32, mut each: impl FnMut(Live<'_>)) {
         if self.shared.flush_due.load(Relaxed) <= now {
             return;
         }
+        if self.store.is_some() {
+            return self.for_each_stored(now, |place, header| each(self.live(place, header, now)));
+        }
         let mut next = self.log.oldest();
         while let Some(place) = next {
-            let (header, header_bytes) = self.log.header(place);
+            let (header, _) = self.log.header(place);
             if self.is_counted(place, &header) && !header.is_expired(now) {
-                each(Live {
-                    key: self.log.key(place, &header, header_bytes),
-                    item: self.log.item(place, &header, now),
-                    own_cas: header.explicit_cas().unwrap_or(0),
-                });
+                each(self.live(place, &header, now));
             }
             next = self.log.behind(place, header.item_bytes());
+        }
+        if let Some(large) = &self.large {
+            large.for_each_live(now, each);
+        }
+    }
+
+    fn live(&self, place: Place, header: &Header, now: u32) -> Live<'_> {
+        Live {
+            key: self.log.key(place, header, self.log.header(place).1),
+            item: self.log.item(place, header, now),
+            own_cas: header.explicit_cas().unwrap_or(0),
         }
     }
 
@@ -49,14 +62,23 @@ impl Partition {
     /// No CAS number that the partition gave so far is larger than this.
     #[must_use]
     pub fn last_cas(&self) -> u64 {
-        self.log.tail().cas(u8::MAX)
+        let of_large = self.large.as_ref().map_or(0, |large| large.last_cas());
+        self.last_cas_of_store()
+            .unwrap_or_else(|| self.log.tail().cas(u8::MAX))
+            .max(of_large)
     }
 
     /// Give only CAS numbers that are larger than `cas` from now on, as a partition must that takes the place of one
     /// that gave numbers up to `cas`: who kept one of those must not find it on another item. To be called before
     /// anything is stored; later it does nothing.
     pub fn number_after(&mut self, cas: u64) {
-        if self.statistics.items_stored == 0 && self.last_cas() <= cas {
+        if self.statistics.items_stored > 0 {
+            return;
+        }
+        if self.store.is_some() {
+            return self.count_changes_from(cas);
+        }
+        if self.last_cas() <= cas {
             self.log.begin_after(cas);
             let tail = self.log.tail();
             self.shared.flushed_below.store(tail.bits(), Relaxed);

@@ -26,7 +26,7 @@ pub enum Unavailable {
 }
 
 impl Unavailable {
-    /// What the kernel's answer to `io_uring_setup(2)` or `io_uring_register(2)` means.
+    /// What the kernel's answer to a system call of io_uring means.
     pub(super) fn explain(error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::ENOSYS) => Self::Missing,

@@ -92,6 +92,14 @@ impl Datagrams {
         &self.bytes[self.whole() + FRAME_BYTES..]
     }
 
+    /// End the datagram that was begun before byte `at` of the bytes that were given for it. Gives what was behind.
+    #[inline]
+    pub fn end_at(&mut self, at: usize) -> Vec<u8> {
+        let behind = self.bytes.split_off(at.max(self.whole()));
+        self.end();
+        behind
+    }
+
     /// End the datagram that was begun.
     #[inline]
     pub fn end(&mut self) {

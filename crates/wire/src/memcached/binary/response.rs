@@ -21,8 +21,8 @@ pub enum Status {
     NotAllowed,
     /// The opcode, or its layout, is not known.
     UnknownCommand,
-    /// There is no memory for it.
-    OutOfMemory,
+    /// There is no memory for it; these words say for what.
+    OutOfMemory(&'static str),
 }
 
 impl Status {
@@ -36,7 +36,7 @@ impl Status {
             Self::NotANumber => 0x06,
             Self::NotAllowed => 0x20,
             Self::UnknownCommand => 0x81,
-            Self::OutOfMemory => 0x82,
+            Self::OutOfMemory(_) => 0x82,
         }
     }
 
@@ -50,7 +50,7 @@ impl Status {
             Self::NotANumber => "Non-numeric server-side value for incr or decr",
             Self::NotAllowed => "Auth failure.",
             Self::UnknownCommand => "Unknown command",
-            Self::OutOfMemory => "Out of memory",
+            Self::OutOfMemory(words) => words,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Command lines of the classic commands. Which mistake is told first is memcached's order.
 
-use super::KEY_BYTES_MAX;
 use super::command::{Command, Direction, StoreMode};
 use super::number::{parse_i32, parse_u32, parse_u64};
 use super::parser::{Line, Store, Words, whole};
+use super::{KEY_BYTES_MAX, administration};
 
 const ERROR: &str = "ERROR";
 const BAD_LINE: &str = "CLIENT_ERROR bad command line format";
@@ -28,6 +28,8 @@ fn verb(line: &[u8]) -> Option<(bool, bool, usize)> {
     let line = &line[start..];
     Some(match line {
         [b'g', b'e', b't', b' ', ..] => (false, false, start + 4),
+        // As old as the protocol, and the same.
+        [b'b', b'g', b'e', b't', b' ', ..] => (false, false, start + 5),
         [b'g', b'e', b't', b's', b' ', ..] => (true, false, start + 5),
         [b'g', b'a', b't', b' ', ..] => (false, true, start + 4),
         [b'g', b'a', b't', b's', b' ', ..] => (true, true, start + 5),
@@ -103,13 +105,13 @@ pub(super) fn parse<'a>(words: &Words<'a>) -> Line<'a> {
         b"quit" => return whole(Command::Quit, false),
         b"shutdown" => return whole(shutdown(words), false),
         b"stats" => {
-            return whole(
-                Command::Stats {
-                    section: words.get(1),
-                },
-                false,
-            );
+            let (section, arguments) = (words.get(1), words.rest(2));
+            return whole(Command::Stats { section, arguments }, false);
         }
+        b"slabs" => administration::slabs(words),
+        b"lru" => administration::lru(words),
+        b"lru_crawler" => return administration::lru_crawler(words),
+        b"cache_memlimit" => administration::memory_limit(words),
         _ if words.last().starts_with(b"HTTP/") => return whole(Command::Hopeless(""), false),
         _ => Command::Reject(ERROR),
     };

@@ -90,10 +90,25 @@ pub enum Command<'a> {
     },
     /// `refresh_certs`: read the files of certificates again.
     RefreshCertificates,
-    /// `stats`, with what follows it (empty for the general ones).
+    /// `stats`.
     Stats {
-        /// The first argument.
+        /// The first argument; empty for the general ones.
         section: &'a [u8],
+        /// What follows it, as it came.
+        arguments: &'a [u8],
+    },
+    /// `cache_memlimit`: have room for this much.
+    MemoryLimit {
+        /// In MiB.
+        mebibytes: u32,
+    },
+    /// One share of all items, of `lru_crawler metadump` or `mgdump`. The line arrives share by share, so that none
+    /// of its answers is long.
+    Dump {
+        /// What is told of each item.
+        form: DumpForm,
+        /// Which, of [`DUMP_SHARES`](super::DUMP_SHARES).
+        share: u32,
     },
     /// `shutdown`: end the server.
     Shutdown {
@@ -117,6 +132,8 @@ pub enum Command<'a> {
         /// The key, decoded.
         key: &'a [u8],
     },
+    /// There is nothing to carry out, and this line is the answer.
+    Answer(&'static str),
     /// Not a command that can be carried out: answer with this line.
     Reject(&'static str),
     /// Not a client of this protocol, or a line without end: answer with this line if it is not empty, then close.
@@ -148,8 +165,11 @@ impl<'a> Command<'a> {
             | Self::Verbosity { .. }
             | Self::Stats { .. }
             | Self::Quit
+            | Self::MemoryLimit { .. }
+            | Self::Dump { .. }
             | Self::Shutdown { .. }
             | Self::MetaNoop
+            | Self::Answer(_)
             | Self::Reject(_)
             | Self::Hopeless(_) => None,
         }
@@ -180,6 +200,15 @@ pub enum Direction {
     Up,
     /// Down to 0 at least.
     Down,
+}
+
+/// What a dump tells of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DumpForm {
+    /// Key, times, CAS number and size (`metadump`).
+    Metadata,
+    /// A line that asks for it (`mgdump`).
+    Keys,
 }
 
 /// What the `M` token of a meta command asks for.

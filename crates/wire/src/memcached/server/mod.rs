@@ -3,6 +3,7 @@
 //!
 //! [`Parser`] turns a connection's bytes into [`Command`]s without copying or allocating; [`reply`] writes answers.
 
+mod administration;
 mod base64;
 mod classic;
 mod command;
@@ -11,8 +12,8 @@ mod number;
 mod parser;
 pub mod reply;
 
-pub use command::{Command, Direction, Meta, MetaFlag, MetaMode, Request, StoreMode};
-pub use number::parse_u64;
+pub use command::{Command, Direction, DumpForm, Meta, MetaFlag, MetaMode, Request, StoreMode};
+pub use number::{parse_u32, parse_u64};
 pub use parser::{Checkpoint, KeyRoom, Limits, Parser, Step};
 
 /// The longest key, in bytes.
@@ -26,3 +27,6 @@ pub const KEYS_LINE_BYTES_MAX: usize = 1 << 20;
 
 /// The longest opaque token of a meta command, in bytes, with its `O`.
 pub const OPAQUE_BYTES_MAX: usize = 32;
+
+/// Into how many [`Command::Dump`]s a dump of all items is split; a power of two.
+pub const DUMP_SHARES: u32 = 1 << 12;

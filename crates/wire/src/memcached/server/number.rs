@@ -41,7 +41,8 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
 }
 
 /// An unsigned 32-bit number, as the protocol reads client flags.
-pub(super) fn parse_u32(text: &[u8]) -> Option<u32> {
+#[must_use]
+pub fn parse_u32(text: &[u8]) -> Option<u32> {
     parse_u64(text).map(|value| value as u32)
 }
 

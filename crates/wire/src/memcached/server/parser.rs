@@ -1,5 +1,5 @@
-use super::command::{Command, Meta, Request, StoreMode, tokens};
-use super::{KEY_BYTES_MAX, KEYS_LINE_BYTES_MAX, LINE_BYTES_MAX, classic, meta};
+use super::command::{Command, DumpForm, Meta, Request, StoreMode, tokens};
+use super::{DUMP_SHARES, KEY_BYTES_MAX, KEYS_LINE_BYTES_MAX, LINE_BYTES_MAX, classic, meta};
 use memchr::memchr;
 
 /// What a server keeps.
@@ -39,6 +39,8 @@ enum State {
     Line { scanned: usize },
     /// Within a line of keys.
     Keys(Keys),
+    /// Before this share of a dump, whose line was consumed.
+    Dump { form: DumpForm, share: u32 },
     /// Within a value that nobody wants, this many bytes before its end.
     Skip(u64),
 }
@@ -65,6 +67,8 @@ pub(super) enum Line<'a> {
         /// The rest of the line.
         keys: &'a [u8],
     },
+    /// Every item is to be told of.
+    Dump(DumpForm),
     /// A value of this many bytes follows.
     Value {
         store: Store<'a>,
@@ -107,6 +111,7 @@ impl Parser {
         match self.state {
             State::Line { scanned } => self.line(input, scanned, room),
             State::Keys(keys) => next_key(&mut self.state, input, keys),
+            State::Dump { form, share } => (0, next_share(&mut self.state, form, share)),
             State::Skip(bytes) => {
                 let skipped = bytes.min(input.len() as u64);
                 if skipped < bytes {
@@ -196,11 +201,27 @@ impl Parser {
                 quiet,
                 bytes,
             ),
+            Line::Dump(form) => (line_end, next_share(&mut self.state, form, 0)),
             Line::Refused { error, bytes } => {
                 self.state = State::Skip(bytes as u64 + 2);
                 (line_end, reject(error, false))
             }
         }
+    }
+
+    /// Whether the line that the last command came from has more, which take no more bytes.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        matches!(self.state, State::Dump { .. })
+    }
+
+    /// Find no more commands in the line that the last one came from.
+    pub fn abandon_line(&mut self) {
+        self.state = match self.state {
+            State::Keys(keys) => State::Skip((keys.left + keys.end) as u64),
+            State::Dump { .. } => NEW_LINE,
+            state => state,
+        };
     }
 
     /// Where the parser is, for [`restore`](Self::restore).
@@ -290,6 +311,19 @@ fn next_key<'a>(state: &mut State, input: &'a [u8], keys: Keys) -> (usize, Step<
             quiet: false,
         }),
     )
+}
+
+fn next_share<'a>(state: &mut State, form: DumpForm, share: u32) -> Step<'a> {
+    *state = if share + 1 < DUMP_SHARES {
+        let share = share + 1;
+        State::Dump { form, share }
+    } else {
+        NEW_LINE
+    };
+    Step::Request(Request {
+        command: Command::Dump { form, share },
+        quiet: false,
+    })
 }
 
 const HOPELESS: Step<'static> = Step::Request(Request {

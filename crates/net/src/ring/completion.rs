@@ -1,0 +1,53 @@
+use super::Filled;
+use crate::Stream;
+use std::io;
+
+/// How to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendMode {
+    /// What there is room for at once.
+    Immediate,
+    /// The same, and tell of it only if that was not all: nobody waits for it, and [`Ring::wait`](super::Ring::wait) does
+    /// not end for it. The buffer is then among [`Ring::sent`](super::Ring::sent).
+    Quiet,
+    /// Wait for room, and send what it holds.
+    Patient,
+}
+
+/// Something that was done.
+#[derive(Debug)]
+pub enum Completion {
+    /// Bytes came.
+    Received {
+        /// Whose.
+        token: u64,
+        /// Where they are; [`Ring::bytes`](super::Ring::bytes) shows them, until
+        /// [`Ring::give_back`](super::Ring::give_back).
+        received: Filled,
+    },
+    /// Nothing more will be received.
+    Ended {
+        /// Of whom.
+        token: u64,
+        /// Why, unless the peer said so by closing.
+        error: Option<io::Error>,
+    },
+    /// What was to be sent was, or what there was room for.
+    Sent {
+        /// By whom.
+        token: u64,
+        /// As given to [`Ring::send`](super::Ring::send).
+        bytes: Vec<u8>,
+        /// How many were sent, of those that were to be.
+        sent: io::Result<usize>,
+    },
+    /// A removed stream, with which the kernel is done. Its token may be given to another one from now on.
+    Removed {
+        /// What its token was.
+        token: u64,
+        /// The stream, still open.
+        stream: Stream,
+    },
+    /// Somebody called [`Waker::wake`](crate::Waker::wake).
+    Woken,
+}

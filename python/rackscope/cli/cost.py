@@ -1,0 +1,74 @@
+"""Set servers beside each other by what they do for each watt and for each unit of currency.
+
+Servers, prices and what each does of a workload come from a catalogue in TOML (--catalogue; without one, the servers
+of the papers). What is uncertain in it is drawn many times: intervals hold 90 % of the draws.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from rackscope.cli import arguments as common
+
+if TYPE_CHECKING:
+    from rackscope.advice.cost import CostComparison
+    from rackscope.models.cost import Amount
+
+HELP = "set servers beside each other by work per watt and per dollar"
+UNDOES_LEFTOVERS = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be asked for."""
+    parser.add_argument("workload", metavar="WORKLOAD", help="one that the catalogue's servers are measured under")
+    parser.add_argument("servers", metavar="SERVER", nargs="*", help="only these servers")
+    parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
+    common.add_json(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Compare and print."""
+    from rackscope.advice.catalogue import read_catalogue, sample_catalogue
+    from rackscope.advice.cost import compare_costs
+    from rackscope.cli.output import print_json
+
+    catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
+    comparison = compare_costs(catalogue, arguments.workload, arguments.servers)
+    if arguments.json:
+        print_json(comparison.to_dict())
+    else:
+        _print(comparison)
+    return 0
+
+
+def _print(comparison: CostComparison) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from rackscope.cli.output import complain, open_console
+
+    console = open_console()
+    for one in comparison.advice:
+        console.print(f"• {one.sentence}", style="bold", markup=False)
+        console.print(f"  → {one.changes_if} Stands on: {one.stands_on}.", style="dim", markup=False)
+    unit = comparison.rows[0].unit
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    headings = ("server", f"{comparison.currency} a year", "of it power", f"{unit}/J", f"{unit}/{comparison.currency}")
+    for number, heading in enumerate((*headings, "in the Pareto set")):
+        table.add_column(heading, justify="right" if number else "left")
+    for row in comparison.rows:
+        amounts = (row.total_per_year, row.power_per_year, row.rate_per_joule, row.rate_per_money)
+        cells = (row.name, *(_amount(one) for one in amounts), f"{100 * row.on_front:.1f} %")
+        table.add_row(*(Text(cell) for cell in cells))
+    console.print(table)
+    console.print("Medians, with the interval of 90 % of the draws.", style="dim")
+    for sentence in comparison.left_out:
+        complain(f"left out: {sentence}.")
+
+
+def _amount(amount: Amount) -> str:
+    value, low, high = (
+        f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in (amount.value, amount.low, amount.high)
+    )
+    return f"{value} ({low} to {high})"

@@ -1,0 +1,36 @@
+"""A page of text and tables in the terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rackscope.models.papers.document import Document, Table
+
+
+def print_document(console: Console, document: Document) -> None:
+    """Section after section, without the marks of Markdown."""
+    console.print(document.title, style="bold", markup=False)
+    for section in document.sections:
+        if section.title:
+            console.print(f"\n{section.title}", style="bold", markup=False)
+        for part in section.parts:
+            if isinstance(part, str):
+                console.print(re.sub(r"[*`]", "", part), markup=False)
+            else:
+                _print_table(console, part)
+
+
+def _print_table(console: Console, content: Table) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for number, column in enumerate(content.columns):
+        table.add_column(Text(column), justify="right" if number else "left")
+    for row in content.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)

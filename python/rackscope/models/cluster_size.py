@@ -1,0 +1,115 @@
+"""Time of a data-parallel job over machines and data, after Ernest (Venkataraman et al., NSDI 2016, equation 1).
+
+t = fixed + parallel x data / machines + tree x ln(machines) + coordination x machines, all at least zero: what no
+machine takes away, what all share, what is aggregated in a tree, and what each machine adds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rackscope.models.estimates import (
+    EXTRAPOLATED,
+    Prediction,
+    Validation,
+    leave_groups_out,
+    require_distinct,
+    require_positive,
+    require_same_length,
+)
+from rackscope.models.gates import ProjectionRefused
+from rackscope.models.non_negative import BASIS, NonNegativeFit, fit_non_negative
+
+#: Ernest was shown to hold from samples on a few machines to several times as many.
+_MOST_TIMES_MACHINES = 4.0
+#: Data for each machine beyond what was measured may be past its wall, which no sample below it shows.
+_MOST_DATA_A_MACHINE = 1.0
+_NAMES = ("fixed time", "data per machine", "logarithm of machines", "machines")
+
+
+@dataclass(frozen=True)
+class ClusterSizeModel:
+    """Machines of one kind. ``data`` is in the unit that it was fitted in, bytes or a share of the whole."""
+
+    fit: NonNegativeFit
+    most_machines: int
+    fewest_machines: int
+    most_data_a_machine: float
+
+    def predict(self, machines: int, data: float) -> Prediction:
+        """Seconds for ``data`` on ``machines``.
+
+        Raises ProjectionRefused on many more machines than measured, and where a machine would have more data than any
+        had.
+        """
+        _require_machines([machines])
+        require_positive([data], "the size of data")
+        if machines > self.most_machines * _MOST_TIMES_MACHINES:
+            raise ProjectionRefused(
+                f"{machines} machines are more than {_MOST_TIMES_MACHINES:g} times the {self.most_machines} that were "
+                "measured",
+                "Measure on more machines.",
+            )
+        if data / machines > self.most_data_a_machine * _MOST_DATA_A_MACHINE * (1 + 1e-9):
+            raise ProjectionRefused(
+                f"each of {machines} machines would have {data / machines / self.most_data_a_machine:.1f} times the "
+                "data that one was measured with, and may be past its wall",
+                "Measure one machine with as much data.",
+            )
+        value, low, high = self.fit.interval(_terms(machines, data))
+        extrapolated = not self.fewest_machines <= machines <= self.most_machines
+        return Prediction(value, low, high, "seconds", BASIS + EXTRAPOLATED * extrapolated, extrapolated)
+
+    def fastest(self, data: float, most: int) -> int:
+        """The number of machines, up to ``most``, with the least time for ``data``.
+
+        Raises ProjectionRefused for none.
+        """
+        best: tuple[float, int] | None = None
+        for machines in range(1, most + 1):
+            try:
+                seconds = self.predict(machines, data).value
+            except ProjectionRefused:
+                continue
+            if best is None or seconds < best[0]:
+                best = seconds, machines
+        if best is None:
+            raise ProjectionRefused(f"no number of machines up to {most} is near what was measured", "Measure more.")
+        return best[1]
+
+
+def fit_cluster_size(machines: Sequence[int], data: Sequence[float], seconds: Sequence[float]) -> ClusterSizeModel:
+    """Fit from at least five jobs on three numbers of machines or more.
+
+    Raises RackscopeError for less, for values that are not above zero, and for settings that vary together only.
+    """
+    require_same_length(machines=machines, data=data, seconds=seconds)
+    _require_machines(machines)
+    require_positive(data, "the size of data")
+    require_positive(seconds, "the time")
+    require_distinct(machines, 3, "numbers of machines")
+    fit = fit_non_negative([_terms(*one) for one in zip(machines, data, strict=True)], seconds, _NAMES)
+    most = max(size / count for size, count in zip(data, machines, strict=True))
+    return ClusterSizeModel(fit, max(machines), min(machines), most)
+
+
+def validate_cluster_size(machines: Sequence[int], data: Sequence[float], seconds: Sequence[float]) -> Validation:
+    """Each setting of machines and data predicted from the others."""
+    points = list(zip(machines, data, seconds, strict=True))
+
+    def predict(others: Sequence[tuple[int, float, float]], point: tuple[int, float, float]) -> Prediction:
+        columns = list(zip(*others, strict=True))
+        model = fit_cluster_size([int(one) for one in columns[0]], columns[1], columns[2])
+        return model.predict(point[0], point[1])
+
+    return leave_groups_out(points, lambda point: f"{point[0]}/{point[1]}", predict, lambda point: point[2])
+
+
+def _terms(machines: int, data: float) -> tuple[float, float, float, float]:
+    return 1.0, data / machines, math.log(machines), float(machines)
+
+
+def _require_machines(machines: Sequence[int]) -> None:
+    require_positive(machines, "the number of machines")

@@ -1,0 +1,174 @@
+"""Time of a job over the size of its data, up to the wall: t = start + bytes x seconds per byte.
+
+The wall (Sevilla 2013) is the size from which time breaks away from that line: more than chance and by a quarter at the
+largest size, as in ``analysis.wall``, which has no start-up in it and is not used where there is one. Nothing is said
+past the wall, nor past the largest size measured, where a wall may stand that no smaller size shows, unless the caller
+knows that there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rackscope.analysis.thresholds import packaged_thresholds
+from rackscope.errors import RackscopeError
+from rackscope.models.estimates import (
+    EXTRAPOLATED,
+    Prediction,
+    Validation,
+    leave_groups_out,
+    require_distinct,
+    require_positive,
+    require_same_length,
+)
+from rackscope.models.gates import ProjectionRefused
+from rackscope.models.non_negative import BASIS, NonNegativeFit, fit_non_negative
+from rackscope.units import format_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+#: A line takes three sizes and a break two more.
+_FEWEST_SIZES = 5
+_FEWEST_ON_LINE = 3
+_NAMES = ("start", "size")
+
+
+@dataclass(frozen=True)
+class SizeWall:
+    """The wall lies above ``low_bytes`` (the largest size on the line) and at or below ``high_bytes`` (the next).
+
+    ``slowdown`` is the time at the largest size over what the line leads one to expect.
+    """
+
+    low_bytes: float
+    high_bytes: float
+    slowdown: float
+
+
+@dataclass(frozen=True)
+class DataSizeModel:
+    """``start_seconds`` and ``seconds_per_byte`` below the wall; ``line_bytes`` is the largest size on the line."""
+
+    start_seconds: float
+    seconds_per_byte: float
+    smallest_bytes: float
+    line_bytes: float
+    wall: SizeWall | None
+    no_wall_below_bytes: float
+    fit: NonNegativeFit
+
+    def predict(self, data_bytes: float) -> Prediction:
+        """Seconds for ``data_bytes``. Raises ProjectionRefused past the wall, and past what is known to have none."""
+        require_positive([data_bytes], "the size of data")
+        if data_bytes > self.line_bytes:
+            self._refuse_beyond(data_bytes)
+        value, low, high = self.fit.interval((1.0, data_bytes))
+        extrapolated = not self.smallest_bytes <= data_bytes <= self.line_bytes
+        return Prediction(value, low, high, "seconds", BASIS + EXTRAPOLATED * extrapolated, extrapolated)
+
+    def _refuse_beyond(self, data_bytes: float) -> None:
+        asked = format_bytes(data_bytes)
+        if self.wall is not None:
+            between = f"between {format_bytes(self.wall.low_bytes)} and {format_bytes(self.wall.high_bytes)}"
+            raise ProjectionRefused(
+                f"{asked} may be past the wall, which is {between}: time breaks away from its line there",
+                "Ask for less data, or measure with more of what ran out.",
+            )
+        if data_bytes > self.no_wall_below_bytes:
+            raise ProjectionRefused(
+                f"no wall was met up to {format_bytes(self.line_bytes)}, and nothing is known of {asked}",
+                "Measure larger data, or say up to which size every resource suffices.",
+            )
+
+
+def fit_data_size(
+    data_bytes: Sequence[float], seconds: Sequence[float], *, no_wall_below_bytes: float | None = None
+) -> DataSizeModel:
+    """Fit from five sizes or more; ``no_wall_below_bytes`` is up to where the caller knows that nothing runs out.
+
+    Raises RackscopeError for less or for values that are not above zero, ProjectionRefused where time follows no line.
+    """
+    require_same_length(sizes=data_bytes, seconds=seconds)
+    require_positive(data_bytes, "the size of data")
+    require_positive(seconds, "the time")
+    require_distinct(data_bytes, _FEWEST_SIZES, "sizes")
+    wall = _find_wall(data_bytes, seconds)
+    limit = max(data_bytes) if wall is None else wall.low_bytes
+    if wall is not None and no_wall_below_bytes is not None and no_wall_below_bytes > wall.high_bytes:
+        raise RackscopeError(
+            f"the measurements have a wall below {format_bytes(wall.high_bytes)}, where there was said to be none",
+            "Leave the claim out, or the sizes past the wall.",
+        )
+    fit = _line(data_bytes, seconds, limit)
+    if fit.negative:
+        raise ProjectionRefused(
+            f"no projection over size: time does not follow a line in size (negative {fit.negative[0]})",
+            "Measure sizes that are nearer to those you ask for.",
+        )
+    start, each = fit.coefficients
+    return DataSizeModel(start, each, min(data_bytes), limit, wall, max(no_wall_below_bytes or 0.0, limit), fit)
+
+
+def validate_data_size(data_bytes: Sequence[float], seconds: Sequence[float]) -> Validation:
+    """Each size predicted from the others; the largest is refused, as nothing shows that it is below the wall."""
+    return leave_groups_out(
+        list(zip(data_bytes, seconds, strict=True)),
+        lambda point: point[0],
+        lambda others, point: fit_data_size([one[0] for one in others], [one[1] for one in others]).predict(point[0]),
+        lambda point: point[1],
+    )
+
+
+def _line(data_bytes: Sequence[float], seconds: Sequence[float], limit: float) -> NonNegativeFit:
+    points = [(size, time) for size, time in zip(data_bytes, seconds, strict=True) if size <= limit]
+    return fit_non_negative([(1.0, size) for size, _ in points], [time for _, time in points], _NAMES)
+
+
+def _find_wall(data_bytes: Sequence[float], seconds: Sequence[float]) -> SizeWall | None:
+    """The break that the Bayesian information criterion prefers to one line, if strongly, and if it slows enough."""
+    import numpy as np
+
+    sizes, times = np.asarray(data_bytes, dtype=np.float64), np.log(np.asarray(seconds, dtype=np.float64))
+    distinct = np.unique(sizes)
+    # Points that lie on their lines exactly would make any difference infinite.
+    floor = len(sizes) * 1e-6**2
+    straight = max(float(np.sum(_errors(sizes, times, distinct[-1], seconds) ** 2)), floor)
+    best: tuple[float, SizeWall] | None = None
+    for place in range(_FEWEST_ON_LINE, len(distinct)):
+        last = float(distinct[place - 1])
+        on_line = sizes <= last
+        if np.count_nonzero(on_line) <= len(_NAMES):
+            continue
+        errors = _errors(sizes, times, last, seconds)
+        beyond = errors[~on_line]
+        slowdown = math.exp(float(np.mean(errors[sizes == distinct[-1]])))
+        # A line of its own in logarithms for what is past the wall.
+        past = np.log(sizes[~on_line])
+        unknowns = 2 if len(np.unique(past)) > 1 else 1
+        rest = beyond - np.polyval(np.polyfit(past, beyond, unknowns - 1), past)
+        squares = max(float(np.sum(errors[on_line] ** 2) + np.sum(rest**2)), floor)
+        gain = len(sizes) * math.log(straight / squares) - (unknowns + 1) * math.log(len(sizes))
+        if (
+            gain > packaged_thresholds().limit("wall.evidence")
+            and slowdown > packaged_thresholds().limit("wall.slowdown")
+            and (best is None or gain > best[0])
+        ):
+            best = gain, SizeWall(last, float(distinct[place]), slowdown)
+    return None if best is None else best[1]
+
+
+def _errors(sizes: Array, times: Array, limit: float, seconds: Sequence[float]) -> Array:
+    """Logarithms of the times over those of the line through the sizes up to ``limit``."""
+    import numpy as np
+
+    fit = _line([float(one) for one in sizes], seconds, limit)
+    line = np.array([fit.value((1.0, float(size))) for size in sizes])
+    errors: Array = times - np.log(np.maximum(line, 1e-300))
+    return errors

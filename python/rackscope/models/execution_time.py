@@ -1,0 +1,105 @@
+"""Time over core frequency: a part that the clock drives and a part that it does not, t = cycles / f + fixed.
+
+The memory part takes its nanoseconds whatever the core's clock (leading loads: Eyerman and Eeckhout 2010; Amdahl's law
+in frequency). This is what equations 2 and 5 of Issa 2012 are about, with CPI = core CPI + memory seconds x f, which
+rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rackscope.models.estimates import (
+    EXTRAPOLATED,
+    Prediction,
+    Validation,
+    leave_groups_out,
+    require_distinct,
+    require_positive,
+    require_same_length,
+)
+from rackscope.models.gates import Gate, ProjectionRefused, elasticity_gate, instruction_drift_gate, require
+from rackscope.models.non_negative import BASIS, NonNegativeFit, fit_non_negative
+
+_FEWEST_FREQUENCIES = 3
+#: Beyond this many times the measured range on either side, turbo, voltage and uncore clocks are others.
+_FURTHEST = 1.5
+_NAMES = ("core cycles", "memory time")
+
+
+@dataclass(frozen=True)
+class ExecutionTimeModel:
+    """``core_cycles`` are driven by the clock, ``memory_seconds`` are not. Frequencies in hertz, of one host."""
+
+    core_cycles: float
+    memory_seconds: float
+    lowest_hertz: float
+    highest_hertz: float
+    gates: tuple[Gate, ...]
+    fit: NonNegativeFit
+
+    def predict(self, frequency_hertz: float) -> Prediction:
+        """Seconds at ``frequency_hertz``. Raises ProjectionRefused far from what was measured."""
+        require_positive([frequency_hertz], "the frequency")
+        if not self.lowest_hertz / _FURTHEST <= frequency_hertz <= self.highest_hertz * _FURTHEST:
+            raise ProjectionRefused(
+                f"{frequency_hertz / 1e9:.2f} GHz is too far from the {self.lowest_hertz / 1e9:.2f} to "
+                f"{self.highest_hertz / 1e9:.2f} GHz that were measured",
+                "Measure nearer to it.",
+            )
+        value, low, high = self.fit.interval(_terms(frequency_hertz))
+        extrapolated = not self.lowest_hertz <= frequency_hertz <= self.highest_hertz
+        return Prediction(value, low, high, "seconds", BASIS + EXTRAPOLATED * extrapolated, extrapolated)
+
+    def memory_share(self, frequency_hertz: float) -> float:
+        """Share of the time at ``frequency_hertz`` that the clock does not change; 1 - elasticity of throughput."""
+        return self.memory_seconds / self.fit.value(_terms(frequency_hertz))
+
+
+def fit_execution_time(
+    frequencies_hertz: Sequence[float],
+    seconds: Sequence[float],
+    *,
+    instructions: Sequence[float | None] | None = None,
+) -> ExecutionTimeModel:
+    """Fit from times at three frequencies or more of one host, the same work each time.
+
+    With ``instructions`` (retired in each, where counted) it is checked that the work was the same. Raises
+    RackscopeError for less or for values that are not above zero, ProjectionRefused where time falls faster than the
+    clock rises, or rises with it.
+    """
+    require_same_length(frequencies=frequencies_hertz, seconds=seconds)
+    require_positive(frequencies_hertz, "the frequency")
+    require_positive(seconds, "the time")
+    require_distinct(frequencies_hertz, _FEWEST_FREQUENCIES, "frequencies")
+    counted = [None] * len(seconds) if instructions is None else instructions
+    require_same_length(times=seconds, instruction_counts=counted)
+    gates = require(
+        elasticity_gate(frequencies_hertz, [1 / one for one in seconds], "frequency"),
+        instruction_drift_gate(frequencies_hertz, counted, "frequency"),
+    )
+    fit = fit_non_negative([_terms(one) for one in frequencies_hertz], seconds, _NAMES)
+    if fit.negative:
+        raise ProjectionRefused(
+            f"no projection over frequency: the {fit.negative[0]} would be negative, so more than the clock changed",
+            "Hold everything else still (turbo, uncore clock, neighbours) and measure again.",
+        )
+    core_cycles, memory_seconds = fit.coefficients
+    return ExecutionTimeModel(core_cycles, memory_seconds, min(frequencies_hertz), max(frequencies_hertz), gates, fit)
+
+
+def validate_execution_time(frequencies_hertz: Sequence[float], seconds: Sequence[float]) -> Validation:
+    """Each frequency predicted from the others."""
+    return leave_groups_out(
+        list(zip(frequencies_hertz, seconds, strict=True)),
+        lambda point: point[0],
+        lambda others, point: fit_execution_time([one[0] for one in others], [one[1] for one in others]).predict(
+            point[0]
+        ),
+        lambda point: point[1],
+    )
+
+
+def _terms(frequency_hertz: float) -> tuple[float, float]:
+    return 1 / frequency_hertz, 1.0

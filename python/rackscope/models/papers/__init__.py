@@ -1,0 +1,1 @@
+"""Models and tables of papers, reproduced and labelled as theirs."""

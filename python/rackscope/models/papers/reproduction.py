@@ -1,0 +1,199 @@
+"""What a paper prints beside what follows from its own equations and data, and what came of comparing them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+#: A printed number that is this close to the computed one follows from it, whatever the digits.
+TOLERANCE_PERCENT = 0.5
+
+
+def format_number(value: str | float, decimals: int | None = None) -> str:
+    """A number with its thousands apart; text as it is."""
+    if isinstance(value, str):
+        return value
+    if decimals is not None:
+        # Not "-0.0".
+        return f"{round(value, decimals) + 0.0:,.{decimals}f}"
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.10g}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One printed number beside the computed one.
+
+    ``printed`` is the number as the paper writes it, so that its digits are known; ``computed`` is in the same
+    ``unit`` (empty for ratios). ``formula`` says how it was computed, in words. ``counted`` is false where the
+    computation is another reading than the paper's, shown to explain; it then says nothing about the paper.
+    ``attainable`` is what the computation can give when an input that the paper cut off is given back its digits.
+    """
+
+    item: str
+    printed: str
+    computed: float
+    unit: str
+    formula: str
+    counted: bool = True
+    attainable: tuple[float, float] | None = None
+
+    @property
+    def printed_value(self) -> float:
+        """``printed`` as a number."""
+        return float(self.printed)
+
+    @property
+    def decimals(self) -> int:
+        """Digits that the paper prints after the point."""
+        return len(self.printed.partition(".")[2])
+
+    @property
+    def difference_percent(self) -> float:
+        """Computed less printed, in percent of what is printed."""
+        return 100 * (self.computed - self.printed_value) / self.printed_value
+
+    @property
+    def verdict(self) -> str:
+        """How the printed number comes from the computed one, or that it does not."""
+        step = 10.0**-self.decimals
+        slack = 1e-9 * max(1.0, abs(self.computed))
+        gap = self.computed - self.printed_value
+        if abs(gap) <= step / 2 + slack:
+            return "rounded"
+        if 0 <= math.copysign(1, self.printed_value) * gap < step:
+            return "cut off"
+        if abs(self.difference_percent) <= TOLERANCE_PERCENT:
+            return "within 0.5 %"
+        if self.attainable and self.attainable[0] - step / 2 <= self.printed_value <= self.attainable[1] + step / 2:
+            return "within the digits of its inputs"
+        return "does not follow"
+
+    @property
+    def follows(self) -> bool:
+        """Whether the printed number is the computed one, to the digits printed or within 0.5 %."""
+        return self.verdict != "does not follow"
+
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """Item, printed, computed, difference and verdict, as people read them."""
+        unit = f" {self.unit}" if self.unit in ("s", "%") else ""
+        return (
+            self.item,
+            f"{self.printed}{unit}",
+            f"{format_number(self.computed, self.decimals + 2)}{unit}",
+            f"{self.difference_percent:+.2f} %",
+            self.verdict if self.counted else f"another reading: {self.verdict}",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "item": self.item,
+            "printed": self.printed_value,
+            "printed_as": self.printed,
+            "computed": self.computed,
+            "difference": self.computed - self.printed_value,
+            "difference_percent": self.difference_percent,
+            "unit": self.unit,
+            "formula": self.formula,
+            "verdict": self.verdict,
+            "follows": self.follows,
+            "counted": self.counted,
+        }
+
+
+@dataclass(frozen=True)
+class DerivedTable:
+    """Numbers that the paper does not print: what its equations give elsewhere. Rows are as long as ``columns``.
+
+    ``decimals``, where given, says column by column how many digits are shown; ``None`` is as many as there are.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | float, ...], ...]
+    note: str = ""
+    decimals: tuple[int | None, ...] = ()
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The rows as people read them."""
+        decimals = self.decimals or (None,) * len(self.columns)
+        return [
+            tuple(format_number(cell, digits) for cell, digits in zip(row, decimals, strict=True)) for row in self.rows
+        ]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table or equation of the paper."""
+
+    identifier: str
+    title: str
+    comparisons: tuple[Comparison, ...]
+    note: str = ""
+    derived: tuple[DerivedTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that the numbers show about the paper: what was looked for, what was found, and what it means."""
+
+    identifier: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A paper, number by number. ``applies`` says what the models may be used for."""
+
+    name: str
+    citation: str
+    applies: str
+    sections: tuple[Section, ...]
+    remarks: tuple[Remark, ...]
+
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All that count: printed numbers by the paper's own way of computing them."""
+        return tuple(one for section in self.sections for one in section.comparisons if one.counted)
+
+    def not_following(self) -> tuple[tuple[Section, Comparison], ...]:
+        """Printed numbers that do not come from the paper's own data, with where they are."""
+        return tuple(
+            (section, one)
+            for section in self.sections
+            for one in section.comparisons
+            if one.counted and not one.follows
+        )
+
+    def summary(self) -> str:
+        """One sentence with the counts."""
+        every, unlike = len(self.comparisons()), len(self.not_following())
+        return (
+            f"{every - unlike} of {every} printed numbers follow from the paper's own data and equations; {unlike} do "
+            "not."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "model": self.name,
+            "citation": self.citation,
+            "applies": self.applies,
+            "summary": self.summary(),
+            "numbers": len(self.comparisons()),
+            "do_not_follow": [
+                {"section": section.identifier, **one.to_dict()} for section, one in self.not_following()
+            ],
+            "sections": [
+                {
+                    "identifier": section.identifier,
+                    "title": section.title,
+                    "note": section.note,
+                    "comparisons": [one.to_dict() for one in section.comparisons],
+                    "derived": [asdict(table) for table in section.derived],
+                }
+                for section in self.sections
+            ],
+            "remarks": [asdict(remark) for remark in self.remarks],
+        }

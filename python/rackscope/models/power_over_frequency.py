@@ -1,0 +1,98 @@
+"""Power over core frequency at one load: P = P0 + (P1 - P0)(f / f1)^n, which rises with frequency.
+
+Switching power is k C V^2 f (equation 4 of Issa 2012): n is 1 where the voltage is held and 3 where it follows the
+clock. The paper's own equations 5 and 6 have f1 / f in place of (f / f1)^n and are the form for time; see
+docs/issa2012.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rackscope.models.estimates import (
+    EXTRAPOLATED,
+    Prediction,
+    Validation,
+    leave_groups_out,
+    require_distinct,
+    require_positive,
+    require_same_length,
+)
+from rackscope.models.gates import ProjectionRefused
+from rackscope.models.profiled import BASIS, ProfiledFit, fit_profiled
+
+_FEWEST_FREQUENCIES = 3
+_LEAST_EXPONENT, _MOST_EXPONENT = 1.0, 3.0
+_CANDIDATES = tuple(_LEAST_EXPONENT + (_MOST_EXPONENT - _LEAST_EXPONENT) * step / 20 for step in range(21))
+#: Beyond this many times the measured range on either side, the voltage has other limits.
+_FURTHEST = 1.5
+
+
+@dataclass(frozen=True)
+class PowerOverFrequencyModel:
+    """``fixed_watts`` do not scale, ``scaling_watts`` do, at ``reference_hertz``, with ``exponent``. Modelled."""
+
+    fixed_watts: float
+    scaling_watts: float
+    exponent: float
+    reference_hertz: float
+    lowest_hertz: float
+    highest_hertz: float
+    profile: ProfiledFit
+
+    def predict(self, frequency_hertz: float) -> Prediction:
+        """Modelled watts at ``frequency_hertz``. Raises ProjectionRefused far from what was measured."""
+        require_positive([frequency_hertz], "the frequency")
+        if not self.lowest_hertz / _FURTHEST <= frequency_hertz <= self.highest_hertz * _FURTHEST:
+            raise ProjectionRefused(
+                f"{frequency_hertz / 1e9:.2f} GHz is too far from the {self.lowest_hertz / 1e9:.2f} to "
+                f"{self.highest_hertz / 1e9:.2f} GHz that power was measured at",
+                "Measure nearer to it.",
+            )
+        ratio = frequency_hertz / self.reference_hertz
+        value, low, high = self.profile.interval(lambda exponent: (1.0, ratio**exponent))
+        extrapolated = not self.lowest_hertz <= frequency_hertz <= self.highest_hertz
+        basis = BASIS.format(unknown="exponent") + EXTRAPOLATED * extrapolated
+        return Prediction(value, low, high, "watts (modelled)", basis, extrapolated)
+
+
+def fit_power_over_frequency(frequencies_hertz: Sequence[float], watts: Sequence[float]) -> PowerOverFrequencyModel:
+    """Fit from at least four measurements at three frequencies or more, at one load.
+
+    Raises RackscopeError for less or for values that are not above zero, ProjectionRefused where power falls as
+    frequency rises.
+    """
+    require_same_length(frequencies=frequencies_hertz, watts=watts)
+    require_positive(frequencies_hertz, "the frequency")
+    require_positive(watts, "the power")
+    require_distinct(frequencies_hertz, _FEWEST_FREQUENCIES, "frequencies")
+    reference = max(frequencies_hertz)
+    ratios = [one / reference for one in frequencies_hertz]
+    profile = fit_profiled(
+        lambda exponent: [(1.0, ratio**exponent) for ratio in ratios],
+        watts,
+        ("fixed watts", "scaling watts"),
+        _CANDIDATES,
+    )
+    if "scaling watts" in profile.fit.negative:
+        raise ProjectionRefused(
+            "no projection of power: it falls as frequency rises, so something else changed with the clock",
+            "Hold the load at its rate or at full at every frequency, and measure again.",
+        )
+    fixed, scaling = profile.fit.coefficients
+    return PowerOverFrequencyModel(
+        fixed, scaling, profile.unknown, reference, min(frequencies_hertz), max(frequencies_hertz), profile
+    )
+
+
+def validate_power_over_frequency(frequencies_hertz: Sequence[float], watts: Sequence[float]) -> Validation:
+    """Each frequency predicted from the others."""
+    return leave_groups_out(
+        list(zip(frequencies_hertz, watts, strict=True)),
+        lambda point: point[0],
+        lambda others, point: fit_power_over_frequency([one[0] for one in others], [one[1] for one in others]).predict(
+            point[0]
+        ),
+        lambda point: point[1],
+    )

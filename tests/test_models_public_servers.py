@@ -1,0 +1,47 @@
+"""The scalability law on public servers that it was not fitted on, where the data is at hand."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rackscope.errors import RackscopeError
+from rackscope.models.core_scaling import fit_core_scaling
+
+DATA = Path(os.environ.get("RACKSCOPE_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+ONE_IN = 6
+
+
+def test_intervals_hold_up_to_twice_the_measured_cores() -> None:
+    import polars as pl
+
+    scaling = DATA / "sparecores-core-scaling.csv.gz"
+    if not scaling.is_file():
+        pytest.skip(f"{scaling} is not there: set RACKSCOPE_DATA")
+    servers = pl.read_csv(DATA / "sparecores-servers.csv.gz").select("server", "vcpus", "threads_per_core")
+    held, errors = [], []
+    for (name,), group in pl.read_csv(scaling).join(servers, on="server").group_by(["server"]):
+        cores = group["vcpus"][0] // (group["threads_per_core"][0] or 1)
+        rows = group.filter((pl.col("workers") <= cores) & (pl.col("ops_per_second") > 0)).sort("workers")
+        seen = rows.filter(pl.col("workers") * 2 <= cores)
+        if zlib.crc32(str(name).encode()) % ONE_IN or seen["workers"].n_unique() < 4:
+            continue
+        try:
+            model = fit_core_scaling(seen["workers"].to_list(), seen["ops_per_second"].to_list())
+        except RackscopeError:
+            continue
+        for workers, rate in rows.filter(pl.col("workers") * 2 > cores).select("workers", "ops_per_second").iter_rows():
+            try:
+                predicted = model.predict(workers)
+            except RackscopeError:
+                continue
+            held.append(predicted.contains(rate))
+            errors.append(abs(predicted.value / rate - 1))
+    assert len(held) > 500
+    assert 0.86 <= np.mean(held) <= 0.96
+    assert np.median(errors) < 0.03
+    assert np.quantile(errors, 0.9) < 0.10
