@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_tables import cloud_tables, power_table
+from trained_model_tables import cloud_tables, power_table
 from rackscope.errors import ModelError, UsageError
 from rackscope.models.trained import find_model, list_models
 from rackscope.models.trained.conformal import calibrate, weighted_quantile

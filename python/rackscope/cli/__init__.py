@@ -20,11 +20,6 @@ from rackscope.cli.output import Stopped, abandon_output, complain, make_printab
 from rackscope.errors import RackscopeError, UsageError
 
 #: In the order in which a newcomer meets them.
-<<<<<<< HEAD
-_VERBS = ("run", "study", "report", "compare", "matrix", "models", "calibrate", "doctor", "get", "serve")
-||||||| e295714
-_VERBS = ("run", "study", "report", "compare", "matrix", "calibrate", "doctor", "get", "serve")
-=======
 _VERBS = (
     "run",
     "study",
@@ -32,6 +27,7 @@ _VERBS = (
     "compare",
     "matrix",
     "project",
+    "models",
     "cost",
     "advise",
     "calibrate",
@@ -39,7 +35,6 @@ _VERBS = (
     "get",
     "serve",
 )
->>>>>>> main
 _INTERRUPTED = 130
 _INTERNAL_ERROR = 70
 
