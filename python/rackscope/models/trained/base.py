@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Strings = NDArray[np.str_]
     Booleans = NDArray[np.bool_]
+
+
+#: What is said of one server: by the name of an input, a number, a word, or several numbers by name.
+Described = Mapping[str, "float | str | Mapping[Any, float]"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Examples:
     years: Floats | None = None
     extra: Mapping[str, Floats] = field(default_factory=dict)
     subsets: Mapping[str, Booleans] = field(default_factory=dict)
+    #: What the columns of ``features`` are, in words.
+    columns: tuple[str, ...] = ()
     #: Rows of the tables that lack a value that is needed, and are not among these.
     incomplete: int = 0
 
@@ -54,6 +60,7 @@ class Examples:
             years=None if self.years is None else self.years[rows],
             extra={name: values[rows] for name, values in self.extra.items()},
             subsets={name: values[rows] for name, values in self.subsets.items()},
+            columns=self.columns,
             incomplete=self.incomplete,
         )
 
@@ -84,6 +91,15 @@ class Aim:
 
 
 @dataclass(frozen=True)
+class Input:
+    """Something to be said of a server that is to be predicted: its name, and what it is, with the unit."""
+
+    name: str
+    meaning: str
+    optional: bool = False
+
+
+@dataclass(frozen=True)
 class Model:
     """One model; one or more a file, found by the module attribute ``MODELS``.
 
@@ -91,7 +107,8 @@ class Model:
     must be known of a server never seen and what is then predicted. ``examples`` raises ModelError where a table lacks
     columns, or where its units cannot be what they are said to be; ``fit`` where there is too little to fit on. Given a
     fit of the same model, ``fit`` takes over how smooth and how noisy that one found things to be: this takes its time.
-    ``later_years`` are the first years of the windows that are also predicted from the years before them alone.
+    ``describe`` makes examples out of what is said of one server by ``inputs``, with anything for what is to be
+    predicted. ``later_years`` are the first years of the windows that are also predicted from the years before them alone.
     """
 
     name: str
@@ -103,4 +120,6 @@ class Model:
     aim: Aim
     examples: Callable[[Mapping[str, pl.DataFrame]], Examples]
     fit: Callable[[Examples, Fitted | None], Fitted]
+    inputs: tuple[Input, ...]
+    describe: Callable[[Described], Examples]
     later_years: tuple[int, ...] = ()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rackscope.errors import ModelError
+from rackscope.models.trained.base import Described, Input
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -64,11 +67,70 @@ def processors(servers: pl.DataFrame) -> tuple[Strings, Floats, Floats]:
     )
 
 
+#: What calibration says of a server; ``operations_per_second`` maps numbers of workers to stress-ng's operations/s.
+INPUTS = (
+    Input("processor", "its name, as the system shows it"),
+    Input("hardware_threads", "of the server (vCPUs)"),
+    Input("threads_per_core", "hardware threads a core: 1 or 2"),
+    Input("read_bandwidth_dram_mb_s", "all cores reading DRAM, MB/s"),
+    Input("read_bandwidth_l2_mb_s", "all cores reading their second-level caches, MB/s"),
+    Input("operations_per_second", "of stress-ng by number of workers: at 1 and at all hardware threads"),
+)
+
+
+def described_tables(server: Described, **measured: float) -> dict[str, pl.DataFrame]:
+    """Tables of the one server that is described; ``measured`` are further columns. Raises ModelError."""
+    import polars as pl
+
+    rates = points(server, "operations_per_second")
+    for workers in (1.0, float(str(server["hardware_threads"]))):
+        if workers not in rates:
+            raise ModelError(
+                f"'operations_per_second' lacks {workers:.0f} workers", "Give it at 1 and at all hardware threads."
+            )
+    row = {
+        "server": "described",
+        "cpu_model": str(server["processor"]),
+        "vcpus": server["hardware_threads"],
+        "threads_per_core": server["threads_per_core"],
+        "read_bandwidth_dram_mb_s": server["read_bandwidth_dram_mb_s"],
+        "read_bandwidth_l2_mb_s": server["read_bandwidth_l2_mb_s"],
+        **measured,
+    }
+    return {
+        SERVERS: pl.DataFrame({name: [value] for name, value in row.items()}),
+        SCALING: pl.DataFrame(
+            {"server": ["described"] * len(rates), "workers": list(rates), "ops_per_second": list(rates.values())}
+        ),
+    }
+
+
+def points(server: Described, name: str) -> dict[float, float]:
+    """What ``server`` says by number under ``name``. Raises ModelError where that is not several numbers."""
+    values = server[name]
+    try:
+        return {float(key): float(value) for key, value in values.items()}  # type: ignore[union-attr]
+    except (AttributeError, TypeError, ValueError):
+        raise ModelError(f"'{name}' is not numbers by number", "Give it like {1: 1500.0, 16: 21000.0}.") from None
+
+
 def providers(servers: pl.DataFrame) -> Strings:
     """Who rents the server out: the part of its name before the first slash."""
     import numpy as np
 
     return np.array([str(name).split("/", maxsplit=1)[0] for name in servers["server"]])
+
+
+CALIBRATION_COLUMNS = (
+    "hardware threads",
+    "threads a core",
+    "operations/s of one worker",
+    "operations/s a worker at all over at one",
+    "DRAM bandwidth a thread",
+    "L2 bandwidth a thread",
+    "arm",
+    "amd",
+)
 
 
 def calibration_features(servers: pl.DataFrame) -> list[Floats]:

@@ -9,12 +9,13 @@ measured at other numbers of workers then correct the two numbers of that server
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rackscope.models.trained.base import Aim, Examples, Fitted, Model, Predictions
-from rackscope.models.trained.cloud_servers import SCALING, SERVERS
+from rackscope.errors import ModelError
+from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model, Predictions
+from rackscope.models.trained.cloud_servers import INPUTS, SCALING, SERVERS, described_tables, points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 
 #: By what a curve of two numbers misses measured points anyhow, as a share.
 _FLOOR = 0.003
+_COLUMNS = (
+    "cores",
+    "threads a core",
+    "operations/s of one worker",
+    "L2 bandwidth over operations/s",
+    "DRAM bandwidth over operations/s",
+    "arm",
+    "amd",
+)
 #: Parts of the hardware threads at which the few points are measured.
 _FEW = (0.5, 0.75)
 _FOLDS = 20
@@ -42,7 +52,6 @@ def _examples(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
     import numpy as np
     import polars as pl
 
-    from rackscope.errors import ModelError
     from rackscope.models.trained.cloud_servers import calibrated_servers, processors, providers, scaling_points
 
     servers = calibrated_servers(frames).filter(pl.col("vcpus") >= 2).with_row_index("index")
@@ -95,6 +104,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
     )
     examples = Examples(
         features=features[index],
+        columns=_COLUMNS,
         anchor=one[index] * workers,
         target=rates,
         groups=groups[index],
@@ -153,7 +163,6 @@ def _beliefs(
     """What is thought of each server, its measured points included; and which server each row is of."""
     import numpy as np
 
-    from rackscope.errors import ModelError
     from rackscope.models.trained.scaling_curve import Belief, update
 
     first, which = _servers(examples)
@@ -251,6 +260,47 @@ def _from_few(frames: Mapping[str, pl.DataFrame]) -> Examples:
     return _examples(frames, few=True)
 
 
+def _describe(server: Described) -> Examples:
+    """The described server at ``workers``, from one worker alone. Raises ModelError."""
+    import numpy as np
+
+    threads, workers = float(str(server["hardware_threads"])), float(str(server["workers"]))
+    rates = points(server, "operations_per_second")
+    if 1.0 not in rates:
+        raise ModelError("'operations_per_second' lacks one worker", "Give it like {1: 1500.0}.")
+    if not 1 < workers <= threads or workers != int(workers):
+        raise ModelError(
+            f"{workers:g} workers are not between 2 and the {threads:g} hardware threads",
+            "Beyond the hardware threads nothing was fitted.",
+        )
+    # What is not known yet, and is not looked at.
+    curve = {1.0: rates[1.0], workers: rates[1.0] * workers, threads: rates[1.0] * threads}
+    examples = _from_one(described_tables({**server, "operations_per_second": curve}))
+    return examples.take(np.isclose(examples.extra["workers"], workers))
+
+
+def _describe_few(server: Described) -> Examples:
+    import numpy as np
+
+    examples = _describe(server)
+    if not len(examples):
+        return examples
+    rates = points(server, "operations_per_second")
+    threads = float(str(server["hardware_threads"]))
+    left = sorted(n for n in rates if 1 < n < threads)
+    seen_workers, seen = np.ones((1, len(_FEW))), np.full((1, len(_FEW)), np.nan)
+    for point, part in enumerate(_FEW[: len(left)]):
+        at = min(left, key=lambda workers: abs(workers - part * threads))
+        left.remove(at)
+        seen_workers[0, point], seen[0, point] = at, np.log(rates[at] / at / rates[1.0])
+    return replace(examples, extra={**examples.extra, "seen_workers": seen_workers, "seen": seen})
+
+
+_INPUTS = (*INPUTS[:-1], Input("workers", "how many are asked about, 2 to all hardware threads"))
+_ONE = Input("operations_per_second", "of stress-ng by number of workers: at 1")
+_POINTS = Input(
+    "operations_per_second", "of stress-ng by number of workers: at 1, and near half and 3/4 of all threads"
+)
 _KNOWN = "hardware threads, threads a core, read bandwidth of DRAM and L2"
 _PREDICTED = "operations/s at every other number of workers up to all hardware threads"
 
@@ -265,6 +315,8 @@ MODELS = (
         aim=Aim(median=0.03, p90=0.10),
         examples=_from_one,
         fit=_fit,
+        inputs=(*_INPUTS, _ONE),
+        describe=_describe,
     ),
     Model(
         name="core-count-few-points",
@@ -276,5 +328,7 @@ MODELS = (
         aim=Aim(median=0.03, p90=0.10),
         examples=_from_few,
         fit=_fit,
+        inputs=(*_INPUTS, _POINTS),
+        describe=_describe_few,
     ),
 )

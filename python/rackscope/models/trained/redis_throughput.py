@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rackscope.models.trained.base import Aim, Examples, Fitted, Model
-from rackscope.models.trained.cloud_servers import SCALING, SERVERS
-from rackscope.models.trained.web_load import WEB
+from rackscope.errors import ModelError
+from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model
+from rackscope.models.trained.cloud_servers import INPUTS, SCALING, SERVERS, described_tables
+from rackscope.models.trained.web_load import WEB, described_web
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,8 +27,13 @@ def _examples(frames: Mapping[str, pl.DataFrame], with_web: bool) -> Examples:
     import numpy as np
     import polars as pl
 
-    from rackscope.errors import ModelError
-    from rackscope.models.trained.cloud_servers import calibrated_servers, calibration_features, processors, providers
+    from rackscope.models.trained.cloud_servers import (
+        CALIBRATION_COLUMNS,
+        calibrated_servers,
+        calibration_features,
+        processors,
+        providers,
+    )
     from rackscope.models.trained.web_load import web_points
 
     servers = calibrated_servers(frames, tuple(_ANSWERS.values()))
@@ -47,6 +53,9 @@ def _examples(frames: Mapping[str, pl.DataFrame], with_web: bool) -> Examples:
     features = calibration_features(servers)
     if with_web:
         features += [np.log(servers[f"web {size}"].to_numpy() / threads) for size in _ANCHORS]
+    names = CALIBRATION_COLUMNS
+    if with_web:
+        names += (*(f"web requests/s a thread, {size}" for size in _ANCHORS), "redis requests/s a thread")
     times = len(_ANSWERS)
     columns = np.tile(np.column_stack(features), (times, 1))
     if with_web:
@@ -57,6 +66,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], with_web: bool) -> Examples:
     groups, _, _ = processors(servers)
     return Examples(
         features=columns,
+        columns=names,
         anchor=np.tile(threads, times),
         target=np.concatenate([servers[column].to_numpy() for column in _ANSWERS.values()]),
         groups=np.tile(groups, times),
@@ -80,6 +90,21 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
     return fit_regressed(examples, like)
 
 
+def _describe(server: Described) -> Examples:
+    return _from_calibration(described_tables(server, redis_rps_pipeline1=1e4, redis_rps_best=1e5))
+
+
+def _describe_anchored(server: Described) -> Examples:
+    plain = server["redis_requests_per_second"]
+    tables = described_tables(server, redis_rps_pipeline1=plain, redis_rps_best=1e5)  # type: ignore[arg-type]
+    return _with_web({**tables, WEB: described_web(server)})
+
+
+_INPUTS = (
+    *INPUTS,
+    Input("redis_requests_per_second", "of redis, one request at a time, on all hardware threads"),
+    Input("web_requests_per_second", f"by size of answers ({', '.join(_ANCHORS)}): one connection a thread"),
+)
 _CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all, hardware threads and threads a core"
 _PREDICTED = "requests/s of redis on all hardware threads: one request at a time, and the best pipeline"
 
@@ -94,6 +119,8 @@ MODELS = (
         aim=Aim(median=0.08, p90=0.25),
         examples=_from_calibration,
         fit=_fit,
+        inputs=INPUTS,
+        describe=_describe,
     ),
     Model(
         name="redis-anchored",
@@ -106,5 +133,7 @@ MODELS = (
         aim=Aim(median=0.08, p90=0.25),
         examples=_with_web,
         fit=_fit,
+        inputs=_INPUTS,
+        describe=_describe_anchored,
     ),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from rackscope.errors import ModelError
+from rackscope.models.trained.base import Described
 
+if TYPE_CHECKING:
     import polars as pl
 
 WEB = "sparecores-web-load"
@@ -33,4 +35,24 @@ def web_points(frames: Mapping[str, pl.DataFrame], servers: pl.DataFrame) -> pl.
         .agg(rate.filter(light).median().alias("light"), rate.max().alias("best"))
         .with_columns(pl.col("response_size").cast(pl.String))
         .sort("server", "response_size")
+    )
+
+
+def described_web(server: Described) -> pl.DataFrame:
+    """The table of the one server that is described, of one connection a thread. Raises ModelError."""
+    import polars as pl
+
+    values = server["web_requests_per_second"]
+    if not isinstance(values, Mapping) or not values:
+        raise ModelError(
+            "'web_requests_per_second' is not numbers by size of answers", "Give it like {'1k': 250000.0}."
+        )
+    return pl.DataFrame(
+        {
+            "server": ["described"] * len(values),
+            "response_size": [str(size) for size in values],
+            "server_threads": [server["hardware_threads"]] * len(values),
+            "connections": [server["hardware_threads"]] * len(values),
+            "requests_per_second": list(values.values()),
+        }
     )

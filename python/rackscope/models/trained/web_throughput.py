@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rackscope.models.trained.base import Aim, Examples, Fitted, Model
-from rackscope.models.trained.cloud_servers import SCALING, SERVERS
-from rackscope.models.trained.web_load import WEB
+from rackscope.errors import ModelError
+from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model
+from rackscope.models.trained.cloud_servers import INPUTS, SCALING, SERVERS, described_tables
+from rackscope.models.trained.web_load import WEB, described_web
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,8 +24,13 @@ _REDIS = ("redis_rps_pipeline1", "redis_rps_best")
 def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
     import numpy as np
 
-    from rackscope.errors import ModelError
-    from rackscope.models.trained.cloud_servers import calibrated_servers, calibration_features, processors, providers
+    from rackscope.models.trained.cloud_servers import (
+        CALIBRATION_COLUMNS,
+        calibrated_servers,
+        calibration_features,
+        processors,
+        providers,
+    )
     from rackscope.models.trained.web_load import web_points
 
     servers = calibrated_servers(frames, _REDIS if anchored else ())
@@ -42,6 +48,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
     groups, _, _ = processors(rows)
     return Examples(
         features=np.column_stack(features),
+        columns=(*CALIBRATION_COLUMNS, *(("redis", "redis, pipelined", "web requests/s a thread") if anchored else ())),
         anchor=threads,
         target=rows["best"].to_numpy(),
         groups=groups,
@@ -65,6 +72,24 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
     return fit_regressed(examples, like)
 
 
+def _describe(server: Described) -> Examples:
+    sizes = {size: 1e4 for size in ("1k", "16k", "64k", "256k", "512k")}
+    web = described_web({**server, "web_requests_per_second": sizes})
+    return _from_calibration({**described_tables(server), WEB: web})
+
+
+def _describe_anchored(server: Described) -> Examples:
+    redis = {column: server[name] for column, name in zip(_REDIS, _REDIS_INPUTS, strict=True)}
+    return _anchored({**described_tables(server, **redis), WEB: described_web(server)})  # type: ignore[arg-type]
+
+
+_REDIS_INPUTS = ("redis_requests_per_second", "redis_pipelined_requests_per_second")
+_INPUTS = (
+    *INPUTS,
+    Input(_REDIS_INPUTS[0], "of redis, one request at a time, on all hardware threads"),
+    Input(_REDIS_INPUTS[1], "the same, the best pipeline"),
+    Input("web_requests_per_second", "by size of answers (1k to 512k): one connection a thread"),
+)
 _CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all, hardware threads and threads a core"
 _PREDICTED = "the most requests/s over all numbers of connections and threads, answers of 1k to 512k"
 
@@ -79,6 +104,8 @@ MODELS = (
         aim=Aim(median=0.08, p90=0.25),
         examples=_from_calibration,
         fit=_fit,
+        inputs=INPUTS,
+        describe=_describe,
     ),
     Model(
         name="web-anchored",
@@ -90,5 +117,7 @@ MODELS = (
         aim=Aim(median=0.08, p90=0.25),
         examples=_anchored,
         fit=_fit,
+        inputs=_INPUTS,
+        describe=_describe_anchored,
     ),
 )
