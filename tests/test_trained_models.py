@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trained_model_tables import cloud_tables, power_table
 from rackscope.errors import ModelError, UsageError
 from rackscope.models.trained import find_model, list_models
 from rackscope.models.trained.conformal import calibrate, weighted_quantile
@@ -16,6 +15,7 @@ from rackscope.models.trained.grouped_regression import fit_grouped_regression
 from rackscope.models.trained.processor_names import parse_processor_name
 from rackscope.models.trained.scaling_curve import Belief, relative_throughput, update
 from rackscope.models.trained.validation import judge, validate
+from trained_model_tables import cloud_tables, power_table
 
 
 @pytest.fixture(scope="module")

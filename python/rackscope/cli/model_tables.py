@@ -57,6 +57,11 @@ def read_tables(folder: Path, wanted: tuple[str, ...]) -> Tables:
         )
         if files:
             frames[table] = pl.concat([_read(path) for path in files], how="diagonal_relaxed")
+    if not frames:
+        raise UsageError(
+            f"{folder} holds none of the tables {', '.join(wanted)}",
+            f"Files are named so and end in {', '.join(_ENDINGS)}.",
+        )
     return Tables(folder, frames)
 
 

@@ -108,7 +108,7 @@ class Model:
     columns, or where its units cannot be what they are said to be; ``fit`` where there is too little to fit on. Given a
     fit of the same model, ``fit`` takes over how smooth and how noisy that one found things to be: this takes its time.
     ``describe`` makes examples out of what is said of one server by ``inputs``, with anything for what is to be
-    predicted. ``later_years`` are the first years of the windows that are also predicted from the years before them alone.
+    predicted. ``later_years`` are the first years of the windows that are also predicted from the years before alone.
     """
 
     name: str

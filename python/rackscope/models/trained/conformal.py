@@ -44,8 +44,8 @@ def calibrate(
 ) -> Calibration:
     """The ends that hold ``confidence`` of the ``scores`` (residual / deviation, of rows in ``groups``).
 
-    A row of a group of n weighs n to the power of -``evenness``: 0 is one vote a row, 1 one vote a group, and by default
-    it is between the two.
+    A row of a group of n weighs n to the power of -``evenness``: 0 is one vote a row, 1 one vote a group, the default
+    between the two.
     Raises ModelError where there are too few scores.
     """
     import numpy as np
@@ -53,7 +53,7 @@ def calibrate(
     if len(scores) < _FEWEST_SCORES:
         raise ModelError(f"{len(scores)} residuals are too few for an interval", f"Give at least {_FEWEST_SCORES}.")
     _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    weight = counts[which] ** -evenness
+    weight: Floats = np.asarray(counts[which], dtype=np.float64) ** -evenness
     # One more processor is to come: (n + 1) / n, as in any conformal quantile, with n the number of groups.
     level = min(1.0, (1.0 - (1.0 - confidence) / 2.0) * (1.0 + 1.0 / len(counts)))
     return Calibration(

@@ -53,7 +53,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], with_web: bool) -> Examples:
     features = calibration_features(servers)
     if with_web:
         features += [np.log(servers[f"web {size}"].to_numpy() / threads) for size in _ANCHORS]
-    names = CALIBRATION_COLUMNS
+    names: tuple[str, ...] = CALIBRATION_COLUMNS
     if with_web:
         names += (*(f"web requests/s a thread, {size}" for size in _ANCHORS), "redis requests/s a thread")
     times = len(_ANSWERS)

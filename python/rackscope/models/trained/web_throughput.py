@@ -73,7 +73,7 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
 
 
 def _describe(server: Described) -> Examples:
-    sizes = {size: 1e4 for size in ("1k", "16k", "64k", "256k", "512k")}
+    sizes = dict.fromkeys(("1k", "16k", "64k", "256k", "512k"), 10000.0)
     web = described_web({**server, "web_requests_per_second": sizes})
     return _from_calibration({**described_tables(server), WEB: web})
 
