@@ -88,6 +88,7 @@ def power_table(processors: int = 60, seed: int = 0) -> pl.DataFrame:
                     "# Threads Per Core": 2,
                     "Processor MHz": 2400 + 20 * (processor % 7),
                     "Total Memory (GB)": memory * chips,
+                    "Thermal Design Power (W)": 30 + 10 * cores if processor % 5 < 4 else None,
                     "avg. watts @ 100%": watts,
                     "avg. watts @ active idle": watts / 4,
                 }

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _FURTHEST, _YEARS_FURTHEST = 0.694, 4.0
 #: Less than this outside is the rounding of a data sheet.
 _SLACK = 0.02
+#: An interval whose ends are further apart than this, as a ratio, says nothing.
+_VAGUEST = 20.0
 _OUTSIDE = "; outside of the servers that were fitted on it also takes the model's form to hold there"
 
 
@@ -64,6 +66,11 @@ class TrainedModel:
         found = {}
         for row, part in enumerate(np.asarray(examples.parts).tolist()):
             value, low, high = (float(ends[row]) for ends in (answers.estimate, answers.low, answers.high))
+            if high > _VAGUEST * low:
+                raise ModelError(
+                    f"{self.model.name} cannot tell: anything from {low:.3g} to {high:.3g} {self.model.unit} may be",
+                    "Say more of the server (of watts: thermal_design_watts), or fit on servers like it.",
+                )
             found[str(part)] = Prediction(value, low, high, self.model.unit, basis, bool(outside))
         return found
 
@@ -93,7 +100,10 @@ class TrainedModel:
             by = max(float(least - values.min()), float(values.max() - most), 0.0)
             year = name == "year"
             if by > (_YEARS_FURTHEST if year else _FURTHEST) and not _is_flag(least, most):
-                shown = [f"{value if year else np.exp(value):.4g}" for value in (values[0], least, most)]
+                shown = [
+                    f"{value if year else np.exp(value):.{0 if year else 4}{'f' if year else 'g'}}"
+                    for value in (values[0], least, most)
+                ]
                 raise ModelError(
                     f"{name} is {shown[0]}, far outside of the {shown[1]} to {shown[2]} that {self.model.name} saw",
                     "Check the unit, or fit on servers like it.",

@@ -217,9 +217,11 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
         centre, deviation = _rows(out, *_beliefs(out, *rest))
         scores[left] = (np.log(out.target / out.anchor) - centre) / deviation
     inside = examples.extra["workers"] <= examples.extra["cores"]
-    within = calibrate(scores[inside], examples.groups[inside], evenness=_EVENNESS)
+    within = calibrate(scores[inside], examples.groups[inside], evenness=_EVENNESS, caution=0.0)
     beyond = (
-        calibrate(scores[~inside], examples.groups[~inside], evenness=_EVENNESS) if (~inside).sum() >= 20 else within
+        calibrate(scores[~inside], examples.groups[~inside], evenness=_EVENNESS, caution=0.0)
+        if (~inside).sum() >= 20
+        else within
     )
     return _Scaling(slowdown, gain, within, beyond)
 

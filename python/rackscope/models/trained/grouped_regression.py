@@ -80,10 +80,8 @@ class GroupedRegression:
         """
         import numpy as np
 
-        new = self._scaled(features)
-        if self.drifting is not None:
-            # Past the data the last known ways of things go on: neither a trend drawn on, nor a return to old ones.
-            new[:, self.drifting] = np.minimum(new[:, self.drifting], self.features[:, self.drifting].max())
+        # Past the data the last known ways of things go on: neither a trend drawn on, nor a return to old ones.
+        new = np.clip(self._scaled(features), self.features.min(axis=0), self.features.max(axis=0))
         return self._predict(new, self.features, self.weights, self.precision)
 
     def leave_out(self, features: Floats, target: Floats, groups: Strings) -> LeftOut:
@@ -94,11 +92,13 @@ class GroupedRegression:
         residual, deviation = np.empty(len(target)), np.empty(len(target))
         for group in np.unique(groups):
             rows, gone = groups == group, self.groups == group
+            kept = self.features[~gone]
             # The inverse without some rows, from the one with them (Rasmussen and Williams 2006, appendix A.3).
             across = np.linalg.solve(self.precision[np.ix_(gone, gone)], self.precision[np.ix_(gone, ~gone)])
             precision = self.precision[np.ix_(~gone, ~gone)] - self.precision[np.ix_(~gone, gone)] @ across
             weights = self.weights[~gone] - across.T @ self.weights[gone]
-            estimate, deviation[rows] = self._predict(new[rows], self.features[~gone], weights, precision)
+            own = np.clip(new[rows], kept.min(axis=0), kept.max(axis=0))
+            estimate, deviation[rows] = self._predict(own, kept, weights, precision)
             residual[rows] = target[rows] - estimate
         return LeftOut(residual, deviation, groups)
 

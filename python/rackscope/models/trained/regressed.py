@@ -63,8 +63,12 @@ class Regressed:
         return Predictions(estimate, low, high, _HOW if examples.years is None else _HOW_LATER)
 
 
-def fit_regressed(examples: Examples, like: Fitted | None = None, *, drifting: int | None = None) -> Regressed:
-    """Fit each part; ``drifting`` as in ``fit_grouped_regression``. Raises ModelError where there is too little.
+def fit_regressed(
+    examples: Examples, like: Fitted | None = None, *, drifting: int | None = None, caution: float = 0.5
+) -> Regressed:
+    """Fit each part; ``drifting`` as in ``fit_grouped_regression``, ``caution`` as in ``calibrate``.
+
+    Raises ModelError where there is too little.
 
     The scales are those of ``like``, where that is given and has the part; so are the calibrations.
     """
@@ -84,7 +88,7 @@ def fit_regressed(examples: Examples, like: Fitted | None = None, *, drifting: i
             calibration = known.calibration
         else:
             left = regression.leave_out(features, target, groups)
-            calibration = calibrate(left.residual / left.deviation, left.groups)
+            calibration = calibrate(left.residual / left.deviation, left.groups, caution=caution)
         later, last_year = calibration, np.inf
         if rows.years is not None:
             last_year = float(rows.years.max())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Strings = NDArray[np.str_]
 
 #: Names are left out in at most this many turns: with more names than that, a few at a time.
-_MOST_TURNS = 66
+_MOST_TURNS = 36
 #: How smooth and noisy things are is found this often, each time without those that are then left out one by one.
 _QUARTERS = 4
 _YEARS_AHEAD = 3
@@ -91,13 +91,16 @@ def validate(model: Model, examples: Examples, progress: Callable[[str], None] =
     return scores
 
 
-def judge(model: Model, fit_on: Examples, judged_on: Examples) -> list[Score]:
-    """Fit on one table, judge on another: all rows, and those of processors that the fit did not see."""
+def judge(model: Model, fit_on: Examples, judged_on: Examples, fitted: Fitted | None = None) -> list[Score]:
+    """Fit on one table, judge on another: all rows, and those of processors that the fit did not see.
+
+    ``fitted`` is the fit on ``fit_on``, where there is one already. Raises ModelError.
+    """
     import numpy as np
 
     if len(judged_on) == 0:
         raise ModelError("there is nothing to judge the model on", "Give a table with servers in it.")
-    predicted = model.fit(fit_on, None).predict(judged_on)
+    predicted = (fitted or model.fit(fit_on, None)).predict(judged_on)
     seen = set(fit_on.groups.tolist())
     whole = np.ones(len(judged_on), dtype=bool)
     scores = _scores(model, "other table", judged_on, whole, predicted, seen=seen)
