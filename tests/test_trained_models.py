@@ -23,7 +23,7 @@ from rackscope.models.trained.grouped_regression import fit_grouped_regression
 from rackscope.models.trained.processor_names import parse_processor_name
 from rackscope.models.trained.scaling_curve import Belief, relative_throughput, update
 from rackscope.models.trained.thermal_design_power import thermal_design_watts
-from rackscope.models.trained.validation import judge, validate
+from rackscope.models.trained.validation import hold_out, judge, validate
 from trained_model_tables import cloud_tables, power_table
 
 
@@ -66,6 +66,14 @@ def test_processors_and_providers_are_left_out_whole(tables: dict[str, pl.DataFr
     assert [score.split for score in scores] == ["CPU model left out", "provider left out"]
     assert scores[0].processors == 24 and scores[0].processors_seen == 0
     assert scores[0].median_error < 0.08 and scores[0].reaches_aims
+
+
+def test_quarters_of_the_processors_are_held_out_and_averaged(tables: dict[str, pl.DataFrame]) -> None:
+    model = find_model("redis")
+    examples = model.examples(tables)
+    (score,) = hold_out(model, examples.take(examples.parts == "pipelined, best"), 2)
+    assert score.processors == 6 and score.processors_seen == 0 and score.predictions == 24
+    assert score.median_error < 0.1
 
 
 def test_watts_of_other_processors_and_of_later_years(trained: Callable[[str], TrainedModel]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rackscope.cli import arguments as common
 from rackscope.cli.output import complain, open_console, print_json
-from rackscope.errors import RackscopeError
+from rackscope.errors import RackscopeError, UsageError
 
 if TYPE_CHECKING:
     from rackscope.models.trained.base import Model
@@ -57,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         type=common.path,
         help="the folder to judge on (default: ../shared/data, or what RACKSCOPE_DATA names)",
+    )
+    validating.add_argument(
+        "--hold-out",
+        metavar="N",
+        type=common.count,
+        help="instead: hold out a quarter of the CPU models, N times another, and fit on the rest",
     )
     validating.add_argument(
         "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
@@ -103,8 +109,10 @@ def _validate(arguments: argparse.Namespace) -> int:
     """Judge what can be judged; a model whose tables cannot serve is named, and the status is then 1."""
     from rackscope.cli.model_tables import default_folder, read_tables
     from rackscope.models.trained import find_model, list_models
-    from rackscope.models.trained.validation import judge, validate
+    from rackscope.models.trained.validation import hold_out, judge, validate
 
+    if arguments.hold_out and arguments.fit is not None:
+        raise UsageError("--hold-out splits one folder and --fit asks for two", "Give one of them.")
     models = tuple(find_model(name) for name in dict.fromkeys(arguments.only)) or list_models()
     on = arguments.on if arguments.on is not None else default_folder()
     wanted = tuple(sorted({table for model in models for table in model.tables}))
@@ -120,7 +128,9 @@ def _validate(arguments: argparse.Namespace) -> int:
         try:
             examples = model.examples(judged_on.of(model))
             left_out[model.name] = examples.incomplete
-            if arguments.fit is None:
+            if arguments.hold_out:
+                scores += hold_out(model, examples, arguments.hold_out, partial(_tell, arguments, model.name))
+            elif arguments.fit is None:
                 scores += validate(model, examples, partial(_tell, arguments, model.name))
             else:
                 scores += judge(model, model.examples(fit_on.of(model)), examples)

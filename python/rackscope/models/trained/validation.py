@@ -6,7 +6,7 @@ and later years, predicted from the years before them alone. Or one table is fit
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import ModelError
@@ -108,6 +108,47 @@ def judge(model: Model, fit_on: Examples, judged_on: Examples, fitted: Fitted | 
     if new.any() and not new.all():
         scores += _scores(model, "other table, CPU models never seen", judged_on, new, predicted, seen=seen)
     return scores
+
+
+def hold_out(
+    model: Model, examples: Examples, times: int, progress: Callable[[str], None] = lambda _: None
+) -> list[Score]:
+    """``times`` another quarter of the processors is held out and predicted by a fit on the rest: means over these.
+
+    Nothing of the fit, its scales and the calibration of its intervals included, sees what is held out. ``predictions``
+    and ``processors`` are means as well. Raises ModelError.
+    """
+    import numpy as np
+
+    names = np.unique(examples.groups)
+    each: dict[str, list[Score]] = {}
+    for draw in range(times):
+        progress(f"a quarter of the processors held out, {draw + 1} of {times}")
+        out = np.random.default_rng(draw + 100).permutation(names)[: len(names) // 4]
+        left = np.isin(examples.groups, out)
+        if not left.any():
+            raise ModelError(f"{len(names)} processors are too few to hold a quarter out", "Give at least 8.")
+        for score in judge(model, examples.take(~left), examples.take(left)):
+            each.setdefault(score.what, []).append(score)
+    split = f"a quarter of CPU models, {times} times"
+    return [_mean(scores, split) for scores in each.values()]
+
+
+def _mean(scores: list[Score], split: str) -> Score:
+    def mean(name: str) -> float:
+        return sum(float(getattr(score, name)) for score in scores) / len(scores)
+
+    return replace(
+        scores[0],
+        split=split,
+        predictions=round(mean("predictions")),
+        processors=round(mean("processors")),
+        median_error=mean("median_error"),
+        p90_error=mean("p90_error"),
+        bias=mean("bias"),
+        coverage=mean("coverage"),
+        interval_ratio=mean("interval_ratio"),
+    )
 
 
 def _leave_out(model: Model, examples: Examples, names: Strings) -> Predictions:

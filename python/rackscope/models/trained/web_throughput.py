@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Processors differ more here than others tell: with less caution the intervals of quarters of the processors that were
 #: held out held 84 to 87 of 100.
-_CAUTION = 1.5
+_CAUTION, _CAUTION_ANCHORED = 1.0, 1.5
 #: Beyond so many hardware threads the server gains less by more, which a smooth curve through all sizes would miss.
 _BENDS = (32, 64, 128)
 _BENT = tuple(f"times over {bend} hardware threads" for bend in _BENDS)
@@ -78,7 +78,8 @@ def _anchored(frames: Mapping[str, pl.DataFrame]) -> Examples:
 def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
     from rackscope.models.trained.regressed import fit_regressed
 
-    return fit_regressed(examples, like, caution=_CAUTION)
+    anchored = _ANCHORS[0] in examples.columns
+    return fit_regressed(examples, like, caution=_CAUTION_ANCHORED if anchored else _CAUTION)
 
 
 def _describe(server: Described) -> Examples:
