@@ -67,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     validating.add_argument(
         "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
     )
-    common.add_json(validating)
+    shown = validating.add_mutually_exclusive_group()
+    shown.add_argument("--markdown", action="store_true", help="print the table as docs/models.md has it")
+    common.add_json(shown)
     validating.set_defaults(action=_validate)
 
 
@@ -154,7 +156,8 @@ def _validate(arguments: argparse.Namespace) -> int:
             }
         )
     else:
-        _print(scores, left_out)
+        (_print_markdown if arguments.markdown else _print_tables)(scores)
+        _print_notes(left_out)
     # A folder may hold only some of the tables; a table that is there and cannot serve is a failure.
     return 1 if set(not_judged) - absent else 0
 
@@ -164,7 +167,45 @@ def _tell(arguments: argparse.Namespace, name: str, what: str) -> None:
         complain(f"{name}: {what} ...")
 
 
-def _print(scores: list[Score], left_out: dict[str, int]) -> None:
+def _print_tables(scores: list[Score]) -> None:
+    """One table a model; errors above an aim are marked."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = open_console()
+    for name in dict.fromkeys(score.model for score in scores):
+        mine = [score for score in scores if score.model == name]
+        aims = [f"{word} {100 * aim:.0f} %" for word, aim in _aims(mine[0]) if aim is not None]
+        console.print(f"\n{name}  (aims: {', '.join(aims)})", style="bold", markup=False)
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for column in ("left out", "CPU models", "predictions", "median", "p90", "90 % holds", "ends"):
+            table.add_column(Text(column), justify="left" if column == "left out" else "right")
+        for score in mine:
+            split = score.split if score.what == "all" else f"  {score.what}"
+            table.add_row(
+                Text(split),
+                str(score.processors),
+                str(score.predictions),
+                Text(_marked(score.median_error, score.aim_median)),
+                Text(_marked(score.p90_error, score.aim_p90)),
+                f"{100 * score.coverage:.1f} %",
+                f"x{score.interval_ratio:.2f}",
+            )
+        console.print(table)
+    console.print(
+        "\nErrors are |predicted / measured - 1|; '!' is above its aim. 'ends': upper end / lower end, median."
+    )
+
+
+def _aims(score: Score) -> tuple[tuple[str, float | None], ...]:
+    return (("median", score.aim_median), ("p90", score.aim_p90))
+
+
+def _marked(error: float, aim: float | None) -> str:
+    return f"{'! ' if aim is not None and error > aim else ''}{100 * error:.1f} %"
+
+
+def _print_markdown(scores: list[Score]) -> None:
     """The table as Markdown, so that it can be put into a page as it is."""
     rows: list[tuple[str, ...]] = [
         ("model", "left out", "of", "predictions", "CPU models", "median error", "p90 error", "90 % interval holds")
@@ -186,11 +227,15 @@ def _print(scores: list[Score], left_out: dict[str, int]) -> None:
     console = open_console()
     for row in rows:
         console.print("| " + " | ".join(row) + " |", markup=False, soft_wrap=True)
+
+
+def _print_notes(left_out: dict[str, int]) -> None:
+    console = open_console()
     for name, count in left_out.items():
         if count:
-            console.print(f"{name}: {count} rows lack something that is needed.", markup=False, soft_wrap=True)
+            console.print(f"{name}: {count} rows lack something that is needed.", markup=False)
     for what in _NO_TABLE:
-        console.print(f"Not judged: {what}.", markup=False, soft_wrap=True)
+        console.print(f"Not judged: {what}.", markup=False)
 
 
 def _beside(error: float, aim: float | None) -> str:
