@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from rackscope.metrics import METRICS, format_metric, parse_metric
 
-UNIT_OF_NAME = {"_seconds": "seconds", "_bytes": "bytes", "_hertz": "hertz", "_ratio": "ratio"}
+UNIT_OF_NAME = {"_seconds": "seconds", "_bytes": "bytes", "_hertz": "hertz", "_ratio": "ratio", "_watts": "watts"}
+UNIT_OF_NAME |= {"_joules": "joules"}
 
 
 def test_columns_are_spelled_with_sorted_and_quoted_labels() -> None:

@@ -83,6 +83,10 @@ pub(crate) fn check(request: &Request<'_>, answer: &[u8], values: &mut Values) {
             );
         }
         Command::Dump { form, .. } => return dump(said, form),
+        Command::Watch(_) => {
+            let line = said.line();
+            assert!(line == b"OK" || line.starts_with(b"ERROR "), "{said}");
+        }
         Command::Shutdown { .. } => assert_eq!(said.line(), b"ERROR: shutdown not enabled"),
         Command::Quit | Command::Hopeless("") => {}
         Command::MetaNoop => assert_eq!(said.reply(), Reply::MetaNoop),

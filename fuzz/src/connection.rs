@@ -48,6 +48,7 @@ pub fn run(data: &[u8]) {
         // Statistics tell of time, and of how often somebody had to wait; a list of keys tells of those of others.
         is_comparable &= memmem::find(stream, b"stats").is_none()
             && memmem::find(stream, b"dump").is_none()
+            && memmem::find(stream, b"watch").is_none()
             && (stream.first() != Some(&binary::MAGIC) || !stream.contains(&0x10));
         whole.harness.wait(1);
     }
@@ -263,8 +264,8 @@ impl Client {
                 continue;
             }
             let told = self.said.len();
-            if let Command::Hopeless(_) = request.command {
-                // It is told by what nobody will read.
+            if let Command::Hopeless(_) | Command::Watch(_) = request.command {
+                // It is told by what nobody will read, or listen to.
                 at = stream.len();
             }
             self.send(server, &stream[sent..at]);

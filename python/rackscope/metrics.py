@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-Unit = Literal["seconds", "bytes", "hertz", "ratio", "operations/s", "1"]
+Unit = Literal["seconds", "bytes", "hertz", "ratio", "operations/s", "watts", "joules", "1"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,9 @@ _TABLE = (
     Metric("perf_llc_misses_total", "1", ("scope",), "Cache lines that the last-level cache did not hold"),
     Metric("perf_dram_fills_total", "1", ("scope",), "Cache lines filled from DRAM"),
     Metric("perf_running_ratio", "ratio", ("scope",), "Share of time in which the counters ran: 1 is not multiplexed"),
+    # Power meters; package-0 holds core-0, psys holds packages and DRAM, server holds everything
+    Metric("power_watts", "watts", ("domain", "meter"), "Power of a domain as a meter shows it"),
+    Metric("energy_joules_total", "joules", ("domain", "meter"), "Energy that a domain used, wraps undone"),
     # The load generator; response is from the intended start, service from the moment of sending
     Metric("load_operations_total", "1", (), "Operations completed"),
     Metric("load_errors_total", "1", (), "Operations that failed"),

@@ -123,6 +123,25 @@ def format_amount(value: float, unit: str) -> str:
     return f"{format_count(value)} {unit}"
 
 
+def format_watts(value: float) -> str:
+    """``142 W``, ``3.50 kW``, ``12.5 mW``; three significant digits."""
+    return _scaled(value, "W")
+
+
+def format_joules(value: float) -> str:
+    """``1.32 mJ``, ``85.0 µJ``, ``3.60 MJ``; three significant digits."""
+    return _scaled(value, "J")
+
+
+def _scaled(value: float, unit: str) -> str:
+    if not math.isfinite(value):
+        return "unknown"
+    for power, prefix in ((6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "µ"), (-9, "n")):
+        if abs(value) >= 10.0**power:
+            return f"{_three_digits(value / 10.0**power)} {prefix}{unit}"
+    return f"0 {unit}" if abs(value) < 1e-12 else f"{_three_digits(value / 1e-12)} p{unit}"
+
+
 def _three_digits(value: float) -> str:
     magnitude = abs(value)
     if magnitude >= 100:

@@ -2,7 +2,7 @@ use crate::connection::Connection;
 use crate::conversation::{Status, Tools};
 use crate::counters::Count;
 use crate::report::Report;
-use crate::roster::{Client, Roster};
+use crate::roster::{Client, Roster, Seat};
 use crate::storage::Storage;
 use crate::tls::TlsConnection;
 use net::{Endpoint, Interest, Stream};
@@ -84,6 +84,30 @@ impl AnyConnection {
         match self {
             Self::Plain(connection) => connection.arrive(tools),
             Self::Tls(connection) => connection.arrive(tools),
+        }
+    }
+
+    /// There are lines for it, which watches.
+    pub fn deliver<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        match self {
+            Self::Plain(connection) => connection.deliver(tools),
+            Self::Tls(connection) => connection.deliver(tools),
+        }
+    }
+
+    /// Whether it is told what happens.
+    pub fn is_watching(&self) -> bool {
+        match self {
+            Self::Plain(connection) => connection.is_watching(),
+            Self::Tls(connection) => connection.is_watching(),
+        }
+    }
+
+    /// Where it is seen.
+    pub fn seat(&self) -> &Seat {
+        match self {
+            Self::Plain(connection) => connection.seat(),
+            Self::Tls(connection) => connection.seat(),
         }
     }
 

@@ -41,6 +41,7 @@ usage: rackscope-cached [options]
   -A, --enable-shutdown     let clients end the server with 'shutdown'
   -X, --disable-dumping     refuse to list keys ('stats cachedump', 'lru_crawler
                             metadump' and 'mgdump')
+  -W, --disable-watch       refuse 'watch'
   -D, --prefix-delimiter CHARACTER
                             count requests by prefix from the start; prefixes of
                             keys end here, also for 'stats detail on'   [:]
@@ -77,7 +78,7 @@ read shortly before its turn moves to the front again. Their index comes on top 
 -m: about 8 bytes an item. With -M they lie in blocks that are used again when an
 item goes. SIGTERM, SIGINT and SIGUSR1 end the server with exit status 0.
 
-memcached's -C, -f, -L, -n, -R, -W and other -o are accepted and change nothing:
+memcached's -C, -f, -L, -n, -R and other -o are accepted and change nothing:
 there are no slabs to tune, huge pages are used anyway, and a connection's turn is
 bounded by bytes. -S is refused.
 ";
@@ -247,6 +248,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             Short('F') | Long("disable-flush-all") => options.allows_flush = false,
             Short('A') | Long("enable-shutdown") => options.allows_shutdown = true,
             Short('X') | Long("disable-dumping") => options.allows_dump = false,
+            Short('W') | Long("disable-watch") => options.allows_watch = false,
             Short('D') | Long("prefix-delimiter") => {
                 let value = text(&mut parser)?;
                 options.prefix_delimiter = match *value.as_bytes() {
@@ -290,8 +292,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                 )?;
             }
             // What has no meaning here, so that a unit file need not be changed.
-            Short('C' | 'L' | 'W')
-            | Long("disable-cas" | "enable-largepages" | "disable-watch") => {}
+            Short('C' | 'L') | Long("disable-cas" | "enable-largepages") => {}
             Short('f' | 'n' | 'R')
             | Long("slab-growth-factor" | "slab-min-size" | "max-reqs-per-event") => {
                 text(&mut parser)?;

@@ -8,7 +8,9 @@ use crate::storage::{Read, Storage};
 use crate::store::{self, Change, Outcome};
 use mica::{Contents, Entry, Key, Marks};
 use std::fmt::Display;
-use wire::memcached::binary::{Command, Refusal, Request, Status, error, statistic, success};
+use wire::memcached::binary::{
+    Command, HEADER_BYTES, Refusal, Request, Status, error, statistic, success,
+};
 use wire::memcached::server::{Direction, StoreMode, reply};
 
 /// Carry out `request`, whose key is `key` if it has one, and append the answer to `out`.
@@ -116,6 +118,7 @@ fn get<S: Storage>(
     out: &mut Vec<u8>,
 ) -> After {
     let named = if with_key { key.bytes() } else { b"" };
+    let start = out.len();
     let read = match exptime {
         None if with_value => context.storage.read(key, context.now, out, |out, front| {
             let flags = front.flags.to_be_bytes();
@@ -132,7 +135,8 @@ fn get<S: Storage>(
         Read::Elsewhere(worker) => return After::Elsewhere(worker),
     };
     context.counters.add(count, 1);
-    context.note_read(key, read == Read::Hit);
+    let value_bytes = || (out.len() - start).saturating_sub(HEADER_BYTES + 4 + named.len());
+    context.note_read(key, (read == Read::Hit).then_some(value_bytes));
     if read == Read::Miss && !request.quiet {
         error(out, request, Status::NotFound, named);
     }

@@ -5,6 +5,7 @@ use crate::roster::Seat;
 use crate::storage::Storage;
 use net::{Interest, Stream};
 use std::io::{ErrorKind, IoSlice};
+use std::os::fd::{AsFd, AsRawFd};
 
 /// Bytes of the buffer that all connections of a worker read into.
 pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
@@ -52,9 +53,18 @@ impl Connection {
         }
     }
 
-    /// Whether it gave no sign of life for `seconds` until second `now`.
+    /// Whether it is told what happens.
+    pub fn is_watching(&self) -> bool {
+        self.conversation.is_watching()
+    }
+
+    pub fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    /// Whether it gave no sign of life for `seconds` until second `now`, as those who watch need not.
     pub fn is_idle(&self, seconds: u32, now: u32) -> bool {
-        now.saturating_sub(self.seat.active_at()) >= seconds
+        !self.is_watching() && now.saturating_sub(self.seat.active_at()) >= seconds
     }
 
     pub fn stream(&self) -> &Stream {
@@ -91,6 +101,15 @@ impl Connection {
             self.interest = Interest::READ;
             self.seat.set_writing(false);
         }
+        if self.output.held.is_empty() {
+            self.work_on_held(tools)
+        } else {
+            Status::Writing
+        }
+    }
+
+    /// There are lines for it: send them, unless it has some to take already.
+    pub fn deliver<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
         if self.output.held.is_empty() {
             self.work_on_held(tools)
         } else {
@@ -172,6 +191,10 @@ impl Outlet for Output {
         }
         answers.clear();
         status
+    }
+
+    fn descriptor(&self) -> Option<i32> {
+        Some(self.stream.as_fd().as_raw_fd())
     }
 
     fn takes_values(&self) -> bool {

@@ -3,6 +3,7 @@ use crate::execute::{After, Context, Tour, execute};
 use crate::options::Protocols;
 use crate::report::Report;
 use crate::storage::Storage;
+use crate::watch::Watcher;
 use arrayvec::ArrayVec;
 use mica::Key;
 use net::Interest;
@@ -32,17 +33,24 @@ pub(crate) struct Conversation {
     tour: Option<Box<Tour>>,
 }
 
-/// What a client speaks, which its first byte tells.
+/// What a client speaks, which its first byte tells, until it asks to watch.
 enum Protocol {
     Unknown,
     Text,
     Binary(binary::Parser),
+    /// Nothing more: it is told what happens, and where its lines come from.
+    Watch(Watcher),
 }
 
 /// Where answers go.
 pub(crate) trait Outlet {
     /// Take `answers`, all of them, and leave none. Unless it is [`Status::Reading`], no more are to be made for now.
     fn send(&mut self, answers: &mut Vec<u8>, counters: &Counters) -> Status;
+
+    /// The descriptor of the connection that they go to, if that is one.
+    fn descriptor(&self) -> Option<i32> {
+        None
+    }
 
     /// Whether it takes values from where they lie.
     fn takes_values(&self) -> bool {
@@ -165,6 +173,11 @@ impl Conversation {
         }
     }
 
+    /// Whether it is told what happens, and may be silent for ever.
+    pub fn is_watching(&self) -> bool {
+        matches!(self.protocol, Protocol::Watch(_))
+    }
+
     /// There is no command before this many bytes are there.
     pub fn wanted(&self) -> usize {
         self.wanted
@@ -195,6 +208,7 @@ impl Conversation {
             };
         }
         tools.context.tour = self.tour.take();
+        tools.context.client = outlet.descriptor();
         if !self.is_admitted {
             let (consumed, status) = self.ask_for_password(bytes, outlet, tools);
             if !self.is_admitted || status != Status::Reading {
@@ -204,6 +218,10 @@ impl Conversation {
             return (consumed + more, status);
         }
         match &self.protocol {
+            Protocol::Watch(watcher) => {
+                watcher.take(tools.out);
+                self.finish(bytes.len(), outlet, tools)
+            }
             Protocol::Binary(_) => self.work_on_binary(bytes, outlet, tools),
             Protocol::Text | Protocol::Unknown => self.work_on_text(bytes, outlet, tools),
         }
@@ -286,7 +304,8 @@ impl Conversation {
                     let after =
                         crate::binary::execute(&request, key, &mut tools.context, tools.out);
                     match after {
-                        After::Continue => tools.context.counters.note_key(key),
+                        // There is no `watch` here.
+                        After::Continue | After::Watch => tools.context.counters.note_key(key),
                         After::Close => {
                             self.is_over = true;
                             break;
@@ -413,6 +432,16 @@ impl Conversation {
                     return self.leave(at, worker, outlet, (&mut tools.context, tools.out));
                 }
                 at = one.end;
+                if after == After::Watch {
+                    if let Some(watcher) = tools.context.watcher.take() {
+                        self.protocol = Protocol::Watch(watcher);
+                    }
+                    tools.context.has_watcher = true;
+                    // What was sent behind it is not looked at.
+                    at = bytes.len();
+                    self.wanted = 0;
+                    break;
+                }
                 if after == After::Close {
                     self.is_over = true;
                     break;
@@ -434,7 +463,7 @@ impl Conversation {
                 }
             }
             note_keys(&burst, tools.context.counters);
-            if self.is_over {
+            if self.is_over || self.is_watching() {
                 break;
             }
             if is_all {

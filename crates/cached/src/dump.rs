@@ -209,7 +209,7 @@ fn is_binary(key: Key<'_>, item: &Item<'_>) -> bool {
 }
 
 /// A key as part of a URI (RFC 3986, section 2).
-fn percent_encode(key: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn percent_encode(key: &[u8], out: &mut Vec<u8>) {
     for &byte in key {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(byte);

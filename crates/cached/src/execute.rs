@@ -9,10 +9,11 @@ use crate::prefixes::Use;
 use crate::report::{Held, Report, Section, held};
 use crate::storage::{Read, Storage};
 use crate::store::{self, Change, Outcome};
+use crate::watch::{Log, Stored, Watcher};
 use mica::{Contents, Entry, Key, Marks};
 use rustix::process::Signal;
 use std::fmt::Display;
-use wire::memcached::server::{Command, Direction, Request, StoreMode, reply};
+use wire::memcached::server::{Command, Direction, Request, StoreMode, Watched, reply};
 
 /// What carrying out a command takes, beside the command.
 pub struct Context<'c, S> {
@@ -30,6 +31,14 @@ pub struct Context<'c, S> {
     pub report: &'c Report,
     /// A command under way that every worker has its part in.
     pub tour: Option<Box<Tour>>,
+    /// The descriptor of the client's connection; `None` where it has none.
+    pub(crate) client: Option<i32>,
+    /// What happens, for those who watch.
+    pub(crate) log: &'c mut Log,
+    /// Set where the client became a watcher.
+    pub(crate) watcher: Option<Watcher>,
+    /// Whether a client became a watcher, whom its worker has to deliver to.
+    pub(crate) has_watcher: bool,
 }
 
 /// A command that goes from worker to worker.
@@ -52,6 +61,8 @@ pub enum After {
     Close,
     /// It goes on at another worker, with this command: nothing was answered.
     Elsewhere(usize),
+    /// It is told what happens from now on, and no more asked.
+    Watch,
 }
 
 /// Values from this length on are not copied before they are sent, where they need not be: then a system call of its own
@@ -210,6 +221,7 @@ impl<S: Storage> Context<'_, S> {
             Command::Stats { section, arguments } => self.stats(section, arguments, out),
             Command::MemoryLimit { mebibytes } => self.memory_limit(mebibytes, out),
             Command::Dump { form, share } => dump::of_all(self, form, share, out),
+            Command::Watch(wanted) => return self.watch(wanted, out),
             Command::Shutdown { .. } if !self.report.options().allows_shutdown => {
                 reply::line(out, b"ERROR: shutdown not enabled");
             }
@@ -243,6 +255,7 @@ impl<S: Storage> Context<'_, S> {
         last: bool,
         out: &mut Vec<u8>,
     ) -> After {
+        let start = out.len();
         let read = self.storage.read(key, self.now, out, |out, front| {
             let cas = with_cas.then_some(front.cas);
             reply::value_line(out, key.bytes(), front.flags, front.value_bytes, cas);
@@ -256,14 +269,20 @@ impl<S: Storage> Context<'_, S> {
             Read::Elsewhere(worker) => return After::Elsewhere(worker),
         };
         self.counters.add(count, 1);
-        self.note_read(key, read == Read::Hit);
+        let value_bytes = || {
+            let answer = &out[start..];
+            let line = answer.iter().position(|&byte| byte == b'\n');
+            answer.len() - line.map_or(0, |end| end + 1) - b"\r\n".len()
+        };
+        self.note_read(key, (read == Read::Hit).then_some(value_bytes));
         if last {
             reply::line(out, b"END");
         }
         After::Continue
     }
 
-    /// As [`get`](Self::get) of a single key of this worker's, where nobody else writes to its partitions: a large value is sent from where it lies, and what is waited for then comes back.
+    /// As [`get`](Self::get) of a single key of this worker's, where nobody else writes to its partitions: a large value
+    /// is sent from where it lies, and what is waited for then comes back.
     #[inline]
     pub(crate) fn get_to(
         &mut self,
@@ -273,10 +292,8 @@ impl<S: Storage> Context<'_, S> {
     ) -> Option<Status> {
         let (now, counters) = (self.now, self.counters);
         let mut sent = None;
-        let is_hit = self.storage.with(key, |partition, key| {
-            let Some(item) = partition.get(key, now) else {
-                return false;
-            };
+        let value_bytes = self.storage.with(key, |partition, key| {
+            let item = partition.get(key, now)?;
             reply::value_line(out, key.bytes(), item.flags, item.value.len(), None);
             if item.value.len() < SENT_IN_PLACE_BYTES {
                 out.extend_from_slice(item.value);
@@ -284,15 +301,15 @@ impl<S: Storage> Context<'_, S> {
             } else {
                 sent = Some(outlet.send_value(out, item.value, b"\r\nEND\r\n", counters));
             }
-            true
+            Some(item.value.len())
         });
-        let count = if is_hit {
+        let count = if value_bytes.is_some() {
             Count::GetHits
         } else {
             Count::GetMisses
         };
         counters.add(count, 1);
-        self.note_read(key, is_hit);
+        self.note_read(key, value_bytes.map(|bytes| move || bytes));
         if sent.is_none() {
             reply::line(out, b"END");
         }
@@ -323,7 +340,7 @@ impl<S: Storage> Context<'_, S> {
                 item.value,
                 with_cas.then_some(item.cas),
             );
-            Some(())
+            Some(item.value.len())
         });
         let count = if hit.is_some() {
             Count::TouchHits
@@ -331,17 +348,98 @@ impl<S: Storage> Context<'_, S> {
             Count::TouchMisses
         };
         self.counters.add(count, 1);
-        self.note_read(key, hit.is_some());
+        self.note_read(key, hit.map(|bytes| move || bytes));
         if last {
             reply::line(out, b"END");
         }
     }
 
-    /// Count a read by its key's prefix, if that is counted.
+    /// Count a read by its key's prefix, if that is counted, and tell those who watch, with how long the value is that
+    /// was there.
     #[inline]
-    pub(crate) fn note_read(&self, key: Key<'_>, hit: bool) {
-        let what = if hit { Use::Hit } else { Use::Miss };
+    pub(crate) fn note_read(&mut self, key: Key<'_>, hit: Option<impl FnOnce() -> usize>) {
+        let what = if hit.is_some() { Use::Hit } else { Use::Miss };
         self.report.prefixes().note(key.bytes(), what);
+        let watch = self.report.watch();
+        if watch.wants(Watched::FETCHERS) {
+            let found = hit.map(|bytes| bytes());
+            self.log
+                .read(watch, key.bytes(), found, self.client.unwrap_or(-1));
+        }
+    }
+
+    /// `watch`, as memcached answers it.
+    fn watch(&mut self, wanted: Watched, out: &mut Vec<u8>) -> After {
+        let answer: &[u8] = if !self.report.options().allows_watch {
+            b"CLIENT_ERROR watch commands not allowed"
+        } else if self.client.is_none() {
+            // A datagram has one answer.
+            b"ERROR"
+        } else if !out.is_empty() {
+            b"ERROR cannot pipeline other commands before watch"
+        } else {
+            self.watcher = self.report.watch().add(wanted, self.worker);
+            if self.watcher.is_some() {
+                reply::line(out, b"OK");
+                return After::Watch;
+            }
+            b"WATCHER_TOO_MANY log watcher limit reached"
+        };
+        reply::line(out, answer);
+        After::Continue
+    }
+
+    /// How long the value under `key` is, and until when.
+    fn size_of(&mut self, key: Key<'_>) -> (usize, u32) {
+        let now = self.now;
+        self.storage
+            .with(key, |partition, key| match partition.entry(key, now) {
+                Entry::Occupied(entry) => (entry.item().value.len(), entry.item().expires_at),
+                Entry::Vacant(_) => (0, 0),
+            })
+    }
+
+    #[cold]
+    fn tell_stored(
+        &mut self,
+        key: Key<'_>,
+        mode: Option<StoreMode>,
+        sent: (usize, u32),
+        outcome: Outcome,
+    ) {
+        let is_joined = matches!(mode, Some(StoreMode::Append | StoreMode::Prepend))
+            && matches!(outcome, Outcome::Stored(_));
+        // As memcached does, which tells of the item that a value became a part of, and has none to tell of where it gave
+        // no room.
+        let (value_bytes, expires_at) = match outcome {
+            Outcome::TooLarge | Outcome::OutOfMemory => (0, 0),
+            _ if is_joined => self.size_of(key),
+            _ => sent,
+        };
+        let stored = Stored {
+            status: match outcome {
+                Outcome::Stored(_) => "stored",
+                Outcome::NotStored => "not_stored",
+                Outcome::Exists => "exists",
+                Outcome::NotFound => "not_found",
+                Outcome::TooLarge => "too_large",
+                Outcome::OutOfMemory => "no_memory",
+            },
+            command: match mode {
+                None => "na",
+                Some(StoreMode::Set) => "set",
+                Some(StoreMode::Add) => "add",
+                Some(StoreMode::Replace) => "replace",
+                Some(StoreMode::Append) => "append",
+                Some(StoreMode::Prepend) => "prepend",
+                Some(StoreMode::Cas) => "cas",
+            },
+            time_to_live: expires_at.saturating_sub(self.now),
+            value_bytes,
+        };
+        let client = self.client.unwrap_or(-1);
+        self.log
+            .stored(self.report.watch(), key.bytes(), &stored, client);
     }
 
     /// Store by a classic or a binary command.
@@ -359,14 +457,24 @@ impl<S: Storage> Context<'_, S> {
             StoreMode::Set => store::set(partition, key, now, &contents),
             _ => store::store(partition.entry(key, now), mode, contents, cas, false),
         });
-        self.count_store(key, mode, outcome);
+        let size = (contents.value.len(), contents.expires_at);
+        self.count_store(key, mode, size, outcome);
         outcome
     }
 
-    /// Count a value that was sent to be stored.
+    /// Count a value that was sent to be stored, of so many bytes until such a second.
     #[inline]
-    pub(crate) fn count_store(&mut self, key: Key<'_>, mode: StoreMode, outcome: Outcome) {
+    pub(crate) fn count_store(
+        &mut self,
+        key: Key<'_>,
+        mode: StoreMode,
+        size: (usize, u32),
+        outcome: Outcome,
+    ) {
         self.report.prefixes().note(key.bytes(), Use::Set);
+        if self.report.watch().wants(Watched::MUTATIONS) {
+            self.tell_stored(key, Some(mode), size, outcome);
+        }
         self.counters.add(Count::Sets, 1);
         match outcome {
             Outcome::TooLarge => self.counters.add(Count::TooLarge, 1),
@@ -396,6 +504,9 @@ impl<S: Storage> Context<'_, S> {
                 .with(key, |partition, key| store::forget(partition, key, now));
         }
         self.report.prefixes().note(key.bytes(), Use::Set);
+        if self.report.watch().wants(Watched::MUTATIONS) {
+            self.tell_stored(key, None, (0, 0), Outcome::TooLarge);
+        }
         self.counters.add(Count::TooLarge, 1);
     }
 

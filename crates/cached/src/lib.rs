@@ -10,7 +10,7 @@
 //! * [`tls`]: what stands between the two where what is said is encrypted; `any_connection`: either kind.
 //! * `conversation`: bytes in, commands carried out in bursts, answers out; whatever carries them.
 //! * [`memory_file`]: what outlives the process, where that is asked for.
-//! * `roster`: who is connected.
+//! * `roster`: who is connected. `watch`: who is told what happens.
 //! * `hot_keys`: which keys are used most, where that is asked for.
 //! * `accounts`, [`process`], `metrics`: what a service manager, an operator and Prometheus expect.
 //! * `execute`, `store`, `meta`, `binary`: a command and the storage in, an answer out; no sockets. So are
@@ -65,4 +65,5 @@ mod storage;
 mod store;
 pub mod tls;
 mod transport;
+mod watch;
 mod worker;

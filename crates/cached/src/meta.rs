@@ -16,10 +16,10 @@ pub(crate) fn get<S: Storage>(
     out: &mut Vec<u8>,
 ) {
     let (clock, now) = (context.clock, context.now);
-    let hit = context.storage.with(key, |partition, key| {
+    let found = context.storage.with(key, |partition, key| {
         let created = vivify(partition, key, now, meta, b"");
         let Entry::Occupied(mut entry) = partition.entry(key, now) else {
-            return false;
+            return None;
         };
         let mut won = created;
         let before = entry.item();
@@ -71,9 +71,10 @@ pub(crate) fn get<S: Storage>(
         if !meta.no_update {
             entry.note_hit();
         }
-        true
+        Some(entry.item().value.len())
     });
-    context.note_read(key, hit);
+    context.note_read(key, found.map(|bytes| move || bytes));
+    let hit = found.is_some();
     let touches = meta.exptime.is_some();
     context.counters.add(
         match (hit, touches) {
@@ -160,7 +161,8 @@ pub(crate) fn set<S: Storage>(
         }
         outcome
     });
-    context.count_store(key, mode, outcome);
+    let size = (value.len(), contents.expires_at);
+    context.count_store(key, mode, size, outcome);
     let (code, cas) = match outcome {
         Outcome::Stored(_) if meta.quiet => return,
         Outcome::Stored(cas) => (b"HD", cas),

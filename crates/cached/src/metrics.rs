@@ -20,7 +20,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Statistics that go up and down, or stand still; all others only grow.
-const GAUGES: [&str; 16] = [
+const GAUGES: [&str; 17] = [
     "accepting_conns",
     "bytes",
     "curr_connections",
@@ -29,6 +29,7 @@ const GAUGES: [&str; 16] = [
     "hash_bytes",
     "limit_maxbytes",
     "log_bytes",
+    "log_watchers",
     "max_connections",
     "pid",
     "pointer_size",

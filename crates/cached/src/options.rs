@@ -47,6 +47,8 @@ pub struct Options {
     pub allows_shutdown: bool,
     /// Whether clients may have all keys listed.
     pub allows_dump: bool,
+    /// Whether clients may watch what happens.
+    pub allows_watch: bool,
     /// What ends the prefix of a key, for `stats detail`.
     pub prefix_delimiter: u8,
     /// Whether requests are counted by prefix from the start.
@@ -187,6 +189,7 @@ impl Default for Options {
             allows_flush: true,
             allows_shutdown: false,
             allows_dump: true,
+            allows_watch: true,
             prefix_delimiter: b':',
             counts_prefixes: false,
             accounts: None,

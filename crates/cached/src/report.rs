@@ -10,13 +10,14 @@ use crate::prefixes::Prefixes;
 use crate::settings;
 use crate::storage::Storage;
 use crate::tls::Tls;
+use crate::watch::Watch;
 use mica::Statistics;
 use net::Endpoint;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The server as a whole, as its clients may see it.
 pub struct Report {
@@ -32,6 +33,7 @@ pub struct Report {
     workers: Box<[Counters]>,
     refused_connections: AtomicU64,
     prefixes: Prefixes,
+    watch: Arc<Watch>,
     /// What `stats reset` found; counting goes on from there.
     baseline: Mutex<Baseline>,
 }
@@ -94,6 +96,7 @@ impl Report {
         clock: Clock,
     ) -> Self {
         Self {
+            watch: Arc::default(),
             prefixes: Prefixes::new(options.prefix_delimiter, options.counts_prefixes),
             workers: (0..options.threads)
                 .map(|_| Counters::new(options.hot_keys))
@@ -148,6 +151,12 @@ impl Report {
     /// The server's clock.
     pub fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// Who is told what happens.
+    #[inline]
+    pub(crate) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
     }
 
     /// What is counted by the prefixes of keys.
@@ -286,6 +295,7 @@ impl Report {
             out.tell("ssl_proto_errors", count(Count::TlsProtocolErrors));
             out.tell("time_since_server_cert_refresh", tls.age_seconds());
         }
+        self.watch.tell(|name, value| out.tell(name, value));
         out.tell("limit_maxbytes", self.options.memory_mebibytes << 20);
         out.tell("accepting_conns", 1);
         out.tell("threads", self.options.threads);

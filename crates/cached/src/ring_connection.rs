@@ -5,6 +5,7 @@ use crate::roster::Seat;
 use crate::storage::Storage;
 use net::{SendMode, Stream};
 use std::io::ErrorKind;
+use std::os::fd::{AsFd, AsRawFd};
 
 /// A client that has answers to take is read from no more once this much of what it said waits, and no more answers
 /// are made for it once there are this many bytes of them.
@@ -104,9 +105,30 @@ impl Connection {
         }
     }
 
-    /// Whether it gave no sign of life for `seconds` until second `now`.
+    /// Whether it is told what happens.
+    pub fn is_watching(&self) -> bool {
+        self.conversation.is_watching()
+    }
+
+    pub fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    /// There are lines for it: answer with them, unless it has some to take already. Then it gets these when those are
+    /// sent, which the ring tells of.
+    pub fn deliver<S: Storage>(
+        &mut self,
+        stream: Option<&Stream>,
+        tools: &mut Tools<'_, S>,
+        output: &mut Output,
+    ) {
+        self.note(stream);
+        self.work_on_held(stream, tools, output);
+    }
+
+    /// Whether it gave no sign of life for `seconds` until second `now`, as those who watch need not.
     pub fn is_idle(&self, seconds: u32, now: u32) -> bool {
-        now.saturating_sub(self.seat.active_at()) >= seconds
+        !self.is_watching() && now.saturating_sub(self.seat.active_at()) >= seconds
     }
 
     pub fn next(&self) -> Next {
@@ -242,10 +264,10 @@ impl Connection {
         self.sending != Sending::Nothing || self.is_stalled || self.answers.len() >= HELD_BYTES_MAX
     }
 
-    /// Whether some of what it said could be carried out by now.
+    /// Whether some of what it said could be carried out by now, or there may be lines that it is to be told.
     fn holds_commands(&self) -> bool {
         let has_more = !self.input.is_empty() || self.conversation.has_more();
-        has_more && self.input.len() >= self.conversation.wanted()
+        self.is_watching() || (has_more && self.input.len() >= self.conversation.wanted())
     }
 
     fn work_on_held<S: Storage>(
@@ -297,6 +319,10 @@ struct Answers<'c> {
 }
 
 impl Outlet for Answers<'_> {
+    fn descriptor(&self) -> Option<i32> {
+        Some(self.stream.as_fd().as_raw_fd())
+    }
+
     fn send(&mut self, answers: &mut Vec<u8>, counters: &Counters) -> Status {
         if answers.is_empty() {
             return Status::Reading;

@@ -4,6 +4,7 @@ use crate::execute::Context;
 use crate::report::held;
 use crate::ring_connection::{Connection, Next, Output};
 use crate::storage::Storage;
+use crate::watch::Log;
 use crate::worker::{ANSWERS_KEPT_BYTES_MAX, Common, IDLE_CHECK, Message};
 use net::{Completion, Ring, SendMode, Stream, Unavailable};
 use std::io;
@@ -44,6 +45,7 @@ impl<S: Storage> RingWorker<S> {
         } = common;
         ring.enable()?;
         let mut out = Vec::new();
+        let mut log = Log::default();
         let mut rooms: [KeyRoom; BURST] = std::array::from_fn(|_| KeyRoom::default());
         let counters = report.counters(index);
         let clock = report.clock();
@@ -55,17 +57,27 @@ impl<S: Storage> RingWorker<S> {
             connections: Vec::new(),
             output: Output::default(),
             queue: Vec::new(),
+            watchers: Vec::new(),
             counters,
         };
         loop {
+            log.finish(report.watch(), &mut storage, clock);
+            if out.capacity() > ANSWERS_KEPT_BYTES_MAX {
+                out = Vec::new();
+            }
             clients.ring.wait(timeout)?;
             clients.reclaim();
+            log.begin(report.watch(), &mut storage);
             let mut woken = false;
             let now = clock.now();
             let mut tools = Tools {
                 context: Context {
                     worker: index,
                     tour: None,
+                    client: None,
+                    log: &mut log,
+                    watcher: None,
+                    has_watcher: false,
                     storage: &mut storage,
                     counters,
                     clock,
@@ -80,18 +92,15 @@ impl<S: Storage> RingWorker<S> {
                 woken |= matches!(completion, Completion::Woken);
                 clients.follow(completion, &mut tools);
                 if clients.output.waiting_bytes >= BATCH_BYTES_MAX {
-                    clients.send_queued();
+                    clients.send_queued(&mut tools);
                     clients.ring.submit()?;
                     clients.reclaim();
                 }
             }
-            clients.send_queued();
-            if out.capacity() > ANSWERS_KEPT_BYTES_MAX {
-                out = Vec::new();
-            }
+            clients.send_queued(&mut tools);
             if timeout.is_some() && now != checked_at {
                 checked_at = now;
-                clients.remove_idle(idle_seconds_max, now);
+                clients.remove_idle(idle_seconds_max, now, &mut tools);
             }
             if !woken {
                 continue;
@@ -101,12 +110,20 @@ impl<S: Storage> RingWorker<S> {
                 match inbox.try_recv() {
                     // Nothing is encrypted: see `transport::choose`.
                     Ok(Message::Serve(arrival)) => {
+                        tools
+                            .context
+                            .log
+                            .opened(report.watch(), || arrival.client());
                         let seat = counters.roster().seat(arrival.client(), now);
                         clients.take_on(arrival.stream, Connection::new(seat, &report));
                     }
                     Ok(Message::Tell(whom)) => {
                         // Whoever asked may have stopped waiting.
-                        _ = whom.send(held(&mut storage, now));
+                        _ = whom.send(held(tools.context.storage, now));
+                    }
+                    Ok(Message::Deliver) => {
+                        clients.deliver(&mut tools);
+                        clients.send_queued(&mut tools);
                     }
                     // All workers have the same keys, and there are no datagrams: see `transport::choose`.
                     Ok(Message::Adopt(_) | Message::Forward(_)) => {}
@@ -130,6 +147,8 @@ struct Clients<'w> {
     output: Output,
     /// Those that have answers.
     queue: Vec<u64>,
+    /// Those that watch, and some that did.
+    watchers: Vec<u64>,
     counters: &'w Counters,
 }
 
@@ -164,12 +183,12 @@ impl Clients<'_> {
                     return;
                 };
                 let Ok(sent) = sent else {
-                    return self.remove(token);
+                    return self.remove(token, "error", tools);
                 };
                 let (stream, output) = (self.ring.idle_stream(token), &mut self.output);
                 let rest = connection.told_sent(bytes, sent, stream, tools, output);
                 if let Some((bytes, from)) = rest {
-                    self.send(token, bytes, from, SendMode::Patient);
+                    self.send(token, (bytes, from), SendMode::Patient, tools);
                 }
                 token
             }
@@ -179,21 +198,43 @@ impl Clients<'_> {
                 }
                 token
             }
-            Completion::Ended { token, .. } => return self.remove(token),
+            Completion::Ended { token, .. } => return self.remove(token, "error", tools),
             // Closes it.
             Completion::Removed { .. } | Completion::Woken => return,
         };
-        self.go_on(token);
+        if std::mem::take(&mut tools.context.has_watcher)
+            && let Some(connection) = get(&mut self.connections, token)
+        {
+            connection.seat().set_watching(true);
+            if !self.watchers.contains(&token) {
+                self.watchers.push(token);
+            }
+        }
+        self.go_on(token, tools);
+    }
+
+    /// Send those who watch what there is for them.
+    fn deliver<S: Storage>(&mut self, tools: &mut Tools<'_, S>) {
+        let connections = &mut self.connections;
+        self.watchers
+            .retain(|&token| get(connections, token).is_some_and(|one| one.is_watching()));
+        for token in self.watchers.clone() {
+            let connection = get(&mut self.connections, token);
+            if let Some(connection) = connection {
+                connection.deliver(self.ring.idle_stream(token), tools, &mut self.output);
+            }
+            self.go_on(token, tools);
+        }
     }
 
     /// Do what comes next for a connection to which something happened.
-    fn go_on(&mut self, token: u64) {
+    fn go_on<S: Storage>(&mut self, token: u64, tools: &mut Tools<'_, S>) {
         let Some(connection) = get(&mut self.connections, token) else {
             return;
         };
         match connection.next() {
             Next::Wait => {}
-            Next::Close => return self.remove(token),
+            Next::Close => return self.remove(token, "normal", tools),
             Next::Send if connection.is_queued => {}
             Next::Send => {
                 connection.is_queued = true;
@@ -212,7 +253,7 @@ impl Clients<'_> {
     }
 
     /// Give the ring all answers that there are.
-    fn send_queued(&mut self) {
+    fn send_queued<S: Storage>(&mut self, tools: &mut Tools<'_, S>) {
         let mut queue = std::mem::take(&mut self.queue);
         for token in queue.drain(..) {
             let Some(connection) = get(&mut self.connections, token) else {
@@ -220,16 +261,22 @@ impl Clients<'_> {
             };
             connection.is_queued = false;
             let (answers, mode) = connection.take_answers(self.counters);
-            self.send(token, answers, 0, mode);
+            self.send(token, (answers, 0), mode, tools);
         }
         self.queue = queue;
         self.output.waiting_bytes = 0;
     }
 
-    fn send(&mut self, token: u64, bytes: Vec<u8>, from: usize, mode: SendMode) {
+    fn send<S: Storage>(
+        &mut self,
+        token: u64,
+        (bytes, from): (Vec<u8>, usize),
+        mode: SendMode,
+        tools: &mut Tools<'_, S>,
+    ) {
         // It is sending nothing else: it would not be here. If it were, its client must not get half of its answers.
         if self.ring.send(token, bytes, from, mode).is_err() {
-            self.remove(token);
+            self.remove(token, "error", tools);
         }
     }
 
@@ -241,22 +288,24 @@ impl Clients<'_> {
     }
 
     /// Close those that were idle for `seconds` at second `now`.
-    fn remove_idle(&mut self, seconds: u32, now: u32) {
+    fn remove_idle<S: Storage>(&mut self, seconds: u32, now: u32, tools: &mut Tools<'_, S>) {
         for index in 0..self.connections.len() {
             let connection = &self.connections[index];
             if connection
                 .as_ref()
                 .is_some_and(|connection| connection.is_idle(seconds, now))
             {
-                self.remove(index as u64);
+                self.remove(index as u64, "idle_timeout", tools);
                 self.counters.add(Count::IdleKicks, 1);
             }
         }
     }
 
-    fn remove(&mut self, token: u64) {
+    fn remove<S: Storage>(&mut self, token: u64, reason: &str, tools: &mut Tools<'_, S>) {
         let connection = self.connections.get_mut(token as usize);
-        if connection.is_some_and(|connection| connection.take().is_some()) {
+        if let Some(connection) = connection.and_then(Option::take) {
+            let Context { log, report, .. } = &mut tools.context;
+            log.closed(report.watch(), reason, || connection.seat().client());
             self.ring.remove(token);
             self.counters.add(Count::Closed, 1);
         }

@@ -29,6 +29,8 @@ struct Table {
     active_at: [AtomicU32; SEATS],
     /// A bit for each that does not take its answers.
     writing: AtomicU16,
+    /// A bit for each that watches.
+    watching: AtomicU16,
 }
 
 /// Who sits where.
@@ -70,6 +72,7 @@ impl Roster {
         };
         seat.note(now);
         seat.set_writing(false);
+        seat.set_watching(false);
         seat
     }
 
@@ -81,15 +84,20 @@ impl Roster {
             let state = |number: usize| {
                 let table = &seats.tables[number / SEATS];
                 let active_at = table.active_at[number % SEATS].load(Relaxed);
-                let is_writing = table.writing.load(Relaxed) & 1 << (number % SEATS) != 0;
-                (active_at, is_writing)
+                let has = |bits: &AtomicU16| bits.load(Relaxed) & 1 << (number % SEATS) != 0;
+                let state = match (has(&table.watching), has(&table.writing)) {
+                    (true, _) => "conn_watch",
+                    (_, true) => "conn_mwrite",
+                    _ => "conn_read",
+                };
+                (active_at, state)
             };
             let clients = seats.clients.iter().enumerate();
             clients
                 .filter_map(|(number, client)| Some((client.clone()?, state(number))))
                 .collect()
         };
-        for (client, (active_at, is_writing)) in found {
+        for (client, (active_at, state)) in found {
             let descriptor = client.descriptor;
             let mut tell = |name: &str, value: &dyn Display| {
                 each(&format!("{descriptor}:{name}"), value);
@@ -102,11 +110,6 @@ impl Roster {
                 Endpoint::Tcp(door) => tell("listen_addr", &address(*door)),
                 unix @ Endpoint::Unix(_) => tell("listen_addr", unix),
             }
-            let state = if is_writing {
-                "conn_mwrite"
-            } else {
-                "conn_read"
-            };
             tell("state", &state);
             tell("secs_since_last_cmd", &now.saturating_sub(active_at));
         }
@@ -144,12 +147,26 @@ impl Seat {
 
     /// Whether it is waited for to take its answers.
     pub fn set_writing(&self, is_writing: bool) {
+        self.set(&self.table.writing, is_writing);
+    }
+
+    /// Whether it is told what happens.
+    pub fn set_watching(&self, is_watching: bool) {
+        self.set(&self.table.watching, is_watching);
+    }
+
+    fn set(&self, bits: &AtomicU16, is: bool) {
         let bit = 1 << (self.number as usize % SEATS);
-        if is_writing {
-            self.table.writing.fetch_or(bit, Relaxed);
+        if is {
+            bits.fetch_or(bit, Relaxed);
         } else {
-            self.table.writing.fetch_and(!bit, Relaxed);
+            bits.fetch_and(!bit, Relaxed);
         }
+    }
+
+    /// Who sits there.
+    pub fn client(&self) -> Option<Client> {
+        self.roster.lock().clients[self.number as usize].clone()
     }
 }
 

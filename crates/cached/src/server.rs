@@ -404,6 +404,7 @@ impl Server {
             });
         }
         let inboxes: Arc<[Inbox]> = inboxes.into();
+        self.report.watch().wake_by(&inboxes);
         if workers > 1 && options.parts() == 1 {
             let storage = Shared::new(hasher.clone(), partitions);
             for post in posts {

@@ -6,6 +6,7 @@ use crate::datagrams::{Letter, Queue, Room, Socket};
 use crate::execute::Context;
 use crate::report::{Held, Report, held};
 use crate::storage::Storage;
+use crate::watch::Log;
 use net::{Event, Interest, Poller, Waker};
 use std::io;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub(crate) enum Message {
     Adopt(AnyConnection),
     /// Go on with a datagram, likewise.
     Forward(Box<Letter>),
+    /// Send those who watch what there is for them.
+    Deliver,
     /// Tell what it holds.
     Tell(Sender<Held>),
     /// End.
@@ -140,6 +143,9 @@ impl<S: Storage> Worker<S> {
             self.poller.add(queue, token, Interest::READ)?;
         }
         loop {
+            let watch = self.report.watch();
+            buffers.log.finish(watch, &mut self.storage, clock);
+            buffers.shrink();
             events.clear();
             match self.poller.wait(timeout) {
                 Ok(ready) => events.extend_from_slice(ready),
@@ -148,6 +154,7 @@ impl<S: Storage> Worker<S> {
             }
             let mut woken = false;
             let now = clock.now();
+            buffers.log.begin(self.report.watch(), &mut self.storage);
             for event in &events {
                 if event.token() == WAKE {
                     woken = true;
@@ -168,12 +175,17 @@ impl<S: Storage> Worker<S> {
             if timeout.is_some() && now != checked_at {
                 checked_at = now;
                 let counters = self.report.counters(self.index);
-                connections.remove_over_time(idle_seconds_max, now, |count| {
+                let log = &mut buffers.log;
+                connections.remove_over_time(idle_seconds_max, now, |count, connection| {
                     counters.add(count, 1);
                     counters.add(Count::Closed, 1);
+                    let reason = match count {
+                        Count::IdleKicks => "idle_timeout",
+                        _ => "error",
+                    };
+                    log.closed(self.report.watch(), reason, || connection.seat().client());
                 });
             }
-            buffers.shrink();
             // Only now, so that no event of this batch meets a newcomer under the token of one that ended.
             if woken && !self.read_inbox(&mut connections, &mut buffers) {
                 return Ok(self.storage);
@@ -198,6 +210,10 @@ impl<S: Storage> Worker<S> {
         let counters = self.report.counters(self.index);
         let mut tools = buffers.tools(self.index, &mut self.storage, &self.report, now);
         let status = work(connection, &mut tools);
+        let has_watcher = tools.context.has_watcher;
+        if has_watcher {
+            connection.seat().set_watching(true);
+        }
         let watched = connection
             .changed_interest(status)
             .map_or(Ok(()), |interest| {
@@ -211,8 +227,14 @@ impl<S: Storage> Worker<S> {
                 self.inboxes[worker].send(Message::Adopt(connection));
             }
         } else if status == Status::Ended || watched.is_err() {
-            connections.take(token);
+            if let Some(connection) = connections.take(token) {
+                let client = || connection.seat().client();
+                let watch = self.report.watch();
+                buffers.log.closed(watch, "normal", client);
+            }
             counters.add(Count::Closed, 1);
+        } else if has_watcher {
+            connections.watch(token);
         }
     }
 
@@ -270,6 +292,8 @@ impl<S: Storage> Worker<S> {
                 Ok(Message::Serve(arrival)) => {
                     let counters = self.report.counters(self.index);
                     counters.add(Count::Opened, 1);
+                    let watch = self.report.watch();
+                    buffers.log.opened(watch, || arrival.client());
                     match AnyConnection::new(arrival, counters.roster(), &self.report, now) {
                         Some(connection) => {
                             self.take_on(connection, connections);
@@ -281,6 +305,13 @@ impl<S: Storage> Worker<S> {
                     if let Some(token) = self.take_on(connection, connections) {
                         self.serve(token, now, connections, buffers, |one, tools| {
                             one.arrive(tools)
+                        });
+                    }
+                }
+                Ok(Message::Deliver) => {
+                    for token in connections.watching() {
+                        self.serve(token, now, connections, buffers, |one, tools| {
+                            one.deliver(tools)
                         });
                     }
                 }
@@ -315,6 +346,7 @@ pub(crate) struct Buffers {
     scratch: Vec<u8>,
     out: Vec<u8>,
     rooms: [KeyRoom; BURST],
+    log: Log,
     /// Made when a datagram comes.
     datagrams: Option<Box<Room>>,
 }
@@ -325,6 +357,7 @@ impl Default for Buffers {
             scratch: vec![0; SCRATCH_BYTES],
             out: Vec::with_capacity(SCRATCH_BYTES * 2),
             rooms: std::array::from_fn(|_| KeyRoom::default()),
+            log: Log::default(),
             datagrams: None,
         }
     }
@@ -348,6 +381,10 @@ impl Buffers {
                 now,
                 report,
                 tour: None,
+                client: None,
+                log: &mut self.log,
+                watcher: None,
+                has_watcher: false,
             },
             scratch: &mut self.scratch,
             out: &mut self.out,
@@ -368,6 +405,8 @@ impl Buffers {
 struct Connections {
     slots: Vec<Option<AnyConnection>>,
     free: Vec<usize>,
+    /// Those that watch, and some that did.
+    watchers: Vec<u64>,
 }
 
 impl Connections {
@@ -387,16 +426,39 @@ impl Connections {
     }
 
     /// Close those whose time is over at second `now`; `each` learns as what each of them counts.
-    fn remove_over_time(&mut self, idle_seconds_max: u32, now: u32, mut each: impl FnMut(Count)) {
+    fn remove_over_time(
+        &mut self,
+        idle_seconds_max: u32,
+        now: u32,
+        mut each: impl FnMut(Count, &AnyConnection),
+    ) {
         for token in 0..self.slots.len() {
             let over = self.slots[token]
                 .as_ref()
                 .and_then(|connection| connection.is_over_time(idle_seconds_max, now));
-            if let Some(count) = over {
-                self.take(token as u64);
-                each(count);
+            if let Some(count) = over
+                && let Some(connection) = self.take(token as u64)
+            {
+                each(count, &connection);
             }
         }
+    }
+
+    /// Have it among those that lines are delivered to.
+    fn watch(&mut self, token: u64) {
+        if !self.watchers.contains(&token) {
+            self.watchers.push(token);
+        }
+    }
+
+    /// Those that lines are delivered to.
+    fn watching(&mut self) -> Vec<u64> {
+        let slots = &self.slots;
+        self.watchers.retain(|&token| {
+            let connection = slots.get(token as usize).and_then(Option::as_ref);
+            connection.is_some_and(AnyConnection::is_watching)
+        });
+        self.watchers.clone()
     }
 
     fn take(&mut self, token: u64) -> Option<AnyConnection> {

@@ -6,7 +6,7 @@
 //! Differences that are meant, and that the generator below therefore does not ask for:
 //!
 //! * `version`, `stats`, `me` and lists of keys tell about the server itself. There is no crawler that `lru_crawler
-//!   enable` could start, the log does not change its length for `cache_memlimit`, and `watch` is an `ERROR`.
+//!   enable` could start, the log does not change its length for `cache_memlimit`, and who watches asks no more.
 //! * In a `get` with a key that is too long, memcached reads the keys before it, and marks them as read.
 //! * After a line that is too long memcached closes without a word.
 //! * `flush_all 1` in memcached also drops what is stored until the second ends; a `flush_all` for later brings back
@@ -396,6 +396,8 @@ fn command() -> impl Strategy<Value = Bytes> {
         "verbosity 0 0 0",
         "stats reset",
         "stats nonsense",
+        "watch nonsense",
+        "watch fetchers nonsense",
         "stats sizes",
         "stats detail on",
         "stats detail off",

@@ -27,3 +27,5 @@ mod protocol;
 mod support;
 #[path = "threads.rs"]
 mod threads;
+#[path = "watch.rs"]
+mod watch;

@@ -157,6 +157,24 @@ fn memcached_s_answers_are_the_same() {
     }
 }
 
+#[test]
+fn one_that_watches_is_told_what_had_no_room() {
+    let server = Server::start(&MEMORY);
+    let mut client = server.connect();
+    let value = "x".repeat(LARGE);
+    fill(&mut client, 'a', &value);
+    let mut watcher = server.connect();
+    watcher.send(b"watch mutations evictions\r\n");
+    assert_eq!(watcher.until(b"\r\n"), b"OK\r\n");
+    client.ask(format!("set more 0 90 {LARGE}\r\n{value}\r\n").as_bytes());
+    let line = shown(&watcher.until(b"\n"));
+    assert!(
+        line.contains(" type=item_store key=more status=no_memory cmd=set ttl=0 ")
+            && line.ends_with(" size=0\\n"),
+        "{line}"
+    );
+}
+
 /// The answer to a binary request: status, key length and body.
 fn binary(
     stream: &mut TcpStream,

@@ -478,3 +478,29 @@ fn a_client_too_many_hears_nothing_that_is_not_tls() {
     assert_eq!(said, b"");
     assert_eq!(first.statistic("rejected_connections"), 1);
 }
+
+#[test]
+fn one_that_watches_is_told_over_tls() {
+    let tls = TlsServer::start("watch", &["-t", "2"]);
+    let (mut watcher, mut client) = (tls.connect(), tls.connect());
+    watcher.send(b"watch fetchers\r\n");
+    assert_eq!(watcher.until(b"\r\n"), b"OK\r\n");
+    for key in ["a", "b", "c"] {
+        client.ask(format!("get {key}\r\n").as_bytes());
+        let line = shown(&watcher.until(b"\n"));
+        assert!(
+            line.contains(&format!(" type=item_get key={key} ")),
+            "{line}"
+        );
+    }
+    // One that does not read keeps nobody waiting, and is told more once it reads.
+    let questions = "get nothing-that-is-there\r\n".repeat(5000);
+    while client.statistic("log_watcher_skipped") == 0 {
+        client.ask(questions.as_bytes());
+    }
+    let mut told = Vec::new();
+    while !told.windows(9).any(|bytes| bytes == b"\nskipped=") {
+        told.extend_from_slice(&watcher.some());
+        client.ask(b"get again\r\n");
+    }
+}

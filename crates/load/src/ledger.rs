@@ -364,10 +364,8 @@ mod tests {
                             ledger.end_write(0);
                         }
                     }
-                    Step::GiveUp(index) if !sent.is_empty() => {
-                        if lost.insert(*index.get(&sent)) {
-                            ledger.lose_write(0);
-                        }
+                    Step::GiveUp(index) if !sent.is_empty() && lost.insert(*index.get(&sent)) => {
+                        ledger.lose_write(0);
                     }
                     Step::SendRead if register > 0 => reads.push((ledger.floor(0), [register].into())),
                     Step::AnswerRead(index) if !reads.is_empty() => {

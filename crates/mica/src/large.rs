@@ -159,11 +159,7 @@ impl Partition {
         let Some((home, slot)) = self.entry_of(place) else {
             return false;
         };
-        if header.is_expired(now) {
-            self.statistics.expired += 1;
-        } else {
-            self.statistics.evictions += 1;
-        }
+        self.count_drop(place, &header, now, |statistics| &mut statistics.evictions);
         self.remove_from_store(&Found {
             home,
             slot,

@@ -66,6 +66,6 @@ pub use entry::{Entry, Occupied, Vacant};
 pub use error::Error;
 pub use item::{Contents, HEADER_BYTES, Item, Marks};
 pub use key::{Hasher, KEY_BYTES_MAX, Key};
-pub use partition::{Live, Partition};
+pub use partition::{Evicted, Live, Partition};
 pub use reader::{Front, Lookup, Reader};
 pub use statistics::Statistics;

@@ -1,6 +1,8 @@
+mod evicted;
 mod share;
 mod walk;
 
+pub use evicted::Evicted;
 pub use walk::Live;
 
 use crate::index::{self, Index};
@@ -78,6 +80,8 @@ pub struct Partition {
     item_bytes_max: usize,
     /// The lap of the log that the index is being swept in.
     swept_lap: u64,
+    /// Where items that make room are noted, while somebody wants to know of each.
+    record: Option<Box<evicted::Record>>,
 }
 
 /// Where an item is that may have expired or been flushed.
@@ -159,6 +163,7 @@ impl Partition {
             statistics: Statistics::default(),
             item_bytes_max: config.item_bytes_max,
             swept_lap: flushed_below.lap(),
+            record: None,
         })
     }
 
@@ -625,7 +630,7 @@ impl Partition {
             if self.is_counted(oldest, &header) {
                 self.statistics.items -= 1;
                 self.statistics.bytes -= header.item_bytes() as u64;
-                self.count_drop(&header, now, |statistics| &mut statistics.evictions);
+                self.count_drop(oldest, &header, now, |statistics| &mut statistics.evictions);
             }
             self.log.drop_oldest(header.item_bytes());
         }
@@ -633,8 +638,9 @@ impl Partition {
     }
 
     /// Count a live item that goes: as expired if its time had come anyway, else under `cause`.
-    fn count_drop(
+    pub(crate) fn count_drop(
         &mut self,
+        place: Place,
         header: &Header,
         now: u32,
         cause: impl FnOnce(&mut Statistics) -> &mut u64,
@@ -643,6 +649,9 @@ impl Partition {
             self.statistics.expired += 1;
         } else {
             *cause(&mut self.statistics) += 1;
+            if self.record.is_some() {
+                self.record_eviction(place, header, now);
+            }
         }
     }
 
@@ -776,7 +785,9 @@ impl Partition {
             let (header, _) = self.log.header(place);
             if self.is_counted(place, &header) {
                 self.bury(place, &header);
-                self.count_drop(&header, now, |statistics| &mut statistics.bucket_evictions);
+                self.count_drop(place, &header, now, |statistics| {
+                    &mut statistics.bucket_evictions
+                });
             }
         }
     }

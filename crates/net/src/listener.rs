@@ -124,6 +124,11 @@ impl Listener {
                         _ = sockopt::set_tcp_nodelay(&socket, true);
                     }
                     let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+                    if peer.is_some_and(|peer| peer.ip().is_loopback()) {
+                        // Between two processes of a host there is no network to be gentle with, and what paces BBR
+                        // costs processor time for every answer. A kernel without it keeps what it has.
+                        _ = sockopt::set_tcp_congestion(&socket, "reno");
+                    }
                     return Ok(Some((Stream::from_socket(socket), peer)));
                 }
                 Err(Errno::AGAIN) => return Ok(None),

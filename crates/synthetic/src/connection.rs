@@ -159,7 +159,8 @@ fn execute(
         | Command::MetaArithmetic(_)
         | Command::MetaDebug { .. }
         | Command::MemoryLimit { .. }
-        | Command::Dump { .. } => {
+        | Command::Dump { .. }
+        | Command::Watch(_) => {
             reply::line(out, b"SERVER_ERROR this server does get and set only");
         }
     }

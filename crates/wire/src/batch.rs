@@ -84,6 +84,9 @@ pub enum Refusal {
     Malformed,
 }
 
+/// What is in front of the value of an item that was found, in bytes.
+pub const FOUND_BYTES: usize = HEAD_BYTES + FLAGS_BYTES;
+
 const FOUND: u8 = 0;
 const DONE: u8 = 1;
 const NOT_FOUND: u8 = 2;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use wire::memcached::server::{
     Command, DUMP_SHARES, Direction, DumpForm, KeyRoom, LINE_BYTES_MAX, Limits, Parser, Request,
-    Step, StoreMode,
+    Step, StoreMode, Watched,
 };
 
 const LIMITS: Limits = Limits {
@@ -115,7 +115,7 @@ fn a_dump_arrives_share_by_share() {
 
 #[test]
 fn what_tunes_slabs_and_queues_is_answered_as_where_there_are_none() {
-    use Command::{Answer, MemoryLimit, Reject};
+    use Command::{Answer, MemoryLimit, Reject, Watch};
     let bad_line = Reject("CLIENT_ERROR bad command line format");
     for (line, command) in [
         (
@@ -162,6 +162,16 @@ fn what_tunes_slabs_and_queues_is_answered_as_where_there_are_none() {
             Reject("BADCLASS invalid class id"),
         ),
         ("lru_crawler metadump", Reject("ERROR")),
+        ("watch", Watch(Watched::FETCHERS)),
+        (
+            "watch mutations evictions sysevents connevents",
+            Watch(
+                Watched::MUTATIONS
+                    .with(Watched::EVICTIONS)
+                    .with(Watched::CONNECTIONS),
+            ),
+        ),
+        ("watch fetchers proxyreqs", Reject("ERROR")),
         ("cache_memlimit 64", MemoryLimit { mebibytes: 64 }),
         (
             "cache_memlimit 7",

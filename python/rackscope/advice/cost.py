@@ -26,6 +26,8 @@ class CostRow:
     network_per_year: Amount
     upkeep_per_year: Amount
     power_per_year: Amount
+    price: Amount
+    watts: Amount
     rate_per_second: Amount
     rate_per_joule: Amount
     rate_per_money: Amount
@@ -87,6 +89,8 @@ def compare_costs(
             network_per_year=summarise(one.network),
             upkeep_per_year=summarise(one.upkeep),
             power_per_year=summarise(one.power),
+            price=summarise(one.price),
+            watts=summarise(one.watts),
             rate_per_second=summarise(one.rate_per_second),
             rate_per_joule=summarise(one.rate_per_watt),
             rate_per_money=summarise(one.rate_per_money),

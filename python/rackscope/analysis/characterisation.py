@@ -28,6 +28,8 @@ def characterise(
     The frames are those of ARCHITECTURE.md; any of them may be empty or lack columns: what is then not known is said.
     """
     from rackscope.analysis.context import Run
+    from rackscope.analysis.energy import measure_energy
+    from rackscope.analysis.energy_findings import energy_figures, energy_findings, energy_warnings
     from rackscope.analysis.found_phases import find_phases_of
     from rackscope.analysis.insights import find_insights, measure_figures
     from rackscope.analysis.resources import judge_resources
@@ -36,6 +38,7 @@ def characterise(
     from rackscope.analysis.verdicts import judge_phase
 
     run = Run.of(facts, samples, results, latency, thresholds or packaged_thresholds())
+    energy = measure_energy(run)
     phases: list[PhaseCharacterisation] = []
     findings: list[Finding] = []
     judged: list[tuple[Phase, Verdict]] = []
@@ -43,6 +46,8 @@ def characterise(
         resources = judge_resources(phase)
         verdict = judge_phase(phase, resources)
         figures = measure_figures(phase)
+        metered = energy.phase(phase.name, phase.kind) if energy else None
+        figures |= energy_figures(metered) if metered else {}
         phases.append(
             PhaseCharacterisation(
                 phase=phase.name,
@@ -61,9 +66,10 @@ def characterise(
     from_data = find_phases_of(run)
     if from_data is not None:
         findings += from_data[1]
+    findings += energy_findings(energy) if energy else []
     findings.sort(key=lambda finding: -finding.importance)
-    warnings = tuple(find_warnings(run, judged))
-    return Characterisation(tuple(findings), warnings, tuple(phases), from_data[0] if from_data else None)
+    warnings = find_warnings(run, judged, energy_warnings(energy) if energy else ())
+    return Characterisation(tuple(findings), tuple(warnings), tuple(phases), from_data[0] if from_data else None)
 
 
 def _verdict_finding(phase: Phase, verdict: Verdict) -> Finding:

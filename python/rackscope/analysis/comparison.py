@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rackscope.analysis import wording
+from rackscope.analysis.energy import ENERGY_COLUMNS
 from rackscope.analysis.intervals import Interval, difference_of_means, mean_interval, ratio_of_means
 from rackscope.analysis.thresholds import packaged_thresholds
 
@@ -104,6 +105,11 @@ _METRICS = (
     _Metric("error_ratio", "failed operations", "ratio", "lower", _quotient(("errors",), ("operations",))),
     _Metric("bytes_per_operation", "bytes of an operation", "bytes", "neither",
             _quotient(("bytes_sent", "bytes_received"), ("operations",))),
+    _Metric("mean_watts", "mean power, metered", "watts", "neither", _column("mean_watts")),
+    _Metric("energy_joules_per_operation", "energy of an operation", "joules", "lower",
+            _column("energy_joules_per_operation")),
+    _Metric("operations_per_joule", "operations a joule", "operations/joule", "higher",
+            _column("operations_per_joule")),
     _Metric("generator_idle_ratio", "generator idle", "ratio", "neither", _column("generator_idle_ratio")),
 )  # fmt: skip
 
@@ -115,8 +121,13 @@ def compare(
     settings_a: Mapping[str, Any] | None = None,
     settings_b: Mapping[str, Any] | None = None,
     sequential: bool = True,
+    power_a: str | None = None,
+    power_b: str | None = None,
 ) -> Comparison:
     """Compare the measured phases of two results frames.
+
+    ``power_*`` say what the watts of each run are of (``HostScope.label``); watts of different things are not
+    compared. The columns are those of ``energy.results_with_energy``.
 
     ``settings_*`` are flat plain mappings from the two manifests (host, system, version, workload, client settings,
     knobs): what differs between them becomes a warning where it makes the comparison mislead. ``sequential`` when the
@@ -124,6 +135,14 @@ def compare(
     """
     of_a, of_b = _measured(results_a), _measured(results_b)
     warnings = [] if settings_a is None or settings_b is None else _setting_warnings(settings_a, settings_b)
+    if power_a is not None and power_b is not None and power_a != power_b:
+        warnings.append(f"Power is that of {power_a} in A and of {power_b} in B: it is not compared.")
+        results_a, results_b = (
+            frame.drop(name for name in ENERGY_COLUMNS if name in frame.columns) for frame in (results_a, results_b)
+        )
+        of_a, of_b = _measured(results_a), _measured(results_b)
+    elif (power_a is None) != (power_b is None):
+        warnings.append(f"Power was metered in {'A' if power_b is None else 'B'} only: it is not compared.")
     pairs = [(name, name) for name in of_a if name in of_b]
     if not pairs and len(of_a) == len(of_b) == 1:
         pairs = [(next(iter(of_a)), next(iter(of_b)))]

@@ -13,9 +13,21 @@ from typing import Literal
 
 QuantityKind = Literal["rate", "ratio", "level", "share"]
 Unit = Literal[
-    "ratio", "seconds", "bytes", "bytes/s", "operations/s", "1/s", "cores", "tasks", "hertz", "cycles", "misses", "1"
+    "ratio",
+    "seconds",
+    "bytes",
+    "bytes/s",
+    "operations/s",
+    "1/s",
+    "cores",
+    "tasks",
+    "hertz",
+    "cycles",
+    "misses",
+    "watts",
+    "1",
 ]
-Panel = Literal["cpu", "memory", "disk", "network", "pressure", "process", "cgroup", "perf", "load"]
+Panel = Literal["cpu", "memory", "disk", "network", "pressure", "process", "cgroup", "perf", "power", "load"]
 
 #: CPU time in which work was done; the rest is idle, iowait (idle with a disk request open) and steal.
 BUSY = ("user", "nice", "system", "irq", "softirq")
@@ -263,6 +275,15 @@ _PERF = (
     _level("perf_running_ratio", "ratio", "perf", "perf_running_ratio", "Share of time the counters counted", _SCOPE),
 )  # fmt: skip
 
+_METER = ("domain", "meter")
+_POWER = (
+    _level("power_watts", "watts", "power", "power_watts", "Power of a domain, as its meter shows it", _METER),
+    _rate(
+        "power_from_energy_watts", "watts", "power", "energy_joules_total", "Power, from the energy counter",
+        _METER,
+    ),
+)  # fmt: skip
+
 _QUANTILE = ("quantile",)
 _LOAD = (
     _level(
@@ -285,7 +306,7 @@ _LOAD = (
 
 #: Everything that can be derived without knowing which cores belong to whom.
 QUANTITIES: tuple[Quantity, ...] = (
-    *_CPU, *_MEMORY, *_DISK, *_NETWORK, *_PRESSURE, *_PROCESS, *_CGROUP, *_PERF, *_LOAD,
+    *_CPU, *_MEMORY, *_DISK, *_NETWORK, *_PRESSURE, *_PROCESS, *_CGROUP, *_PERF, *_POWER, *_LOAD,
 )  # fmt: skip
 
 

@@ -269,6 +269,10 @@ class Samples:
         """Whether there is a column of the metric, whatever its labels, that was ever read."""
         return any(np.isfinite(self.values(name)).any() for name, _ in self._columns.get(metric, ()))
 
+    def columns_of(self, metric: str) -> list[tuple[str, dict[str, str]]]:
+        """Columns of a metric with their labels, in the order of the frame."""
+        return list(self._columns.get(metric, ()))
+
     def values(self, column: str) -> Array:
         """A column as it was sampled, NaN where it could not be read."""
         import polars as pl

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 _ORDER: dict[Severity, int] = {"wrong": 0, "doubt": 1, "note": 2}
 
 
-def find_warnings(run: Run, phases: Sequence[tuple[Phase, Verdict]]) -> list[TrustWarning]:
-    """All warnings of a run; those of phases only for the measured ones, but wrong values count anywhere."""
+def find_warnings(
+    run: Run, phases: Sequence[tuple[Phase, Verdict]], others: Iterable[TrustWarning] = ()
+) -> list[TrustWarning]:
+    """All warnings of a run; those of phases only for the measured ones, but wrong values count anywhere.
+
+    ``others`` were found elsewhere, and are put in their place.
+    """
     found: list[TrustWarning | None] = []
     for phase, verdict in phases:
         found += [_wrong_values(phase), _errors(phase)]
@@ -44,6 +49,7 @@ def find_warnings(run: Run, phases: Sequence[tuple[Phase, Verdict]]) -> list[Tru
         *_perf(run),
         *_untrusted(run),
         _discarded(run),
+        *others,
     ]
     known = [warning for warning in found if warning is not None]
     return sorted(known, key=lambda warning: _ORDER[warning.severity])

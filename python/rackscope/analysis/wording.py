@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rackscope.units import format_bytes, format_count, format_duration
+from rackscope.units import format_bytes, format_count, format_duration, format_joules, format_watts
 
 
 def percent(ratio: float) -> str:
@@ -34,6 +34,8 @@ def quantity(value: float, unit: str) -> str:
         )
     if unit == "cores":
         return f"{value:.2f} cores"
+    if unit in ("watts", "joules"):
+        return format_watts(value) if unit == "watts" else format_joules(value)
     return f"{value:.2f}"
 
 

@@ -1,72 +1,36 @@
 """Say what to do, each sentence with what it stands on and what would change it.
 
-'advise provision' plans the cheapest fleet for a demand out of a catalogue of servers (--catalogue; without one, the
-servers of the papers).
+'rackscope advise ADVICE --help' says more about each.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from importlib import import_module
 
-from rackscope.cli import arguments as common
-
-if TYPE_CHECKING:
-    from rackscope.advice.provision import Provision
-
-HELP = "say how many of which servers a demand takes"
+HELP = "say what to do about servers, and what would change that"
 UNDOES_LEFTOVERS = False
+
+#: Modules of ``cli.advising``, in the order of ``--help``.
+_ADVICE = ("provision", "scale", "measure-next")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
     kinds = parser.add_subparsers(title="advice", metavar="ADVICE", required=True, dest="advice")
-    one = kinds.add_parser("provision", help="the cheapest fleet for a demand", allow_abbrev=False)
-    one.add_argument("workload", metavar="WORKLOAD", help="one that the catalogue's servers are measured under")
-    one.add_argument("servers", metavar="SERVER", nargs="*", help="only these servers")
-    one.add_argument("--rate", type=common.rate, required=True, help="operations (or jobs) a second, such as 5M")
-    one.add_argument("--spares", type=common.count, default=0, metavar="K", help="serve it without any K servers, too")
-    one.add_argument("--p99", type=common.duration, metavar="TIME", help="99 %% answered within it (M/M/c, modelled)")
-    one.add_argument("--watts", type=float, help="at most so much power, PUE included")
-    one.add_argument("--budget", type=float, metavar="MONEY", help="at most so much a year")
-    one.add_argument("--purchase", type=float, metavar="MONEY", help="at most so much for servers")
-    one.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
-    common.add_json(one)
+    for name in _ADVICE:
+        module = import_module(f"rackscope.cli.advising.{name.replace('-', '_')}")
+        one = kinds.add_parser(
+            name,
+            help=module.HELP,
+            description=(module.__doc__ or module.HELP).strip(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        module.add_arguments(one)
+        one.set_defaults(give_advice=module.execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Plan and print."""
-    from rackscope.advice.catalogue import read_catalogue, sample_catalogue
-    from rackscope.advice.provision import Objective, provision
-    from rackscope.cli.output import print_json
-    from rackscope.models.provision import Demand
-
-    catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
-    demand = Demand(
-        arguments.rate,
-        arguments.spares,
-        watts=arguments.watts,
-        budget_per_year=arguments.budget,
-        purchase_budget=arguments.purchase,
-    )
-    objective = None if arguments.p99 is None else Objective(arguments.p99)
-    planned = provision(catalogue, arguments.workload, demand, arguments.servers, objective=objective)
-    if arguments.json:
-        print_json(planned.to_dict())
-    else:
-        _print(planned)
-    return 0
-
-
-def _print(planned: Provision) -> None:
-    from rackscope.cli.output import complain, open_console
-
-    console = open_console()
-    for one in planned.advice:
-        console.print(f"• {one.sentence}", style="bold", markup=False)
-        console.print(f"  → {one.changes_if}", markup=False)
-        console.print(f"  Stands on: {one.stands_on}.", style="dim", markup=False)
-    fleet, watts = planned.fleet, f"{planned.site_watts:,.0f} W with the PUE"
-    console.print(f"{fleet.servers} servers, {watts}, {fleet.price:,.0f} {planned.currency} to buy.", markup=False)
-    for sentence in planned.left_out:
-        complain(f"left out: {sentence}.")
+    """Give the advice that was asked for."""
+    return int(arguments.give_advice(arguments))

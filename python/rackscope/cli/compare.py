@@ -26,12 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Read both, compare, print."""
     from rackscope.analysis.comparison import compare
+    from rackscope.runs.energy import results_with_energy
     from rackscope.runs.facts import comparison_settings
 
     a, b = _open(arguments.a), _open(arguments.b)
+    (results_a, power_a), (results_b, power_b) = results_with_energy(a), results_with_energy(b)
     comparison = compare(
-        a.results(),
-        b.results(),
+        results_a,
+        results_b,
+        power_a=power_a,
+        power_b=power_b,
         settings_a=comparison_settings(a.manifest),
         settings_b=comparison_settings(b.manifest),
     )

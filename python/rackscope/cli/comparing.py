@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rackscope.units import format_bytes, format_count, format_duration
+from rackscope.units import format_bytes, format_count, format_duration, format_joules, format_watts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,4 +69,6 @@ def _quantity(value: float, unit: str) -> str:
         return format_duration(value)
     if unit == "bytes":
         return format_bytes(value)
+    if unit in ("watts", "joules"):
+        return format_watts(value) if unit == "watts" else format_joules(value)
     return format_count(value)

@@ -10,6 +10,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.units import format_count
 
 if TYPE_CHECKING:
     from rackscope.advice.cost import CostComparison
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="one that the catalogue's servers are measured under")
     parser.add_argument("servers", metavar="SERVER", nargs="*", help="only these servers")
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
+    parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with the Pareto plot")
     common.add_json(parser)
 
 
@@ -35,10 +37,19 @@ def execute(arguments: argparse.Namespace) -> int:
 
     catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
     comparison = compare_costs(catalogue, arguments.workload, arguments.servers)
+    written = {}
+    if arguments.out is not None:
+        from rackscope.advice.cost_charts import record_of
+        from rackscope.report.study import write_study_page
+
+        write_study_page(record_of(comparison, catalogue.file, arguments.command_line), arguments.out)
+        written["report"] = str(arguments.out)
     if arguments.json:
-        print_json(comparison.to_dict())
+        print_json({**comparison.to_dict(), **written})
     else:
         _print(comparison)
+        if written:
+            print(f"Written: {arguments.out}")
     return 0
 
 
@@ -69,6 +80,7 @@ def _print(comparison: CostComparison) -> None:
 
 def _amount(amount: Amount) -> str:
     value, low, high = (
-        f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in (amount.value, amount.low, amount.high)
+        format_count(one) if one >= 1e5 else f"{one:,.0f}" if one >= 100 else f"{one:.3g}"
+        for one in (amount.value, amount.low, amount.high)
     )
     return f"{value} ({low} to {high})"

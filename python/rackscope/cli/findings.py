@@ -9,15 +9,19 @@ _MARKS = {"wrong": ("!", "bold red"), "doubt": ("!", "yellow"), "note": ("note:"
 
 if TYPE_CHECKING:
     from rackscope.analysis.findings import Characterisation, TrustWarning
+    from rackscope.models.modelled_power import ServerWatts
+    from rackscope.report.energy import RunPower
     from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import RepetitionPart
 
 
-def run_summary(run: RunDirectory) -> dict[str, Any]:
-    """The run as one JSON object: status, results, interval, findings."""
-    from rackscope.runs.facts import characterise_run
+def run_summary(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> dict[str, Any]:
+    """The run as one JSON object: status, results, interval, findings, and power where it is known."""
+    from rackscope.report.energy import assess
+    from rackscope.runs.energy import results_with_energy
 
     manifest, report = run.manifest, run.path / "report.html"
+    characterisation, power = assess(run, server, share)
     return {
         "status": manifest.status,
         "status_reason": manifest.status_reason,
@@ -27,8 +31,9 @@ def run_summary(run: RunDirectory) -> dict[str, Any]:
         "workload": manifest.workload.model_dump(),
         "client": manifest.client.model_dump(),
         "repetition": manifest.repetition.model_dump(),
-        "results": run.results().to_dicts(),
-        "characterisation": characterise_run(run).to_dict(),
+        "results": results_with_energy(run)[0].to_dicts(),
+        "characterisation": characterisation.to_dict(),
+        "energy": power.to_dict(),
         "overhead": manifest.overhead.model_dump(),
         "warnings": [warning.model_dump() for warning in manifest.warnings],
         "remarks": list(run.remarks),
@@ -36,12 +41,12 @@ def run_summary(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def print_run(run: RunDirectory) -> None:
+def print_run(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> None:
     """What a person wants to know after a run."""
-    from rackscope.runs.facts import characterise_run
-
-    characterisation = characterise_run(run)
     from rackscope.cli.output import open_console
+    from rackscope.report.energy import assess
+
+    characterisation, power = assess(run, server, share)
 
     console = open_console()
     for remark in run.remarks:
@@ -51,6 +56,7 @@ def print_run(run: RunDirectory) -> None:
     _print_warnings(console, characterisation, serious=True)
     _print_findings(console, characterisation)
     _print_figures(console, run)
+    _print_power(console, characterisation, power)
     _print_warnings(console, characterisation, serious=False)
     report = run.path / "report.html"
     # On one line whatever its length, so that it can be clicked and copied.
@@ -135,6 +141,37 @@ def _print_figures(console: Any, run: RunDirectory) -> None:
         console.print(table)
         repetition = run.manifest.repetition
         console.print(f"{_repetitions(repetition)}.\n", style="dim", markup=False)
+
+
+def _print_power(console: Any, characterisation: Characterisation, power: RunPower) -> None:
+    """A row a measured phase, and in words what the watts are of; nothing where none are known."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    from rackscope.report.energy import summary_lines
+
+    shown = summary_lines(power, [phase.phase for phase in characterisation.phases if phase.kind == "measure"])
+    if shown is None:
+        return
+    energy, rows = shown
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    word = "modelled power" if energy.modelled else "power"
+    width = "90 %" if energy.modelled else "± 95 %"
+    headings = ["phase", word, width, "an operation", "a joule", "idle", "dynamic"]
+    # What is modelled of the dynamic part is the rest of the row, and the row must fit.
+    shown_columns = headings[:-1] if energy.modelled else headings
+    for heading in shown_columns:
+        table.add_column(heading, justify="left" if heading == "phase" else "right", no_wrap=heading != "phase")
+    for row in rows:
+        done = row.operations_per_joule if row.operations_per_joule == "–" else f"{row.operations_per_joule} op"
+        cells = (row.phase, row.watts, row.interval, row.energy_per_operation, done, row.idle, row.dynamic)
+        table.add_row(*cells[: len(shown_columns)])
+    console.print(table)
+    # Of modelled power the same stands among the notes.
+    for sentence in () if energy.modelled else energy.sentences:
+        console.print(Padding(Text(sentence, style="dim"), (0, 0, 0, 0)))
+    console.print()
 
 
 def _repetitions(part: RepetitionPart) -> str:

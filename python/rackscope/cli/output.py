@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 #: What characters become where the terminal's encoding lacks them.
 _PLAINER = {
     "•": "*", "→": "->", "–": "-", "±": "+-", "µ": "u", "×": "x", "…": "...", "━": "=", "╌": "-", "✓": "+", "✗": "x",
+    "≤": "<=", "≥": ">=",
     "●": "#", "◐": "+", "◌": "-", "·": ".",
 }  # fmt: skip
 _NARROWEST, _USUAL_WIDTH = 20, 80

@@ -1,4 +1,9 @@
-"""Say what to expect where nothing was measured, or reproduce the models of a paper.
+"""Say what to expect of a server that is not here, or reproduce the models of a paper.
+
+'project RUN... --to server.toml' takes what was measured here (run directories, and those of 'study pressure', 'sweep'
+and 'slo') to servers that a TOML file describes: throughput, response times, power, work per watt and per unit of
+currency, each with its 90 % interval, or a line that says why not. '--describe' prints such a file of the host that
+was measured.
 
 '--model issa2012' sets every number that the paper computes beside the same computed here from the paper's own data,
 and says which do not follow. '--model taleb2016' models an in-memory store over Infiniband and TCP as a closed network,
@@ -9,6 +14,7 @@ them.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,32 +23,121 @@ from rackscope.cli import arguments as common
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rackscope.advice.projecting.project import Projection
+    from rackscope.models.catalogue import ServerFile
     from rackscope.models.papers.reproduction import Reproduction
 
-HELP = "reproduce the models of a paper, number by number"
+HELP = "project what was measured to another server; or reproduce a paper's models"
 UNDOES_LEFTOVERS = False
 
 #: Packages of ``rackscope.models.papers``: of some each printed number is followed up, others are a page of their own.
-_REPRODUCTIONS = ("issa2012",)
+_REPRODUCTIONS = ("issa2012", "sevilla2013")
 _PAGES = ("taleb2016",)
 _COLUMNS = ("what", "printed", "computed", "difference", "verdict")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("--model", choices=(*_REPRODUCTIONS, *_PAGES), required=True, help="the paper to reproduce")
+    parser.add_argument("runs", metavar="RUN", nargs="*", type=common.path, help="run or study directories")
+    parser.add_argument("--to", metavar="FILE", type=common.path, help="servers to project to (TOML)")
+    parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this one; may be repeated")
+    parser.add_argument("--cores", metavar="N", type=common.count, help="hardware threads for it (default: its share)")
+    parser.add_argument("--rate", metavar="N", type=common.rate, help="operations a second to state times and power at")
+    parser.add_argument("--phase", metavar="NAME", help="of runs with several phases")
+    parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with plots")
+    parser.add_argument(
+        "--catalogue-out", metavar="FILE", type=common.path, help="write the servers with this, for 'cost' and 'advise'"
+    )
+    parser.add_argument("--describe", action="store_true", help="print a file of the host of the runs instead")
+    parser.add_argument("--model", choices=(*_REPRODUCTIONS, *_PAGES), help="a paper to reproduce instead")
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--markdown", action="store_true", help="print the page that is in docs")
+    shown.add_argument("--markdown", action="store_true", help="print the page that is in docs (with --model)")
     common.add_json(shown)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Reproduce and print; a printed number that does not follow is an answer, no failure."""
-    if arguments.model in _PAGES:
+    """Project, or reproduce; a printed number that does not follow is an answer, no failure."""
+    _check(arguments)
+    if arguments.model is None:
+        _project(arguments)
+    elif arguments.model in _PAGES:
         _show_page(arguments)
     else:
         _show_reproduction(arguments)
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for arguments that do not go together."""
+    from rackscope.errors import UsageError
+
+    if arguments.model is not None:
+        if arguments.runs or arguments.to or arguments.describe:
+            raise UsageError("--model reproduces a paper, and no runs of yours", "Leave out --model, or the runs.")
+        return
+    if arguments.markdown:
+        raise UsageError("--markdown is of --model", "Use --out for a page with plots.")
+    if not arguments.runs:
+        raise UsageError(
+            "there is nothing to project", "Write 'rackscope project RUN... --to server.toml', or --model issa2012."
+        )
+    if arguments.to is None and not arguments.describe:
+        raise UsageError(
+            "no server is named",
+            "Give --to server.toml; 'rackscope project RUN --describe' prints one of the host here to start from.",
+        )
+
+
+def _project(arguments: argparse.Namespace) -> None:
+    from rackscope.advice.measured_runs import read_measurements
+    from rackscope.cli.output import print_json
+    from rackscope.cli.progress import ProgressLine
+
+    # On a terminal only: what is read in a moment needs no lines in a log.
+    with ProgressLine(quiet=not sys.stderr.isatty()) as progress:
+        progress.say("reading what was measured")
+        measured = read_measurements(arguments.runs, arguments.phase)
+    if arguments.describe:
+        from rackscope.advice.projecting.describe import describe_source
+
+        print(describe_source(measured), end="")
+        return
+    from rackscope.advice.catalogue import read_servers
+    from rackscope.advice.projecting.project import project
+    from rackscope.cli.projecting import print_projection
+
+    servers = read_servers(arguments.to)
+    projection = project(measured, servers, arguments.server, cores=arguments.cores, rate_per_second=arguments.rate)
+    written = {}
+    if arguments.out is not None:
+        from rackscope.advice.projecting.page import record_of
+        from rackscope.report.study import write_study_page
+
+        write_study_page(record_of(projection, arguments.command_line), arguments.out)
+        written["report"] = str(arguments.out)
+    if arguments.catalogue_out is not None:
+        _write_catalogue(arguments, projection, servers)
+        written["catalogue"] = str(arguments.catalogue_out)
+    if arguments.json:
+        print_json({**projection.to_dict(), **written})
+        return
+    print_projection(projection)
+    for path in written.values():
+        print(f"Written: {path}")
+
+
+def _write_catalogue(arguments: argparse.Namespace, projection: Projection, servers: ServerFile) -> None:
+    from rackscope.advice.projecting.describe import projected_catalogue
+    from rackscope.cli.output import complain
+    from rackscope.errors import RackscopeError
+    from rackscope.runs.files import write_atomically
+
+    text, left_out = projected_catalogue(projection, servers)
+    if not text:
+        raise RackscopeError(f"no server can be written to {arguments.catalogue_out}: {left_out[0]}")
+    write_atomically(arguments.catalogue_out, text.encode())
+    for sentence in left_out:
+        complain(f"not in {arguments.catalogue_out}: {sentence}")
 
 
 def _show_page(arguments: argparse.Namespace) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 
 from rackscope.cli import arguments as common
+from rackscope.cli.modelling import add_server, given_server
 from rackscope.cli.output import complain, print_json
+from rackscope.errors import UsageError
 
 HELP = "write the report of a run or study directory and print its findings"
 
@@ -19,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", type=common.path, help="where to (default: report.html in the directory)"
     )
+    add_server(parser)
     common.add_json(parser)
 
 
@@ -30,13 +33,16 @@ def execute(arguments: argparse.Namespace) -> int:
     from rackscope.runs.study import is_study
 
     if is_study(arguments.run):
+        if arguments.server is not None:
+            raise UsageError("--server is for the report of a run", "Leave it out, or name a run of the study.")
         return _report_study(arguments)
+    given = given_server(arguments)
     run = RunDirectory.open(arguments.run)
-    written = write_report(run, arguments.out)
+    written = write_report(run, arguments.out, *given)
     if arguments.json:
-        print_json({**run_summary(run), "report": str(written)})
+        print_json({**run_summary(run, *given), "report": str(written)})
     else:
-        print_run(run)
+        print_run(run, *given)
         if arguments.out is not None:
             print(f"Written: {written}")
     if run.damage:

@@ -12,6 +12,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.modelling import add_server
 from rackscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     system = parser.add_argument_group("system")
     common.add_system_settings(system, "a knob of the system or a parameter of the workload")
+    power = parser.add_argument_group("power, where no meter is")
+    add_server(power)
     output = parser.add_argument_group("output")
     output.add_argument(
         "--sample-rate", metavar="HZ", type=common.rate, default=10.0, help="samples of the host a second (1 to 100)"
@@ -80,6 +83,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _options(arguments: argparse.Namespace) -> RunOptions:
+    from rackscope.cli.modelling import server_part
     from rackscope.runs.options import RunOptions
 
     return RunOptions(
@@ -104,4 +108,5 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         fetch=not arguments.no_fetch,
         out=arguments.out,
         command_line=arguments.command_line,
+        server=server_part(arguments),
     )

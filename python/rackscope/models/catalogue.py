@@ -12,7 +12,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rackscope.errors import RackscopeError, UsageError
@@ -57,6 +57,10 @@ class Server:
     threads: int | None
     memory_bytes: int | None
     measured: tuple[Measured, ...]
+    frequency_hertz: Uncertain | None = None
+    last_level_cache_bytes: int | None = None
+    #: What 'rackscope calibrate' found there: keys of ``CEILINGS``.
+    ceilings: Mapping[str, Uncertain] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,16 @@ class Site:
     service_years: Uncertain
     network_price_per_server: Uncertain
     upkeep_share_per_year: Uncertain
+
+
+@dataclass(frozen=True)
+class ServerFile:
+    """Servers without the site that a catalogue has: enough to project to. ``currency`` is empty without prices."""
+
+    file: str
+    currency: str
+    site: Site | None
+    servers: tuple[Server, ...]
 
 
 @dataclass(frozen=True)
@@ -113,7 +127,26 @@ _PRICE = _Bounds(0, math.inf, "Write what one server costs.")
 _ABOVE_ZERO = _Bounds(math.ulp(0.0), math.inf, "It must be above zero.")
 _SERVER_KEYS = (
     "name", "processor", "source", "price", "idle_watts", "full_watts", "cores", "threads", "memory_bytes", "measured",
+    "frequency_hertz", "last_level_cache_bytes", "ceilings",
 )  # fmt: skip
+_HERTZ = _Bounds(1e8, 2e10, "Write hertz, not MHz or GHz: 2.4e9.")
+_SPEED = _Bounds(1e6, 1e16, "Write it a second, in the unit of its name: 5.2e9, not 5200 million.")
+_OPERATIONS = _Bounds(1, 1e12, "Write operations a second.")
+#: Ceilings that 'rackscope calibrate' measures and a projection may compare by, with what they can be.
+CEILINGS: Mapping[str, _Bounds] = {
+    "instructions_per_second": _Bounds(1e8, 1e16, "Write instructions a second of all cores together, no MIPS."),
+    "dram_read_bytes_per_second": _Bounds(1e8, 1e14, "Write bytes a second, not MB/s or GB/s: 21e9."),
+    "dram_latency_seconds": _Bounds(1e-9, 1e-5, "Write seconds, not nanoseconds: 95e-9."),
+    "network_bytes_per_second": _Bounds(1e5, 1e12, "Write bytes a second, not Gbit/s: 1.25e9 is 10 Gbit/s."),
+    "loopback_bytes_per_second": _SPEED,
+    "loopback_requests_per_second": _OPERATIONS,
+    "dram_write_bytes_per_second": _SPEED,
+    "dram_copy_bytes_per_second": _SPEED,
+    "disk_sequential_read_bytes_per_second": _SPEED,
+    "disk_sequential_write_bytes_per_second": _SPEED,
+    "disk_random_read_operations_per_second": _OPERATIONS,
+    "disk_random_write_operations_per_second": _OPERATIONS,
+}
 _RATES = {"operations_per_second": "operations", "seconds_per_job": "jobs"}
 
 
@@ -130,23 +163,42 @@ def parse_catalogue(text: str, file: str) -> Catalogue:
     return _Reader(file).catalogue(content)
 
 
+def parse_servers(text: str, file: str) -> ServerFile:
+    """As ``parse_catalogue``, of a file that may lack the site and, where nothing is priced, the currency."""
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise CatalogueError(f"{file} is not TOML: {error}", "Mend it at that place.") from error
+    return _Reader(file).servers(content)
+
+
 class _Reader:
     def __init__(self, file: str) -> None:
         self._file = file
         self._currency = ""
 
     def catalogue(self, content: Mapping[str, Any]) -> Catalogue:
+        found = self.servers(content, needs_currency=True)
+        if found.site is None:
+            raise self._fault("site", "is missing", "Give a table [site] with electricity, PUE, discount, years.")
+        return Catalogue(found.file, found.currency, found.site, found.servers)
+
+    def servers(self, content: Mapping[str, Any], *, needs_currency: bool = False) -> ServerFile:
         self._only("", content, ("format_version", "currency", "site", "server"))
         version = content.get("format_version")
         if version != FORMAT_VERSION or isinstance(version, bool):
             said = "is missing" if version is None else f"is {version!r}"
             raise self._fault("format_version", f"{said}", f"Write format_version = {FORMAT_VERSION}.")
-        self._currency = self._text("", content, "currency").upper()
-        if not re.fullmatch("[A-Z]{3}", self._currency):
-            raise self._fault("currency", f"is '{content['currency']}'", "Write three letters, such as USD.")
+        priced = isinstance(content.get("server"), list) and any(
+            isinstance(one, dict) and "price" in one for one in content["server"]
+        )
+        if needs_currency or priced or "site" in content or "currency" in content:
+            self._currency = self._text("", content, "currency").upper()
+            if not re.fullmatch("[A-Z]{3}", self._currency):
+                raise self._fault("currency", f"is '{content['currency']}'", "Write three letters, such as USD.")
         site = content.get("site")
-        if not isinstance(site, dict):
-            raise self._fault("site", "is missing", "Give a table [site] with electricity, PUE, discount, years.")
+        if site is not None and not isinstance(site, dict):
+            raise self._fault("site", "is no table", "Give a table [site] with electricity, PUE, discount, years.")
         entries = content.get("server")
         if not isinstance(entries, list) or not entries:
             raise self._fault("server", "is missing", "Give one [[server]] or more.")
@@ -155,7 +207,7 @@ class _Reader:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise self._fault(f'server "{twice}"', "is there twice", "Give each a name of its own.")
-        return Catalogue(self._file, self._currency, self._site(site), servers)
+        return ServerFile(self._file, self._currency, None if site is None else self._site(site), servers)
 
     def _site(self, table: Mapping[str, Any]) -> Site:
         self._only("site", table, _SITE)
@@ -191,9 +243,27 @@ class _Reader:
             full_watts=full,
             cores=self._count(place, table, "cores"),
             threads=self._count(place, table, "threads"),
-            memory_bytes=self._memory(place, table),
+            memory_bytes=self._memory(place, table, "memory_bytes"),
             measured=measured,
+            frequency_hertz=self._amount(place, table, "frequency_hertz", _HERTZ),
+            last_level_cache_bytes=self._memory(place, table, "last_level_cache_bytes"),
+            ceilings=self._ceilings(place, table.get("ceilings", {})),
         )
+
+    def _ceilings(self, place: str, table: Any) -> dict[str, Uncertain]:
+        place = f"{place}.ceilings"
+        if not isinstance(table, dict):
+            raise self._fault(place, "is no table", "Write [server.ceilings] and what 'rackscope calibrate' shows.")
+        found: dict[str, Uncertain] = {}
+        for key in table:
+            # A device may be named, as in the manifest: disk_random_read_operations_per_second{device="vda"}.
+            name = key.partition("{")[0]
+            if name not in CEILINGS:
+                self._only(place, {name: None}, CEILINGS)
+            if name in found:
+                raise self._fault(f"{place}.{name}", "is there of two devices", "Keep that of the one in use.")
+            found[name] = self._needed(place, {name: table[key]}, name, CEILINGS[name])
+        return found
 
     def _measured(self, place: str, table: Mapping[str, Any]) -> Measured:
         self._only(place, table, ("workload", *_RATES, "watts", "source"))
@@ -274,14 +344,14 @@ class _Reader:
             raise self._fault(_join(place, key), f"is {value!r}", "Write a whole number above zero.")
         return value
 
-    def _memory(self, place: str, table: Mapping[str, Any]) -> int | None:
-        value = table.get("memory_bytes")
+    def _memory(self, place: str, table: Mapping[str, Any], key: str) -> int | None:
+        value = table.get(key)
         if not isinstance(value, str):
-            return self._count(place, table, "memory_bytes")
+            return self._count(place, table, key)
         try:
             return parse_size_bytes(value)
         except UsageError as error:
-            raise self._fault(f"{place}.memory_bytes", f"is '{value}'", error.advice) from error
+            raise self._fault(f"{place}.{key}", f"is '{value}'", error.advice) from error
 
     def _text(self, place: str, table: Mapping[str, Any], key: str, *, needed: bool = True) -> str:
         value = table.get(key, None if needed else "")
@@ -314,3 +384,8 @@ def _join(place: str, key: str) -> str:
 def _inverse(seconds: Uncertain) -> Uncertain:
     """Jobs a second; the shape between the ends is taken to stay, which for narrow ones it nearly does."""
     return Uncertain(seconds.shape, 1 / seconds.high, 1 / seconds.middle, 1 / seconds.low)
+
+
+def read_watts(file: str, place: str, table: Mapping[str, Any], key: str) -> Uncertain:
+    """Watts of a table that is no catalogue, checked as those of one are. Raises CatalogueError, also where missing."""
+    return _Reader(file)._needed(place, table, key, _WATTS)

@@ -14,16 +14,20 @@ if TYPE_CHECKING:
 
     import jinja2
 
+    from rackscope.models.modelled_power import ServerWatts
     from rackscope.runs.directory import RunDirectory
 
 REPORT_NAME = "report.html"
 
 
-def render(run: RunDirectory) -> str:
-    """The report as one HTML document that fetches nothing. Raises RunDirectoryError when a table is damaged."""
+def render(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> str:
+    """The report as one HTML document that fetches nothing. Raises RunDirectoryError when a table is damaged.
+
+    ``server`` and ``share`` are as in ``page_of``.
+    """
     from rackscope.report.page import page_of
 
-    page = page_of(run)
+    page = page_of(run, server, share)
     return (
         environment()
         .get_template("report.html")
@@ -37,11 +41,13 @@ def render(run: RunDirectory) -> str:
     )
 
 
-def write_report(run: RunDirectory, out: Path | None = None) -> Path:
+def write_report(
+    run: RunDirectory, out: Path | None = None, server: ServerWatts | None = None, share: float | None = None
+) -> Path:
     """Write the report to ``out``, or as ``report.html`` into the run directory; an old one stays until then."""
     return write_page(
         out if out is not None else run.path / REPORT_NAME,
-        lambda: render(run),
+        lambda: render(run, server, share),
         "The run itself is kept. Name another place with 'rackscope report RUN --out FILE'.",
     )
 

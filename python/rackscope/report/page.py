@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rackscope.report.charts import Distribution, Panel, distribution_data, embed_json, panel_data, significant
 from rackscope.report.configuration import Configuration, configuration_of
 from rackscope.report.distribution import DistributionRow, distribution_of
+from rackscope.report.energy import EnergyTable, energy_table, power_of, with_power
 from rackscope.report.figures import REPETITION_COLUMNS, MeasuredPhase, measured_phases
 from rackscope.report.intensity import IntensityTable, intensity_of
 from rackscope.report.logs import LogTail, read_log_tails
@@ -19,6 +20,7 @@ from rackscope.report.window import PhaseGroup, Window, groups_of, origin_ns, wi
 if TYPE_CHECKING:
     import polars as pl
 
+    from rackscope.models.modelled_power import ServerWatts
     from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import Manifest
 
@@ -38,6 +40,8 @@ class Page:
     measured: tuple[MeasuredPhase, ...]
     repetition_columns: tuple[str, ...]
     intensity: IntensityTable | None
+    #: ``None`` when nothing is known of power.
+    energy: EnergyTable | None
     panels: tuple[Panel, ...]
     groups: tuple[PhaseGroup, ...]
     distribution: Distribution
@@ -48,8 +52,11 @@ class Page:
     data: str
 
 
-def page_of(run: RunDirectory) -> Page:
-    """Read the run directory and work out what to say. Raises RunDirectoryError when a table is damaged."""
+def page_of(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> Page:
+    """Read the run directory and work out what to say. Raises RunDirectoryError when a table is damaged.
+
+    ``server`` (and the guest's ``share`` of it) is what power is modelled from where none was metered.
+    """
     from rackscope.analysis.characterisation import characterise
     from rackscope.analysis.context import Run
     from rackscope.analysis.rates import Samples
@@ -67,9 +74,10 @@ def page_of(run: RunDirectory) -> Page:
     windows = windows_of(manifest, origin, float(samples.seconds[-1]) if len(samples.seconds) else None)
     discarded = _discarded(results)
     groups = groups_of(windows, discarded)
-    source = PanelSource(samples, groups, judged)
+    power = power_of(manifest, judged, server, share)
+    source = PanelSource(samples, groups, judged, power)
     panels = build_panels(source)
-    characterisation = characterise(facts, read, results, latency)
+    characterisation = with_power(characterise(facts, read, results, latency), power)
     measured = [group.name for group in groups if group.kind == "measure"]
     distribution, rows = distribution_of(latency, measured, discarded)
     notices = notices_of(manifest, characterisation)
@@ -89,6 +97,7 @@ def page_of(run: RunDirectory) -> Page:
         ),
         repetition_columns=REPETITION_COLUMNS,
         intensity=intensity_of(characterisation),
+        energy=energy_table(power),
         panels=panels,
         groups=groups,
         distribution=distribution,

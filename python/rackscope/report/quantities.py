@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from rackscope.units import format_bytes, format_count, format_duration
+from rackscope.units import format_bytes, format_count, format_duration, format_joules, format_watts
 
 #: Units of charts; the findings' other units are printed too.
-Unit = Literal["percent", "bytes", "bytes/s", "operations/s", "seconds", "cores", "cycles"]
+Unit = Literal["percent", "bytes", "bytes/s", "operations/s", "seconds", "cores", "cycles", "watts"]
 UNKNOWN = "–"
 
 
@@ -36,6 +36,10 @@ def format_quantity(value: float | None, unit: str) -> str:
         return f"{value:.2f} cores"
     if unit == "cycles":
         return f"{value:.3g}" if value < 10 else f"{value:.1f}"
+    if unit == "watts":
+        return format_watts(value)
+    if unit == "joules":
+        return format_joules(value)
     if unit == "count":
         return format_count(value)
     return f"{value:,.4g}" if unit in ("", "1") else f"{value:,.4g} {unit}"

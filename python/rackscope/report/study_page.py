@@ -179,7 +179,8 @@ def _numbers(chart: Chart) -> ShownTable:
     columns = [Column(name="series"), Column(name=chart.x.label or "x"), Column(name=chart.y.label or "y")]
     intervals = any(series.low or series.high for series in chart.series)
     if intervals:
-        columns.append(Column(name="95 % interval"))
+        levels = sorted({f"{100 * series.level:.0f} %" for series in chart.series if series.low or series.high})
+        columns.append(Column(name=f"{' or '.join(levels)} interval"))
     rows = []
     axis = chart.x if chart.y.scale == "category" else chart.y
     for series in chart.series:

@@ -47,6 +47,7 @@ class Execution:
     def _phases(self, session: Session) -> None:
         options = session.prepared.options
         loop = loop_of(options)
+        session.rest()
         session.preload()
         session.warm_up(loop)
         while not self._repetition.is_over():

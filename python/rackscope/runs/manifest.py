@@ -135,6 +135,26 @@ class CeilingsPart(Part):
     untrusted: dict[str, str] = Field(default_factory=dict)
 
 
+class AmountPart(Part):
+    """An amount that is not known exactly: see ``models.uncertain``."""
+
+    shape: Literal["certain", "uniform", "triangular", "lognormal"]
+    low: float
+    middle: float
+    high: float
+
+
+class ServerPart(Part):
+    """What the user said of the server: its watts when idle and at full load, for a host without a meter."""
+
+    name: str
+    source: str = ""
+    idle_watts: AmountPart
+    full_watts: AmountPart
+    #: The part of the server that a guest has; null where the host is the server.
+    share: float | None = None
+
+
 class Manifest(Conducted):
     """The whole file."""
 
@@ -149,6 +169,7 @@ class Manifest(Conducted):
     workload: WorkloadPart
     client: ClientPart
     host: dict[str, Any] = Field(default_factory=dict)
+    server: ServerPart | None = None
     ceilings: CeilingsPart = Field(default_factory=CeilingsPart)
     phases: list[PhasePart] = Field(default_factory=list)
     repetition: RepetitionPart

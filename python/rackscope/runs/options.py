@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rackscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from rackscope.runs.manifest import ServerPart
 
 #: Operations a second that an open loop can be asked for.
 LOWEST_RATE, HIGHEST_RATE = 0.1, 1e9
@@ -44,6 +47,8 @@ class RunOptions:
     fetch: bool = True
     out: Path | None = None
     command_line: tuple[str, ...] = ()
+    #: What was said of the server's watts, which a host without a meter is modelled from.
+    server: ServerPart | None = None
 
     def check(self) -> None:
         """Raises UsageError for values that no run can have."""

@@ -144,6 +144,7 @@ def first_manifest(prepared: Prepared) -> Manifest:
             verify=options.verify,
         ),
         host=inventory,
+        server=options.server,
         ceilings=ceilings,
         warnings=warnings,
         repetition=RepetitionPart(

@@ -49,6 +49,11 @@ class HostSampler:
         """Begin ticking."""
         self._sampler.start()
 
+    @property
+    def meters_power(self) -> bool:
+        """Whether some meter of power is read."""
+        return any(name.startswith(("power_watts", "energy_joules_total")) for name in self._columns)
+
     def drain(self) -> pl.DataFrame:
         """Rows since the last call."""
         import numpy as np

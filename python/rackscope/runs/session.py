@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 #: How often samples reach the disk while a phase lasts: what a kill can cost. Each time takes milliseconds of a core
 #: that the load generator may share, and makes what it sends meanwhile late.
 _FLUSH_SECONDS = 5.0
+#: A second is what idle power is judged by (limit.power.idle_seconds), and half a one for what starting it left to do.
+_REST_SECONDS = 1.5
 
 
 class Session:
@@ -137,6 +139,12 @@ class Session:
         )
         stack.callback(self._client.close)
         self.writer.write_manifest(self.manifest)
+
+    def rest(self) -> None:
+        """Where power is metered, hold still before the first load, so that what the idle host takes is known."""
+        if self._sampler is not None and self._sampler.meters_power:
+            self.progress(Progress("measuring idle power"))
+            time.sleep(_REST_SECONDS)
 
     def preload(self) -> None:
         """Put the workload's data set into the system, where it has one."""

@@ -72,7 +72,10 @@ class Axis(Part):
 
 
 class Series(Part):
-    """Points of one label; ``low`` and ``high`` are the ends of each point's 95 % interval, where there are any."""
+    """Points of one label; ``low`` and ``high`` are the ends of each point's interval at ``level``, if there are any.
+
+    Along a line they are drawn as a band.
+    """
 
     label: str
     x: list[float]
@@ -80,6 +83,7 @@ class Series(Part):
     low: list[float | None] = Field(default_factory=list)
     high: list[float | None] = Field(default_factory=list)
     kind: Literal["line", "points", "bars"] = "line"
+    level: float = Field(default=0.95, gt=0, lt=1)
 
     @model_validator(mode="after")
     def _has_pairs(self) -> Series:

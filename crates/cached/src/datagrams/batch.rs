@@ -7,7 +7,9 @@ use crate::storage::{Read, Storage};
 use crate::store::Outcome;
 use arrayvec::ArrayVec;
 use mica::{Contents, Entry, Key, Marks};
-use wire::batch::{Answer, Operation, Refusal, Request, parse_request, push_answer, push_found};
+use wire::batch::{
+    Answer, FOUND_BYTES, Operation, Refusal, Request, parse_request, push_answer, push_found,
+};
 use wire::memcached::Datagrams;
 use wire::memcached::datagram::{FRAME_BYTES, Frame};
 use wire::memcached::server::StoreMode;
@@ -113,7 +115,9 @@ fn answer<S: Storage>(
                 }
             };
             context.counters.add(count, 1);
-            context.note_read(key, read == Read::Hit);
+            // All of the answer but what is in front of it, unless the value was too large for one.
+            let value_bytes = || (out.len() - start).saturating_sub(FOUND_BYTES);
+            context.note_read(key, (read == Read::Hit).then_some(value_bytes));
             return context.counters.note_key(key);
         }
         _ if context.storage.elsewhere(key).is_some() => {

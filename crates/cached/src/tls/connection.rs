@@ -7,6 +7,7 @@ use crate::roster::Seat;
 use crate::storage::Storage;
 use net::{Interest, Stream};
 use rustls::ServerConfig;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
 /// Bytes of the shared buffer for what comes encrypted, and for what is encrypted to go; the rest is for what that
@@ -72,9 +73,18 @@ impl TlsConnection {
         &self.output.stream
     }
 
-    /// Whether it gave no sign of life for `seconds` until second `now`.
+    /// Whether it is told what happens.
+    pub fn is_watching(&self) -> bool {
+        self.conversation.is_watching()
+    }
+
+    pub fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    /// Whether it gave no sign of life for `seconds` until second `now`, as those who watch need not.
     pub fn is_idle(&self, seconds: u32, now: u32) -> bool {
-        now.saturating_sub(self.seat.active_at()) >= seconds
+        !self.is_watching() && now.saturating_sub(self.seat.active_at()) >= seconds
     }
 
     /// Whether it had its time to say who it is, and did not.
@@ -101,7 +111,11 @@ impl TlsConnection {
         let status = match self.output.send_held() {
             Status::Reading if self.conversation.is_over() => Status::Ended,
             // Commands that waited for the answers before them.
-            Status::Reading if !self.input.is_empty() || self.conversation.has_more() => {
+            Status::Reading
+                if !self.input.is_empty()
+                    || self.conversation.has_more()
+                    || self.conversation.is_watching() =>
+            {
                 self.work_on_held(tools)
             }
             status => status,
@@ -117,6 +131,17 @@ impl TlsConnection {
             self.interest = Interest::READ;
             self.seat.set_writing(false);
         }
+        let status = if self.output.held.is_empty() {
+            self.work_on_held(tools)
+        } else {
+            Status::Writing
+        };
+        self.settle(status)
+    }
+
+    /// There are lines for it: send them, unless it has some to take already.
+    #[inline(never)]
+    pub fn deliver<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
         let status = if self.output.held.is_empty() {
             self.work_on_held(tools)
         } else {
@@ -317,6 +342,10 @@ impl Outlet for Sealing<'_> {
         }
         answers.clear();
         status
+    }
+
+    fn descriptor(&self) -> Option<i32> {
+        Some(self.output.stream.as_fd().as_raw_fd())
     }
 
     fn takes_turns(&self) -> bool {

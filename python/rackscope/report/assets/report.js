@@ -29,6 +29,7 @@
     "operations/s": (value) => (Math.abs(value) >= 1e7 ? scaled(value, THOUSANDS, [1, ""]) : Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(3)))) + "/s",
     seconds: (value) => scaled(value, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]], [1e-9, "ns"]),
     cores: (value) => value.toFixed(2) + " cores",
+    watts: (value) => scaled(value, [[1e6, "MW"], [1e3, "kW"], [1, "W"]], [1e-3, "mW"]),
     cycles: (value) => String(Number(value.toPrecision(3))),
     count: (value) => scaled(value, THOUSANDS, [1, ""]).trim(),
   };
@@ -55,6 +56,7 @@
         return plain(value / factor) + " " + name;
       });
     }
+    if (unit === "watts") return values.map((value) => (value == null ? "" : value >= 1e4 ? plain(value / 1e3) + " kW" : plain(value) + " W"));
     if (unit === "percent") return values.map((value) => plain(value) + " %");
     return values.map((value) => (value == null ? "" : plain(value)));
   };

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rackscope.report.charts import Colour, Missing, Panel, PhaseSummary, Reference, Series, Style
 from rackscope.report.clock import Array, Buckets, Clock
+from rackscope.report.energy import RunPower
 from rackscope.report.quantities import Unit, as_sentence
 from rackscope.report.window import PhaseGroup
 
@@ -98,6 +99,7 @@ class PanelSource:
     groups: tuple[PhaseGroup, ...]
     #: The run as the analysis sees it: it knows why something is missing and what not to trust.
     run: Run
+    power: RunPower = field(default_factory=RunPower)
 
     @property
     def system(self) -> str:

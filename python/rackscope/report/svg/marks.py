@@ -92,7 +92,7 @@ def describe_point(chart: Chart, series: Series, at: int) -> str:
     low, high = _end(series.low, at), _end(series.high, at)
     if low is None and high is None:
         return words
-    return f"{words} (95 % interval {describe_value(low, axis)} to {describe_value(high, axis)})"
+    return f"{words} ({100 * series.level:.0f} % interval {describe_value(low, axis)} to {describe_value(high, axis)})"
 
 
 def _axis(chart: Chart) -> Axis:

@@ -1,8 +1,8 @@
-//! Command lines that tune memcached's slabs and LRU queues, none of which need be behind a server of this crate: each
-//! is answered as memcached answers it where they are switched off (`no_slab_reassign`, `no_lru_maintainer`,
+//! Command lines of those who look after a server. What tunes memcached's slabs and LRU queues, none of which need be
+//! behind a server of this crate, is answered as memcached answers it where they are switched off (`no_slab_reassign`, `no_lru_maintainer`,
 //! `no_lru_crawler`).
 
-use super::command::{Command, DumpForm};
+use super::command::{Command, DumpForm, Watched};
 use super::number::parse_u32;
 use super::parser::{Line, Words, whole};
 
@@ -87,6 +87,25 @@ fn dump<'a>(form: DumpForm, end: &'static str, classes: &[u8]) -> Line<'a> {
     } else {
         whole(Command::Answer(end), false)
     }
+}
+
+/// `watch` with what is to be told; reads where nothing is said. Of some of what memcached knows nothing happens here.
+pub(super) fn watch<'a>(words: &Words<'a>) -> Command<'a> {
+    if words.count() < 2 {
+        return Command::Watch(Watched::FETCHERS);
+    }
+    let mut watched = Watched::default();
+    for number in 1..words.count() {
+        watched = watched.with(match words.get(number) {
+            b"fetchers" => Watched::FETCHERS,
+            b"mutations" => Watched::MUTATIONS,
+            b"evictions" => Watched::EVICTIONS,
+            b"connevents" => Watched::CONNECTIONS,
+            b"sysevents" | b"rawcmds" => Watched::default(),
+            _ => return ERROR,
+        });
+    }
+    Command::Watch(watched)
 }
 
 /// `cache_memlimit MEBIBYTES`.

@@ -108,6 +108,7 @@ pub(super) fn parse<'a>(words: &Words<'a>) -> Line<'a> {
             let (section, arguments) = (words.get(1), words.rest(2));
             return whole(Command::Stats { section, arguments }, false);
         }
+        b"watch" => administration::watch(words),
         b"slabs" => administration::slabs(words),
         b"lru" => administration::lru(words),
         b"lru_crawler" => return administration::lru_crawler(words),

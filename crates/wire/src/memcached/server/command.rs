@@ -132,6 +132,8 @@ pub enum Command<'a> {
         /// The key, decoded.
         key: &'a [u8],
     },
+    /// `watch`: the connection is told what happens from now on.
+    Watch(Watched),
     /// There is nothing to carry out, and this line is the answer.
     Answer(&'static str),
     /// Not a command that can be carried out: answer with this line.
@@ -167,6 +169,7 @@ impl<'a> Command<'a> {
             | Self::Quit
             | Self::MemoryLimit { .. }
             | Self::Dump { .. }
+            | Self::Watch(_)
             | Self::Shutdown { .. }
             | Self::MetaNoop
             | Self::Answer(_)
@@ -200,6 +203,48 @@ pub enum Direction {
     Up,
     /// Down to 0 at least.
     Down,
+}
+
+/// What happens in a server that a watcher may be told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Watched(u8);
+
+impl Watched {
+    /// Reads.
+    pub const FETCHERS: Self = Self(1);
+    /// Values that are stored, or are not.
+    pub const MUTATIONS: Self = Self(2);
+    /// Items that make room.
+    pub const EVICTIONS: Self = Self(4);
+    /// Connections that come and go.
+    pub const CONNECTIONS: Self = Self(8);
+
+    /// Both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether any of `other` is among it.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// As a number, for [`from_bits`](Self::from_bits).
+    #[inline]
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// What [`bits`](Self::bits) made a number of.
+    #[inline]
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
 }
 
 /// What a dump tells of an item.

@@ -12,7 +12,9 @@ mod number;
 mod parser;
 pub mod reply;
 
-pub use command::{Command, Direction, DumpForm, Meta, MetaFlag, MetaMode, Request, StoreMode};
+pub use command::{
+    Command, Direction, DumpForm, Meta, MetaFlag, MetaMode, Request, StoreMode, Watched,
+};
 pub use number::{parse_u32, parse_u64};
 pub use parser::{Checkpoint, KeyRoom, Limits, Parser, Step};
 

@@ -1,0 +1,81 @@
+//! Items that had to make room, for whoever wants to know of each.
+
+use super::Partition;
+use crate::Marks;
+use crate::item::Header;
+use crate::log::Place;
+
+/// So many are kept until somebody takes them.
+const KEPT_MAX: usize = 4096;
+
+/// An item that had to make room, as it was then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evicted {
+    /// Its key.
+    pub key: Box<[u8]>,
+    /// How long its value was.
+    pub value_bytes: usize,
+    /// When it would have expired; 0 for never.
+    pub expires_at: u32,
+    /// When it was last read or written.
+    pub accessed_at: u32,
+    /// Its marks.
+    pub marks: Marks,
+}
+
+/// Those that were not taken yet.
+#[derive(Default)]
+pub(super) struct Record {
+    evicted: Vec<Evicted>,
+    /// Those that there was no room for.
+    missed: u64,
+}
+
+impl Partition {
+    /// Keep note of each item that has to make room from now on, until it is [taken](Self::take_evicted); or no more.
+    pub fn record_evictions(&mut self, is_on: bool) {
+        if !is_on {
+            self.record = None;
+        } else if self.record.is_none() {
+            self.record = Some(Box::default());
+        }
+        if let Some(large) = &mut self.large {
+            large.record_evictions(is_on);
+        }
+    }
+
+    /// Hand the items that had to make room since the last time to `each`. Returns how many more there were, which could
+    /// not be kept.
+    pub fn take_evicted(&mut self, mut each: impl FnMut(Evicted)) -> u64 {
+        let large = self.large.as_mut();
+        let records = [
+            self.record.as_mut(),
+            large.and_then(|large| large.record.as_mut()),
+        ];
+        let missed = records.into_iter().flatten().map(|record| {
+            record.evicted.drain(..).for_each(&mut each);
+            std::mem::take(&mut record.missed)
+        });
+        missed.sum()
+    }
+
+    /// Note the item at `place`, whose bytes are still there.
+    #[cold]
+    pub(super) fn record_eviction(&mut self, place: Place, header: &Header, now: u32) {
+        let Some(record) = &mut self.record else {
+            return;
+        };
+        if record.evicted.len() == KEPT_MAX {
+            record.missed += 1;
+            return;
+        }
+        let item = self.log.item(place, header, now);
+        record.evicted.push(Evicted {
+            key: self.log.key(place, header, header.bytes()).into(),
+            value_bytes: item.value.len(),
+            expires_at: item.expires_at,
+            accessed_at: item.accessed_at,
+            marks: item.marks,
+        });
+    }
+}

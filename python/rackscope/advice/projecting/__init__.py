@@ -1,0 +1,1 @@
+"""From runs here to servers that are not here."""

@@ -1,0 +1,184 @@
+"""Watts on a server that is not here, and what is done for each of them and for each unit of currency."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rackscope.advice.projecting.answers import DRAWS, Answer, Projected, draws_of, of_draws
+from rackscope.errors import RackscopeError
+from rackscope.models.catalogue import Server, Site
+from rackscope.models.cost import SECONDS_PER_YEAR, Candidate, draw_costs
+from rackscope.models.power_over_load import PowerOverLoadModel, fit_power_over_load
+from rackscope.models.rated_power import BASIS as RATED_BASIS
+from rackscope.models.rated_power import RatedPowerModel
+from rackscope.models.uncertain import Uncertain
+
+if TYPE_CHECKING:
+    from rackscope.advice.measured_runs import Measurements
+    from rackscope.advice.projecting.answers import Array
+    from rackscope.advice.projecting.throughput import Throughput
+
+#: Two copies of one server differ by so much in watts, 90 % of them. Ours.
+_COPY = 1.05
+
+
+def rated_power(server: Server) -> RatedPowerModel | None:
+    """From what the catalogue says that it draws."""
+    if server.idle_watts is None or server.full_watts is None:
+        return None
+    return RatedPowerModel(server.idle_watts, server.full_watts)
+
+
+def metered_power(measured: Measurements) -> PowerOverLoadModel:
+    """Over the load of the host's cores, from runs that were metered. Raises RackscopeError for too few."""
+    points = [one for one in (*measured.loads, *measured.closed) if one.watts is not None]
+    if not points:
+        raise RackscopeError("no run has a meter's column (power_watts, energy_joules_total)", "Measure with a meter.")
+    most = {one.cores: one.throughput for one in measured.closed}
+    loads, watts = [], []
+    for one in points:
+        if one.cores in most:
+            loads.append(min(1.0, one.throughput / most[one.cores]) * one.cores / measured.source.cores)
+            watts.append(one.watts or 0.0)
+    return fit_power_over_load(loads, watts)
+
+
+def draw_watts(
+    measured: Measurements, server: Server, found: Throughput, busy: Array, *, same_processor: bool, flat_out: bool
+) -> tuple[Array, str, str, str]:
+    """Watts draw by draw where ``busy`` (0 to 1) of the server's cores are; the basis, what it stands on and changes.
+
+    Raises RackscopeError where nothing is known of its power.
+    """
+    import numpy as np
+
+    model = rated_power(server)
+    if model is not None:
+        return (
+            model.draw(busy),
+            RATED_BASIS,
+            f"idle_watts and full_watts of {server.name} ({server.source}); model: rated_power, modelled",
+            "A meter there would settle it; rated watts are often those of a fuller or emptier server.",
+        )
+    if not same_processor:
+        raise RackscopeError(
+            f"{server.name} has no idle_watts and full_watts, so its power is not known",
+            "Write both; a maker's configurator or SPECpower has them.",
+        )
+    metered = [one for one in measured.closed if one.watts is not None and one.cores == found.cores]
+    runs = ", ".join(dict.fromkeys(one.run for one in (*measured.loads, *measured.closed) if one.watts is not None))
+    scope = next((one.scope for one in (*measured.loads, *measured.closed) if one.watts is not None), "")
+    changes = f"The meter saw {scope or 'the host'} only, of this host: another copy differs."
+    try:
+        prediction = metered_power(measured).predict(float(np.median(busy)))
+        drawn, basis, name = (
+            draws_of(prediction, "metered watts"),
+            prediction.basis,
+            "; model: power_over_load, modelled",
+        )
+    except RackscopeError:
+        if not metered or not found.unchanged or not flat_out:
+            raise
+        # The host itself at full load: that was metered.
+        watts = float(np.mean([one.watts for one in metered]))
+        drawn = Uncertain.lognormal(watts, _COPY).draw("metered watts", DRAWS, 1)
+        basis, name = "metered here, and 5 % for the next time", ", metered"
+    return drawn, basis, f"{runs}{name}", changes
+
+
+def power_answers(
+    measured: Measurements,
+    server: Server,
+    found: Throughput,
+    *,
+    threads: int,
+    rate: float | None,
+    same_processor: bool,
+    site: Site | None,
+    currency: str,
+) -> tuple[list[Answer], Projected]:
+    """Watts, operations a joule, and per unit of currency; each refused in a line of its own."""
+    import numpy as np
+
+    # Asked for more than it may do, it does what it can.
+    served = found.drawn if rate is None else np.minimum(found.drawn, rate)
+    busy = np.clip(served / found.drawn, 0.0, 1.0) * found.cores / threads
+    at = "flat out" if rate is None else f"at {rate:,.0f}/s"
+    answers = []
+    watts: Array | None = None
+    try:
+        watts, basis, stands_on, changes = draw_watts(
+            measured, server, found, busy, same_processor=same_processor, flat_out=rate is None
+        )
+        # Only the host itself, flat out, was metered as it is asked for.
+        modelled = "" if stands_on.endswith("metered") else " (modelled)"
+        said = f"modelled, {at}" if modelled else f"metered here, {at}"
+        answers.append(
+            Answer(
+                "watts",
+                f"power, {said}",
+                of_draws(watts, f"watts{modelled}", basis, extrapolated=True),
+                stands_on,
+                changes,
+            )
+        )
+        answers.append(
+            Answer(
+                "operations_per_joule",
+                f"per watt, {said}",
+                of_draws(served / watts, f"operations/joule{modelled}", "draws of throughput over draws of watts",
+                         extrapolated=True),
+                f"throughput and power; {found.cores} of {threads} hardware threads at work, the rest idle",
+                "It rises with what else the idle threads would be given.",
+            )
+        )  # fmt: skip
+    except RackscopeError as error:
+        answers += [
+            Answer("watts", f"power {at}", None, refused=str(error)),
+            Answer("operations_per_joule", f"per watt {at}", None, refused="without watts there is none"),
+        ]
+    answers += _money(server, served, watts, site, currency)
+    return answers, Projected(found.drawn, served, watts)
+
+
+def _money(server: Server, served: Array, watts: Array | None, site: Site | None, currency: str) -> list[Answer]:
+    if server.price is None:
+        refused = f"{server.name} has no price. Write one to know what is done for it."
+        return [Answer("operations_per_second_per_price", "per price", None, refused=refused)]
+    price = server.price.draw(f"{server.name} price", DRAWS, 1)
+    found = [
+        Answer(
+            "operations_per_second_per_price",
+            f"operations/s per {currency} of its price",
+            of_draws(served / price, f"operations/s per {currency} (modelled)", "draws of throughput over draws of the "
+                     "price", extrapolated=True),
+            f"throughput; price: {server.source}",
+            "It changes as the price does.",
+        )
+    ]  # fmt: skip
+    if site is None or watts is None:
+        return found
+    candidate = Candidate(
+        server.name, server.price, around(watts), around(served), "operations", f"projection; price: {server.source}"
+    )
+    costs = draw_costs([candidate], site, draws=DRAWS)[0]
+    yearly = served * SECONDS_PER_YEAR / costs.total
+    found.append(
+        Answer(
+            "operations_per_cost",
+            f"operations per {currency} of a year's cost",
+            of_draws(yearly, f"operations per {currency} (modelled)", "draws of throughput, watts, prices and site",
+                     extrapolated=True),
+            f"throughput, power; price: {server.source}; [site]; model: cost",
+            "It changes with the price, how long it serves, and the electricity's.",
+        )
+    )  # fmt: skip
+    return found
+
+
+def around(drawn: Array) -> Uncertain:
+    """Draws as a catalogue says them: a median, and the factor within which 90 % lie."""
+    import numpy as np
+
+    low, middle, high = (float(one) for one in np.quantile(drawn, (0.05, 0.5, 0.95)))
+    return Uncertain.lognormal(middle, max(middle / low, high / middle, 1.0 + 1e-9))

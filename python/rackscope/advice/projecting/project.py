@@ -1,0 +1,117 @@
+"""From run directories and a file of servers to what each of those would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rackscope.advice.projecting.answers import Answer, ServerProjection, of_draws
+from rackscope.advice.projecting.power import power_answers
+from rackscope.advice.projecting.response import closed_loop_answer, response_answers
+from rackscope.advice.projecting.throughput import Throughput, is_same_processor, project_throughput, threads_of
+from rackscope.errors import RackscopeError, UsageError
+
+if TYPE_CHECKING:
+    from rackscope.advice.measured_runs import Measurements
+    from rackscope.models.catalogue import Server, ServerFile
+
+
+@dataclass(frozen=True)
+class Projection:
+    """What was measured, and each server with what it would do; ``refused`` says of the others why not."""
+
+    measured: Measurements
+    file: str
+    currency: str
+    rate_per_second: float | None
+    servers: tuple[ServerProjection, ...]
+    models: tuple[Throughput, ...]
+    refused: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "system": self.measured.system,
+            "workload": self.measured.workload,
+            "phase": self.measured.phase,
+            "runs": list(self.measured.names),
+            "host": self.measured.source.identity,
+            "servers_file": self.file,
+            "rate_per_second": self.rate_per_second,
+            "servers": [one.to_dict() for one in self.servers],
+            "refused": list(self.refused),
+            "remarks": list(self.measured.remarks),
+        }
+
+
+def project(
+    measured: Measurements,
+    servers: ServerFile,
+    names: Sequence[str] = (),
+    *,
+    cores: int | None = None,
+    rate_per_second: float | None = None,
+) -> Projection:
+    """Project to every server of the file, or to those of ``names``.
+
+    Raises UsageError for a name it does not have, and what a server was refused for when no server is left.
+    """
+    chosen = _chosen(servers, names)
+    found: list[ServerProjection] = []
+    models: list[Throughput] = []
+    refused: list[str] = []
+    first: RackscopeError | None = None
+    for server in chosen:
+        try:
+            throughput = project_throughput(measured, server, cores)
+        except RackscopeError as error:
+            first = first or error
+            refused.append(f"{server.name}: {error}")
+            continue
+        models.append(throughput)
+        found.append(_server(measured, servers, server, throughput, rate_per_second))
+    if not found and first is not None:
+        raise first
+    return Projection(
+        measured, servers.file, servers.currency, rate_per_second, tuple(found), tuple(models), tuple(refused)
+    )
+
+
+def _chosen(servers: ServerFile, names: Sequence[str]) -> list[Server]:
+    known = {one.name: one for one in servers.servers}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{servers.file} has no server '{name}'", f"It has: {', '.join(known)}.")
+    return [known[name] for name in dict.fromkeys(names)] or list(servers.servers)
+
+
+def _server(
+    measured: Measurements, servers: ServerFile, server: Server, found: Throughput, rate: float | None
+) -> ServerProjection:
+    threads = threads_of(server, measured)
+    same = is_same_processor(measured, server)
+    unit = "operations/s" if found.unchanged else "operations/s (modelled)"
+    answers = [
+        Answer(
+            "throughput",
+            "throughput" if found.unchanged else "throughput, modelled",
+            of_draws(found.drawn, unit, found.basis, extrapolated=found.extrapolated),
+            found.stands_on,
+            found.changes_if,
+        ),
+        closed_loop_answer(measured, found),
+    ]
+    if rate is not None:
+        answers += response_answers(measured, found, rate)
+    powered, drawn = power_answers(
+        measured,
+        server,
+        found,
+        threads=threads,
+        rate=rate,
+        same_processor=same,
+        site=servers.site,
+        currency=servers.currency,
+    )
+    return ServerProjection(server, found.cores, threads, same, (*answers, *powered), found.notes, drawn)

@@ -1,0 +1,470 @@
+"""Throughput on a server that is not here: which model the runs allow, and what it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rackscope.advice.projecting.answers import DRAWS, draws_of
+from rackscope.analysis.intervals import student_quantile
+from rackscope.analysis.latency_curve import CurvePoint
+from rackscope.errors import RackscopeError
+from rackscope.models.catalogue import Server
+from rackscope.models.core_scaling import CoreScalingModel, fit_core_scaling
+from rackscope.models.estimates import LEVEL
+from rackscope.models.execution_time import ExecutionTimeModel, fit_execution_time
+from rackscope.models.gates import ProjectionRefused, instruction_drift_gate, little_gate, require
+from rackscope.models.throughput_ratio import Likeness, ThroughputRatioModel, fit_throughput_ratio
+from rackscope.models.uncertain import Uncertain
+
+if TYPE_CHECKING:
+    from rackscope.advice.measured_runs import Measurements, Point
+    from rackscope.advice.projecting.answers import Array
+
+#: Core counts and frequencies from which a model over them is fitted.
+FEWEST_CORE_COUNTS, FEWEST_FREQUENCIES = 4, 3
+#: Clocks within this of each other are one setting: none is held exactly.
+_SAME_CLOCK = 0.03
+#: How exactly the memory share of a fit over frequency is taken to be known, beyond its own scatter. Ours.
+_SHARE_SLACK = 0.1
+#: Ceilings of two calibrations of one host differ by this much, 90 % of them: neighbours, turbo, which core. Ours.
+_CALIBRATION = 1.03
+#: A working set must fit with so much room for the rest of the server.
+_ROOM = 1.05
+_HERE = 1e-3
+
+#: Ratio of a server by the ceiling that it is taken from; of latency less is more.
+_BY_CEILING = {
+    "dram_latency": "dram_latency_seconds",
+    "dram_bandwidth": "dram_read_bytes_per_second",
+}
+#: Compared only where they were squeezed.
+_ONLY_SQUEEZED = {
+    "network": "network_bytes_per_second",
+    "disk": "disk_random_read_operations_per_second",
+}
+_DOUBTED = {
+    "elasticities": (
+        "the elasticities measured here",
+        "Longer squeezes would narrow it: 'rackscope study pressure --budget 5m'.",
+    ),
+    "calibration": ("what the servers were calibrated to give", "Calibrate there, on a quiet server."),
+    "form": (
+        "whether growth goes on as it began here",
+        "It changes where another resource takes over; runs at more cores or on a server nearer to it would tell.",
+    ),
+    "memory share": (
+        "how much of the cores' time waits for memory",
+        "Runs at three frequencies, or hardware counters, would tell: up to the whole of it was allowed for.",
+    ),
+    "processor": (
+        "that another server does this workload better or worse than its calibration says",
+        "Only a run there narrows it: public servers lie that far from what their micro-benchmarks say.",
+    ),
+    "measurement": ("how far repetitions here lie apart", "Repeat more, or make the host quieter."),
+    "core scaling": ("the fit over cores", "Measure at more core counts, and nearer to that of the server."),
+    "execution time": ("the fit over frequency", "Measure at more frequencies, and nearer to that of the server."),
+}
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Draws of operations a second on the server's cores, and of the factor of one of its cores over one here.
+
+    ``unchanged``: the server is the host itself as far as is known.
+    """
+
+    drawn: Array
+    speed: Array
+    cores: int
+    unchanged: bool
+    extrapolated: bool
+    basis: str
+    stands_on: str
+    changes_if: str
+    notes: tuple[str, ...]
+    core_scaling: CoreScalingModel | None = None
+    execution_time: ExecutionTimeModel | None = None
+    ratios: Mapping[str, Uncertain] = field(default_factory=dict)
+
+    @cached_property
+    def ends(self) -> tuple[float, float, float]:
+        """Low, middle and high of operations a second: ends of 90 % of its draws, and their median."""
+        import numpy as np
+
+        low, middle, high = (float(one) for one in np.quantile(self.drawn, (0.05, 0.5, 0.95)))
+        return low, middle, high
+
+    @cached_property
+    def pace(self) -> float:
+        """Median of the factor of one core."""
+        import numpy as np
+
+        return float(np.median(self.speed))
+
+
+def project_throughput(measured: Measurements, server: Server, cores: int | None) -> Throughput:
+    """At the most that the system does on ``cores`` of the server (by default the share of them that it had here).
+
+    Raises ProjectionRefused where a gate fails or the runs do not span what is needed, RackscopeError where the server
+    lacks what it would be compared by.
+    """
+    return _Throughput(measured, server, cores).project()
+
+
+class _Throughput:
+    def __init__(self, measured: Measurements, server: Server, cores: int | None) -> None:
+        self._measured = measured
+        self._server = server
+        self._source = measured.source
+        self._same = is_same_processor(measured, server)
+        self._notes: list[str] = []
+        points = measured.closed
+        if not points:
+            raise ProjectionRefused(
+                "no projection: no run shows the most that the system does, only offered rates",
+                "Add a run without --rate (a closed loop), or a 'study slo'.",
+            )
+        self._points = points
+        require(little_gate([_curve_point(one) for one in points]))
+        self._threads = threads_of(server, measured)
+        most_here = max(one.cores for one in points)
+        share = max(1, round(self._threads * most_here / self._source.cores))
+        self._cores = share if cores is None else cores
+        if not 1 <= self._cores <= self._threads:
+            raise RackscopeError(
+                f"{server.name} has {self._threads} hardware threads, so it cannot be {self._cores}",
+                "Choose --cores between 1 and those.",
+            )
+
+    def project(self) -> Throughput:
+        import numpy as np
+
+        self._check_memory()
+        spread: dict[str, float] = {}
+        scaling = self._core_scaling()
+        if scaling is not None:
+            anchor = self._cores
+            prediction = scaling.predict(anchor)
+            drawn = draws_of(prediction, "core scaling")
+            models, extrapolated = ["core_scaling"], prediction.extrapolated
+            spread["core scaling"] = math.log(prediction.high / prediction.low) / 2
+            group = at_top_clock(self._points)
+            time = self._execution_time(self._nearest())
+        else:
+            nearest = self._nearest()
+            time = self._execution_time(nearest)
+            group = at_top_clock(nearest)
+            anchor = group[0].cores
+            if time is not None and self._at_frequency() is not None:
+                # The fit says what is here, too: all clocks of it.
+                drawn, half = np.full(DRAWS, anchor / time.predict(time.highest_hertz).value), 0.0
+            else:
+                drawn, half = _anchor(group)
+            models, extrapolated = [], False
+            spread["measurement"] = half
+        ratios = self._ratios(anchor, time, group)
+        factor = np.ones(DRAWS)
+        if time is not None and self._at_frequency() is not None:
+            moved = self._over_frequency(time)
+            factor *= moved
+            models.append("execution_time")
+            spread["execution time"] = float(np.log(np.quantile(moved, 0.95) / np.quantile(moved, 0.05))) / 2
+        beyond = any(abs(math.log(one.middle)) > _HERE for one in ratios.values())
+        model = self._model(time, group)
+        likeness = likeness_of(measured=self._measured, server=self._server)
+        if beyond or likeness != "itself":
+            factor *= model.draw(ratios, likeness=likeness, draws=DRAWS)
+            models.append("throughput_ratio")
+            spread |= model.doubts(ratios, likeness=likeness)
+        unchanged = (
+            not beyond and likeness == "itself" and scaling is None and (time is None or self._at_frequency() is None)
+        )
+        by_cores = self._cores / anchor
+        doubt = max(spread, key=lambda name: spread[name])
+        words, advice = _DOUBTED[doubt]
+        return Throughput(
+            drawn=drawn * factor,
+            speed=factor / by_cores,
+            cores=self._cores,
+            unchanged=unchanged,
+            extrapolated=extrapolated or beyond or likeness != "itself",
+            basis=_basis(models),
+            stands_on=self._stands_on(models, group, model),
+            changes_if=f"Most of the doubt (±{100 * math.expm1(spread[doubt]):.0f} %) is {words}. {advice}",
+            notes=tuple(self._notes),
+            core_scaling=scaling,
+            execution_time=time,
+            ratios=ratios,
+        )
+
+    def _check_memory(self) -> None:
+        needed = max((one.resident_bytes for one in self._points if one.resident_bytes), default=None)
+        if self._server.memory_bytes is not None and needed is not None:
+            if needed * _ROOM > self._server.memory_bytes:
+                raise ProjectionRefused(
+                    f"no projection: the system held {needed / 2**30:.2f} GiB here, which {self._server.name} "
+                    f"({self._server.memory_bytes / 2**30:.2f} GiB) does not hold: it is past the wall",
+                    "Name a server with more memory, or measure with a smaller data set.",
+                )
+        else:
+            self._notes.append("its memory is taken to hold the data set")
+
+    def _core_scaling(self) -> CoreScalingModel | None:
+        points = at_top_clock(self._points)
+        counts = sorted({one.cores for one in points})
+        if len(counts) < FEWEST_CORE_COUNTS:
+            if len(counts) > 1:
+                listed = ", ".join(map(str, counts))
+                self._notes.append(
+                    f"runs at {len(counts)} core counts ({listed}) are too few to fit their law, which takes "
+                    f"{FEWEST_CORE_COUNTS}"
+                )
+            return None
+        require(
+            instruction_drift_gate(
+                [one.cores for one in points], [one.instructions_per_operation for one in points], "cores"
+            )
+        )
+        physical = self._source.physical_cores
+        return fit_core_scaling(
+            [one.cores for one in points for _ in one.throughputs],
+            [value for one in points for value in one.throughputs],
+            physical_cores=physical if physical is not None and physical < self._source.cores else None,
+        )
+
+    def _nearest(self) -> list[Point]:
+        count = min({one.cores for one in self._points}, key=lambda one: abs(math.log(one / self._cores)))
+        group = [one for one in self._points if one.cores == count]
+        return [one for one in group if not one.between_squeezes] or group
+
+    def _execution_time(self, group: Sequence[Point]) -> ExecutionTimeModel | None:
+        """Over frequency, where the runs of one core count were made at several."""
+        known = [one for one in group if one.frequency_hertz is not None]
+        count = _clocks([one.frequency_hertz for one in known if one.frequency_hertz is not None])
+        if count < FEWEST_FREQUENCIES:
+            target = self._server.frequency_hertz
+            if count > 1 and target is not None and "instructions_per_second" not in self._server.ceilings:
+                raise ProjectionRefused(
+                    f"no projection over frequency: {count} frequencies of at least {FEWEST_FREQUENCIES}",
+                    "Measure at more frequencies, or give [server.ceilings] instructions_per_second.",
+                )
+            return None
+        return fit_execution_time(
+            [one.frequency_hertz or 0.0 for one in known],
+            [one.cores / one.throughput for one in known],
+            instructions=[one.instructions_per_operation for one in known],
+        )
+
+    def _at_frequency(self) -> float | None:
+        """The clock to go to, where only the clock differs."""
+        target = self._server.frequency_hertz
+        return target.middle if target is not None and self._same else None
+
+    def _over_frequency(self, model: ExecutionTimeModel) -> Array:
+        import numpy as np
+
+        hertz = self._at_frequency()
+        assert hertz is not None
+        there = draws_of(model.predict(hertz), "execution time")
+        return np.asarray(model.predict(model.highest_hertz).value / there)
+
+    def _model(self, time: ExecutionTimeModel | None, group: Sequence[Point]) -> ThroughputRatioModel:
+        share = (0.0, 1.0)
+        if time is not None:
+            at = time.memory_share(time.highest_hertz)
+            share = (max(0.0, at - _SHARE_SLACK), min(1.0, at + _SHARE_SLACK))
+        elif (squeezed := self._squeezed_share()) is not None:
+            share = squeezed
+        else:
+            counted = [one.memory_share_high for one in group if one.memory_share_high is not None]
+            if counted:
+                share = (0.0, max(counted))
+        pipelined = all(one.pipelined for one in group)
+        return fit_throughput_ratio(self._measured.squeezed, memory_share=share, pipelined=pipelined)
+
+    def _squeezed_share(self) -> tuple[float, float] | None:
+        """What a slower clock costs, of what less time costs, is the cores' own; the rest of it waits for memory."""
+        by_name = {one.squeeze: one for one in self._measured.squeezed if one.is_told}
+        clock, time = by_name.get("core_frequency"), by_name.get("cpu_share")
+        if clock is None or time is None or time.elasticity()[0] <= 0:
+            return None
+        _, low, high = clock.elasticity()
+        own = time.elasticity()[0]
+        return tuple(min(max(1 - one / own, 0.0), 1.0) for one in (high, low))  # type: ignore[return-value]
+
+    def _ratios(self, anchor: int, time: ExecutionTimeModel | None, group: Sequence[Point]) -> dict[str, Uncertain]:
+        found: dict[str, Uncertain] = {}
+        if self._cores != anchor:
+            found["cores"] = Uncertain.certain(self._cores / anchor)
+        if time is None or self._at_frequency() is None:
+            speed = self._core_speed(group)
+            if speed is not None:
+                found["core_speed"] = speed
+        ceilings = self._source.ceilings
+        for name, ceiling in _BY_CEILING.items():
+            there, here = self._server.ceilings.get(ceiling), _ceiling(ceilings, ceiling)
+            if there is None or here is None:
+                where = self._server.name if there is None else "this host"
+                self._notes.append(
+                    f"its {name.replace('_', ' ').replace('dram', 'DRAM')} is taken to be as here: "
+                    f"{ceiling} of {where} is not known"
+                )
+                continue
+            found[name] = _over(there, here, inverse=name == "dram_latency")
+        squeezed = {one.resource for one in self._measured.squeezed}
+        for name, ceiling in _ONLY_SQUEEZED.items():
+            there, here = self._server.ceilings.get(ceiling), _ceiling(ceilings, ceiling)
+            if name in squeezed and there is not None and here is not None:
+                found[name] = _over(there, here)
+        cache = self._server.last_level_cache_bytes
+        if "last_level_cache" in squeezed and cache is not None and self._source.last_level_cache_bytes:
+            found["last_level_cache"] = Uncertain.certain(cache / self._source.last_level_cache_bytes)
+        absent = [name for name in ("last_level_cache", "network", "disk") if name not in found]
+        said = {"last_level_cache": "last-level cache"}
+        self._notes.append(
+            f"its {', '.join(said.get(one, one) for one in absent)} and the clients are taken to serve as well as here"
+        )
+        # The host itself, as far as can be known: two readings of one figure are no difference.
+        return {
+            name: Uncertain.certain(1.0) if self._same and one.middle == 1.0 else one for name, one in found.items()
+        }
+
+    def _core_speed(self, group: Sequence[Point]) -> Uncertain | None:
+        there = self._server.ceilings.get("instructions_per_second")
+        here = _ceiling(self._source.ceilings, "instructions_per_second")
+        if there is not None and here is not None:
+            ratio = _over(there, here)
+            by = self._source.cores / self._threads
+            return Uncertain(ratio.shape, ratio.low * by, ratio.middle * by, ratio.high * by)
+        if self._same:
+            clock, own = self._server.frequency_hertz, [one.frequency_hertz for one in group]
+            known = [one for one in own if one is not None]
+            if clock is not None and known:
+                mean = math.fsum(known) / len(known)
+                return Uncertain(clock.shape, clock.low / mean, clock.middle / mean, clock.high / mean)
+            self._notes.append("its cores are taken to be as fast as here: the processor is the same")
+            return None
+        if there is None:
+            raise RackscopeError(
+                f"{self._server.name} has no ceilings.instructions_per_second, and its processor is not the one here "
+                f"({self._source.processor or 'unknown'})",
+                "Run 'rackscope calibrate --quick' there and write what it shows below [server.ceilings].",
+            )
+        raise RackscopeError(
+            "the runs know no instructions_per_second of their own host, so nothing can be compared with it",
+            "Run 'rackscope calibrate --quick' here, and measure again.",
+        )
+
+    def _stands_on(self, models: Sequence[str], group: Sequence[Point], model: ThroughputRatioModel) -> str:
+        runs = ", ".join(dict.fromkeys(one.run for one in group))
+        parts = [runs]
+        if "throughput_ratio" in models:
+            known = [
+                f"{one.squeeze} {one.elasticity()[0]:.2f} ({one.elasticity()[1]:.2f} to {one.elasticity()[2]:.2f})"
+                for one in model.squeezed.values()
+            ]
+            parts.append(f"elasticities: {', '.join(known)}" if known else "no elasticity")
+            parts.append(f"ceilings of both ({self._server.source})")
+        named = ", ".join(models)
+        return "; ".join(parts) + (f"; models: {named}" if named else "; no model: it is this host itself")
+
+
+def is_same_processor(measured: Measurements, server: Server) -> bool:
+    """Whether the server's processor is, by name, the one that was measured."""
+    own = " ".join(measured.source.processor.lower().split())
+    return bool(own) and " ".join(server.processor.lower().split()) == own
+
+
+def likeness_of(measured: Measurements, server: Server) -> Likeness:
+    """The host itself where the server has its identity for a name, as ``project --describe`` writes it."""
+    if not is_same_processor(measured, server):
+        return "other processor"
+    return "itself" if server.name == measured.source.identity else "same processor"
+
+
+def threads_of(server: Server, measured: Measurements) -> int:
+    """Hardware threads of the server; its cores where it has no other number. Raises RackscopeError for neither."""
+    threads = server.threads or server.cores
+    if threads is None:
+        raise RackscopeError(
+            f"{server.name} has neither cores nor threads", f"Write both; here are {measured.source.cores} threads."
+        )
+    return threads
+
+
+def _curve_point(point: Point) -> CurvePoint:
+    return CurvePoint(
+        achieved=point.throughput,
+        latency_seconds=point.mean_seconds or 0.0,
+        mean_response_seconds=point.mean_seconds,
+        mean_outstanding=float(point.outstanding) if point.mean_seconds else None,
+    )
+
+
+def _anchor(group: Sequence[Point]) -> tuple[Array, float]:
+    """Draws of the next mean of as many repetitions, and half of the logarithm of the ends of its 90 %."""
+    import numpy as np
+    from scipy.special import stdtrit
+
+    values = np.log([value for one in group for value in one.throughputs])
+    if len(values) < 2:
+        raise ProjectionRefused(
+            "no projection: a single repetition shows no spread, so there would be no interval",
+            "Repeat it: 'rackscope run ... --repeat 5'.",
+        )
+    # What is predicted is another run there, which scatters as this one did: hence twice the variance of the mean.
+    error = float(np.std(values, ddof=1)) * math.sqrt(2 / len(values))
+    uniform = Uncertain.uniform(0.0, 1.0).draw("measurement", DRAWS, 1)
+    here = float(np.exp(values.mean()))
+    half = student_quantile(len(values) - 1, LEVEL) * error
+    deviates = stdtrit(len(values) - 1, np.clip(uniform, 1e-9, 1 - 1e-9))
+    return np.asarray(here * np.exp(error * deviates)), half
+
+
+def at_top_clock(points: Sequence[Point]) -> list[Point]:
+    """Where the runs were made at several clocks, those at the highest, which is what calibrations are made at."""
+    highest = max((one.frequency_hertz or 0.0 for one in points), default=0.0)
+    if _clocks([one.frequency_hertz for one in points if one.frequency_hertz is not None]) < 2:
+        return list(points)
+    return [one for one in points if (one.frequency_hertz or 0.0) * (1 + _SAME_CLOCK) >= highest]
+
+
+def _clocks(frequencies: Sequence[float]) -> int:
+    count, last = 0, 0.0
+    for one in sorted(frequencies):
+        if one > last * (1 + _SAME_CLOCK):
+            count, last = count + 1, one
+    return count
+
+
+def _ceiling(ceilings: Mapping[str, float], name: str) -> float | None:
+    """By its name, or that of the one device that has it."""
+    found = [value for key, value in ceilings.items() if key.partition("{")[0] == name]
+    return found[0] if len(found) == 1 else None
+
+
+def _over(there: Uncertain, here: float, *, inverse: bool = False) -> Uncertain:
+    """A ratio, as uncertain as calibrations are where the catalogue says nothing else."""
+    if inverse:
+        there = Uncertain(there.shape, 1 / there.high, 1 / there.middle, 1 / there.low)
+        here = 1 / here
+    middle = there.middle / here
+    if there.shape == "certain":
+        return Uncertain.certain(1.0) if abs(middle - 1) < 1e-6 else Uncertain.lognormal(middle, _CALIBRATION)
+    return Uncertain(there.shape, there.low / here, middle, there.high / here)
+
+
+def _basis(models: Sequence[str]) -> str:
+    from rackscope.models import non_negative, throughput_ratio
+
+    parts = {
+        "core_scaling": f"over cores: {non_negative.BASIS}",
+        "execution_time": f"over frequency: {non_negative.BASIS}",
+        "throughput_ratio": f"to the other server: {throughput_ratio.BASIS}",
+    }
+    said = [parts[name] for name in models]
+    return "; ".join(said) if said else "Student's t over repetitions, for another run like these"

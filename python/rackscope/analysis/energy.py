@@ -1,0 +1,360 @@
+"""What a run says about power: watts of each phase and domain, joules an operation, idle and dynamic parts.
+
+Watts and joules are of a domain (a package, the server); intervals are over repetitions, never over samples. What the
+host's number is made of is its ``HostScope``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from rackscope.analysis.findings import plain
+from rackscope.analysis.intervals import Interval, mean_interval
+from rackscope.analysis.power_domains import HostScope, MeterFault, Meters, choose_meters
+from rackscope.analysis.power_trace import PowerTrace, power_traces
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rackscope.analysis.context import Run
+
+#: Columns that ``results_with_energy`` adds, in base units.
+ENERGY_COLUMNS = ("mean_watts", "energy_joules", "energy_joules_per_operation", "operations_per_joule")
+
+#: ``before_load``: the stretch before the first phase, with the CPU idle. ``idle_phase``: a phase of that name.
+#: ``quietest_second``: the lowest mean of a second in which the CPU was idle. ``lowest_second``: the lowest of all,
+#: though the host was not idle in it: no less than idle.
+IdleBasis = Literal["before_load", "idle_phase", "quietest_second", "lowest_second"]
+_IDLE_WORDS: Mapping[IdleBasis, str] = {
+    "before_load": "before the load began",
+    "idle_phase": "in the idle phase",
+    "quietest_second": "in the quietest second of the run, with the CPU idle",
+    "lowest_second": "in the second that took least: the host was never idle, so idle takes no more than this",
+}
+
+
+@dataclass(frozen=True)
+class DomainEnergy:
+    """One domain over one phase. ``mean_watts`` is over repetitions; an estimate of NaN is not known (``reason``)."""
+
+    domain: str
+    meter: str
+    #: Column of the samples that it was read from.
+    column: str
+    mean_watts: Interval
+    #: Of all repetitions together; ``None`` when some of it is not known.
+    energy_joules: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class RepetitionEnergy:
+    """The host in one repetition; ``None`` is what is not known."""
+
+    repetition: int | None
+    seconds: float
+    mean_watts: float | None
+    operations: float | None
+
+    @property
+    def energy_joules(self) -> float | None:
+        """Mean watts times the length."""
+        return None if self.mean_watts is None else self.mean_watts * self.seconds
+
+    @property
+    def energy_joules_per_operation(self) -> float | None:
+        """Joules for each completed operation."""
+        return self.energy_joules / self.operations if self.energy_joules is not None and self.operations else None
+
+    @property
+    def operations_per_joule(self) -> float | None:
+        """Throughput for each watt: the same as performance per watt."""
+        return self.operations / self.energy_joules if self.energy_joules and self.operations else None
+
+
+@dataclass(frozen=True)
+class HostEnergy:
+    """The host over one phase; intervals over repetitions, of 95 %."""
+
+    mean_watts: Interval
+    energy_joules: float | None
+    energy_joules_per_operation: Interval | None
+    operations_per_joule: Interval | None
+    #: Mean watts less those of the idle host; ``None`` where idle is not known. Idle's own error is not in it.
+    dynamic_watts: Interval | None
+    dynamic_joules_per_operation: Interval | None
+    repetitions: tuple[RepetitionEnergy, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class PhaseEnergy:
+    """One phase, all its repetitions that count. ``host`` is ``None`` where no domain speaks for the host."""
+
+    phase: str
+    kind: str
+    seconds: tuple[tuple[float, float], ...]
+    domains: tuple[DomainEnergy, ...]
+    host: HostEnergy | None
+
+
+@dataclass(frozen=True)
+class IdlePower:
+    """What the host takes with nothing to do, or the nearest to it that the run has."""
+
+    watts: float
+    basis: IdleBasis
+    #: When, in seconds since the first phase began.
+    seconds: tuple[float, float]
+    domains: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the host was idle then; else ``watts`` is an upper bound, and the dynamic part a lower one."""
+        return self.basis != "lowest_second"
+
+    @property
+    def words(self) -> str:
+        """When that was, for sentences."""
+        return _IDLE_WORDS[self.basis]
+
+
+@dataclass(frozen=True)
+class RunEnergy:
+    """The whole answer; metered, never modelled."""
+
+    scope: HostScope | None
+    idle: IdlePower | None
+    phases: tuple[PhaseEnergy, ...]
+    faults: tuple[MeterFault, ...]
+
+    @property
+    def has_watts(self) -> bool:
+        """Whether some domain's watts are known in some phase."""
+        return any(math.isfinite(one.mean_watts.estimate) for phase in self.phases for one in phase.domains)
+
+    @property
+    def host_is_known(self) -> bool:
+        """Whether the host's watts are known in some phase."""
+        hosts = [phase.host for phase in self.phases if phase.host is not None]
+        return any(math.isfinite(host.mean_watts.estimate) for host in hosts)
+
+    def phase(self, name: str, kind: str = "measure") -> PhaseEnergy | None:
+        """By name."""
+        return next((one for one in self.phases if (one.phase, one.kind) == (name, kind)), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, dicts, strings and numbers; what is not known becomes null."""
+        scope = None if self.scope is None else {**asdict(self.scope), "sentence": self.scope.sentence}
+        idle = None if self.idle is None else {**asdict(self.idle), "is_idle": self.idle.is_idle}
+        phases = [asdict(phase) for phase in self.phases]
+        content = {"source": "metered", "host_scope": scope, "idle": idle, "phases": phases}
+        shown: dict[str, Any] = plain({**content, "faults": [asdict(fault) for fault in self.faults]})
+        return shown
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    name: str
+    kind: str
+    repetition: int | None
+    start: float
+    end: float
+    operations: float | None
+    discarded: bool
+
+
+def measure_energy(run: Run) -> RunEnergy | None:
+    """Watts and joules of every phase of a run; ``None`` when no meter was ever read."""
+    traces = power_traces(run.samples)
+    if not traces:
+        return None
+    meters = choose_meters(traces, run.samples, run.thresholds)
+    read = _Reader(meters, run.thresholds.limit("power.coverage"))
+    stretches = _stretches(run)
+    idle = _idle(run, read, stretches)
+    groups: dict[tuple[str, str], list[_Stretch]] = {}
+    for stretch in stretches:
+        groups.setdefault((stretch.name, stretch.kind), []).append(stretch)
+    phases = []
+    for (name, kind), every in groups.items():
+        # All were discarded: what happened in them is still worth describing.
+        kept = [one for one in every if not one.discarded] or every
+        phases.append(
+            PhaseEnergy(
+                name,
+                kind,
+                tuple((one.start, one.end) for one in kept),
+                tuple(_domain(read, trace, kept, run.facts.sequential) for trace in meters.traces.values()),
+                _host(read, kept, idle, run.facts.sequential) if meters.scope is not None else None,
+            )
+        )
+    return RunEnergy(meters.scope, idle, tuple(phases), meters.faults)
+
+
+def results_with_energy(run: Run, results: pl.DataFrame) -> pl.DataFrame:
+    """The results with ``mean_watts``, ``energy_joules``, ``energy_joules_per_operation`` and ``operations_per_joule``
+    of the host in each row, null where not known. Unchanged when no meter speaks for the host."""
+    import polars as pl
+
+    meters = choose_meters(power_traces(run.samples), run.samples, run.thresholds)
+    if meters.scope is None or results.is_empty():
+        return results
+    read = _Reader(meters, run.thresholds.limit("power.coverage"))
+    columns: dict[str, list[float | None]] = {name: [] for name in ENERGY_COLUMNS}
+    for row in results.to_dicts():
+        one = _repetition(read, _stretch_of_row(run, row))
+        for name, values in columns.items():
+            values.append(getattr(one, name))
+    return results.with_columns(pl.Series(name, values, dtype=pl.Float64) for name, values in columns.items())
+
+
+class _Reader:
+    """Watts over stretches, with the reason where they are not known."""
+
+    def __init__(self, meters: Meters, coverage: float) -> None:
+        self.meters = meters
+        self._coverage = coverage
+
+    def watts(self, trace: PowerTrace, start: float, end: float) -> tuple[float | None, str]:
+        energy = trace.over(start, end)
+        if energy.coverage < self._coverage:
+            read = f"{trace.name} was read in {energy.seconds:.1f} of {energy.wanted_seconds:.1f} s"
+            return None, f"{read} only: what it took in the rest is not known"
+        if trace.counts and energy.joules == 0:
+            return None, f"the energy counter of {trace.name} stood still"
+        return energy.watts, ""
+
+    def host_watts(self, start: float, end: float) -> tuple[float | None, str]:
+        assert self.meters.scope is not None
+        total = 0.0
+        for domain in self.meters.scope.domains:
+            value, reason = self.watts(self.meters.traces[domain], start, end)
+            if value is None:
+                return None, reason
+            total += value
+        return total, ""
+
+
+def _stretches(run: Run) -> list[_Stretch]:
+    """Phases in the order in which they began, squeezed ones left out: what they show was done to them."""
+    rows = {(row.get("phase"), row.get("kind"), row.get("repetition")): row for row in run.results}
+    found = []
+    for window in sorted(run.facts.phases, key=lambda window: window.start_ns):
+        if window.kind == "squeezed" or window.end_ns <= window.start_ns:
+            continue
+        row = rows.get((window.name, window.kind, window.repetition), {})
+        start, end = ((edge - run.facts.start_ns) / 1e9 for edge in (window.start_ns, window.end_ns))
+        found.append(
+            _Stretch(
+                window.name,
+                window.kind,
+                window.repetition,
+                start,
+                end,
+                _number(row.get("operations")),
+                bool(row.get("discarded")),
+            )
+        )
+    return found
+
+
+def _stretch_of_row(run: Run, row: Mapping[str, Any]) -> _Stretch:
+    edges = [_number(row.get(name)) for name in ("start_ns", "end_ns")]
+    start, end = ((edge - run.facts.start_ns) / 1e9 if edge is not None else 0.0 for edge in edges)
+    operations = _number(row.get("operations"))
+    return _Stretch(str(row.get("phase")), str(row.get("kind")), row.get("repetition"), start, end, operations, False)
+
+
+def _domain(read: _Reader, trace: PowerTrace, kept: Sequence[_Stretch], sequential: bool) -> DomainEnergy:
+    found = [read.watts(trace, one.start, one.end) for one in kept]
+    reason = next((why for value, why in found if value is None), "")
+    joules = _sum(
+        [None if value is None else value * (one.end - one.start) for (value, _), one in zip(found, kept, strict=True)]
+    )
+    values = [value for value, _ in found if value is not None]
+    return DomainEnergy(
+        trace.domain, trace.meter, trace.column, mean_interval(values, sequential=sequential), joules, reason
+    )
+
+
+def _repetition(read: _Reader, stretch: _Stretch) -> RepetitionEnergy:
+    watts, _ = read.host_watts(stretch.start, stretch.end)
+    return RepetitionEnergy(stretch.repetition, stretch.end - stretch.start, watts, stretch.operations)
+
+
+def _host(read: _Reader, kept: Sequence[_Stretch], idle: IdlePower | None, sequential: bool) -> HostEnergy:
+    repetitions = tuple(_repetition(read, one) for one in kept)
+    reason = next((why for one in kept if (why := read.host_watts(one.start, one.end)[1])), "")
+
+    def over(value: Callable[[RepetitionEnergy], float | None]) -> Interval | None:
+        known = [found for one in repetitions if (found := value(one)) is not None]
+        return mean_interval(known, sequential=sequential) if known else None
+
+    def dynamic_watts(one: RepetitionEnergy) -> float | None:
+        return None if idle is None or one.mean_watts is None else one.mean_watts - idle.watts
+
+    def dynamic_joules(one: RepetitionEnergy) -> float | None:
+        watts = dynamic_watts(one)
+        return watts * one.seconds / one.operations if watts is not None and one.operations else None
+
+    return HostEnergy(
+        mean_watts=over(lambda one: one.mean_watts) or mean_interval([]),
+        energy_joules=_sum([one.energy_joules for one in repetitions]),
+        energy_joules_per_operation=over(lambda one: one.energy_joules_per_operation),
+        operations_per_joule=over(lambda one: one.operations_per_joule),
+        dynamic_watts=over(dynamic_watts),
+        dynamic_joules_per_operation=over(dynamic_joules),
+        repetitions=repetitions,
+        reason=reason,
+    )
+
+
+def _idle(run: Run, read: _Reader, stretches: Sequence[_Stretch]) -> IdlePower | None:
+    if read.meters.scope is None or not len(run.samples.seconds):
+        return None
+    least = run.thresholds.limit("power.idle_seconds")
+    line = run.thresholds.limit("power.idle_busy")
+    busy = run.samples.find("cpu_busy_ratio")
+
+    def is_quiet(start: float, end: float) -> bool:
+        value = busy.over(((start, end),)).value if busy else None
+        return value is not None and value <= line
+
+    def power(basis: IdleBasis, start: float, end: float) -> IdlePower | None:
+        watts, _ = read.host_watts(start, end)
+        if watts is None:
+            return None
+        domains = {name: read.watts(trace, start, end)[0] for name, trace in read.meters.traces.items()}
+        return IdlePower(watts, basis, (start, end), {name: one for name, one in domains.items() if one is not None})
+
+    # The first reading of each meter may be later than the first sample.
+    traces = [read.meters.traces[name] for name in read.meters.scope.domains]
+    first = max(float(trace.times[0]) for trace in traces)
+    last = min(float(trace.times[-1]) for trace in traces)
+    begun = stretches[0].start if stretches else last
+    if begun - first >= least and is_quiet(first, begun) and (found := power("before_load", first, begun)):
+        return found
+    for one in stretches:
+        if one.name == "idle" and not one.discarded and (found := power("idle_phase", one.start, one.end)):
+            return found
+    width = max(least, 1.0)
+    seconds = [(first + place * width, first + (place + 1) * width) for place in range(int((last - first) / width))]
+    known = [(watts, window) for window in seconds if (watts := read.host_watts(*window)[0]) is not None]
+    if not known:
+        return None
+    quiet = [(watts, window) for watts, window in known if is_quiet(*window)]
+    _, window = min(quiet or known)
+    return power("quietest_second" if quiet else "lowest_second", *window)
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if known and len(known) == len(values) else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
