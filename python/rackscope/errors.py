@@ -51,3 +51,7 @@ class SqueezeError(RackscopeError):
 
 class StudyError(RackscopeError):
     """A study cannot go on, or what it measured supports no answer."""
+
+
+class ModelError(RackscopeError):
+    """A model cannot be fitted or asked: data are missing, too few, or in units that cannot be."""

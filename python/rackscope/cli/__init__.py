@@ -27,6 +27,7 @@ _VERBS = (
     "compare",
     "matrix",
     "project",
+    "models",
     "cost",
     "advise",
     "calibrate",

@@ -1,0 +1,79 @@
+"""Reads the tables that models are fitted on: files of a folder, by the start of their names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rackscope.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rackscope.models.trained.base import Model
+
+_ENDINGS = (".csv", ".csv.gz", ".parquet")
+_DEFAULT = Path("..") / "shared" / "data"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables found in a folder."""
+
+    folder: Path
+    frames: Mapping[str, pl.DataFrame]
+
+    def of(self, model: Model) -> dict[str, pl.DataFrame]:
+        """Those that ``model`` reads. Raises ModelError where one is not there."""
+        missing = [table for table in model.tables if table not in self.frames]
+        if missing:
+            raise ModelError(
+                f"{self.folder} has no file {missing[0]}*.csv", f"Its endings may be {', '.join(_ENDINGS)}."
+            )
+        return {table: self.frames[table] for table in model.tables}
+
+
+def default_folder() -> Path:
+    """Where tables are looked for: what RACKSCOPE_DATA names, else ../shared/data."""
+    return Path(os.environ.get("RACKSCOPE_DATA") or _DEFAULT)
+
+
+def read_tables(folder: Path, wanted: tuple[str, ...]) -> Tables:
+    """Every table of ``wanted`` that is in ``folder``; several files of one table are put together.
+
+    Raises UsageError where the folder is none, ModelError where a file is no table.
+    """
+    import polars as pl
+
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", "Name one with tables such as sparecores-servers.csv.gz by --on.")
+    frames: dict[str, pl.DataFrame] = {}
+    for table in wanted:
+        files = sorted(
+            path for path in folder.iterdir() if path.name.startswith(table) and path.name.endswith(_ENDINGS)
+        )
+        if files:
+            frames[table] = pl.concat([_read(path) for path in files], how="diagonal_relaxed")
+    if not frames:
+        raise UsageError(
+            f"{folder} holds none of the tables {', '.join(wanted)}",
+            f"Files are named so and end in {', '.join(_ENDINGS)}.",
+        )
+    return Tables(folder, frames)
+
+
+def _read(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        if path.suffix == ".parquet":
+            return pl.read_parquet(path)
+        # The types of all rows, not of the first: a column may be empty for long.
+        return pl.read_csv(path, infer_schema_length=None, null_values=["", "NA", "null"])
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
+        raise ModelError(
+            f"cannot read {path}: {str(error).splitlines()[0]}", "It is to be a table with a line of names."
+        ) from None

@@ -1,0 +1,245 @@
+"""Models that predict servers never seen: what there is, and how far each is off.
+
+Examples:
+  rackscope models list
+  rackscope models validate
+  rackscope models validate --on ../shared/data --only core-count --json
+  rackscope models validate --fit ../shared/data --on newer-servers
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rackscope.cli import arguments as common
+from rackscope.cli.output import complain, open_console, print_json
+from rackscope.errors import RackscopeError, UsageError
+
+if TYPE_CHECKING:
+    from rackscope.models.trained.base import Model
+    from rackscope.models.trained.validation import Score
+
+HELP = "what models there are, and how far each is off on servers never seen"
+UNDOES_LEFTOVERS = False
+
+#: What the bar asks of models and no public table can tell.
+_NO_TABLE = (
+    "time at another frequency on the same host: no public table has it; 'validate_execution_time' leaves frequencies "
+    "of your own measurements out",
+    "slowdown of co-located systems: measured pair by pair, no public table",
+)
+_VALIDATE = """How far each model is off on servers that it never saw, and how often its intervals of 90 % hold.
+
+With one folder: CPU models are left out of the fit and predicted, one by one; then providers or servers; then later
+years from the years before. With --fit and --on: fitted on all of one folder, judged on the other.
+Errors are |predicted / measured - 1|. Files are those of docs/models.md, as .csv, .csv.gz or .parquet."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare ``list`` and ``validate``."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="what each model needs and predicts", allow_abbrev=False)
+    common.add_json(listing)
+    listing.set_defaults(action=_list)
+    validating = actions.add_parser(
+        "validate",
+        help="errors and coverage on servers never seen",
+        description=_VALIDATE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    validating.add_argument("--fit", metavar="FOLDER", type=common.path, help="fit on all of this folder's tables")
+    validating.add_argument(
+        "--on",
+        metavar="FOLDER",
+        type=common.path,
+        help="the folder to judge on (default: ../shared/data, or what RACKSCOPE_DATA names)",
+    )
+    validating.add_argument(
+        "--hold-out",
+        metavar="N",
+        type=common.count,
+        help="instead: hold out a quarter of the CPU models, N times another, and fit on the rest",
+    )
+    validating.add_argument(
+        "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
+    )
+    shown = validating.add_mutually_exclusive_group()
+    shown.add_argument("--markdown", action="store_true", help="print the table as docs/models.md has it")
+    common.add_json(shown)
+    validating.set_defaults(action=_validate)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Do what was asked."""
+    return int(arguments.action(arguments))
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from rackscope.models.trained import list_models
+
+    models = list_models()
+    if arguments.json:
+        print_json({"models": [_described(model) for model in models]})
+        return 0
+    for model in models:
+        print(f"{model.name}: {model.help}")
+        print(f"  known there: {model.measured}")
+        print(f"  predicted: {model.predicted}, in {model.unit}")
+        print(f"  fitted on: {', '.join(model.tables)}")
+    return 0
+
+
+def _described(model: Model) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "help": model.help,
+        "unit": model.unit,
+        "tables": model.tables,
+        "inputs": [asdict(one) for one in model.inputs],
+        "measured": model.measured,
+        "predicted": model.predicted,
+        "aim_median_error": model.aim.median,
+        "aim_p90_error": model.aim.p90,
+    }
+
+
+def _validate(arguments: argparse.Namespace) -> int:
+    """Judge what can be judged; a model whose tables cannot serve is named, and the status is then 1."""
+    from rackscope.cli.model_tables import default_folder, read_tables
+    from rackscope.models.trained import find_model, list_models
+    from rackscope.models.trained.validation import hold_out, judge, validate
+
+    if arguments.hold_out and arguments.fit is not None:
+        raise UsageError("--hold-out splits one folder and --fit asks for two", "Give one of them.")
+    models = tuple(find_model(name) for name in dict.fromkeys(arguments.only)) or list_models()
+    on = arguments.on if arguments.on is not None else default_folder()
+    wanted = tuple(sorted({table for model in models for table in model.tables}))
+    judged_on = read_tables(on, wanted)
+    fit_on = judged_on if arguments.fit is None else read_tables(arguments.fit, wanted)
+    scores: list[Score] = []
+    not_judged: dict[str, RackscopeError] = {}
+    absent: set[str] = set()
+    left_out: dict[str, int] = {}
+    for model in models:
+        if not arguments.only and not all(table in judged_on.frames for table in model.tables):
+            absent.add(model.name)
+        try:
+            examples = model.examples(judged_on.of(model))
+            left_out[model.name] = examples.incomplete
+            if arguments.hold_out:
+                scores += hold_out(model, examples, arguments.hold_out, partial(_tell, arguments, model.name))
+            elif arguments.fit is None:
+                scores += validate(model, examples, partial(_tell, arguments, model.name))
+            else:
+                scores += judge(model, model.examples(fit_on.of(model)), examples)
+        except RackscopeError as error:
+            not_judged[model.name] = error
+    if not scores:
+        raise next(iter(not_judged.values()))
+    for name, reason in not_judged.items():
+        complain(f"{name} was not judged: {reason}")
+    if arguments.json:
+        print_json(
+            {
+                "fitted_on": str(arguments.fit if arguments.fit is not None else on),
+                "judged_on": str(on),
+                "confidence": 0.9,
+                "models": {model.name: _described(model) for model in models},
+                "scores": [score.to_dict() for score in scores],
+                "rows_left_out_as_incomplete": left_out,
+                "not_judged": {name: str(reason) for name, reason in not_judged.items()},
+                "no_public_table": _NO_TABLE,
+            }
+        )
+    else:
+        (_print_markdown if arguments.markdown else _print_tables)(scores)
+        _print_notes(left_out)
+    # A folder may hold only some of the tables; a table that is there and cannot serve is a failure.
+    return 1 if set(not_judged) - absent else 0
+
+
+def _tell(arguments: argparse.Namespace, name: str, what: str) -> None:
+    if not arguments.json:
+        complain(f"{name}: {what} ...")
+
+
+def _print_tables(scores: list[Score]) -> None:
+    """One table a model; errors above an aim are marked."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = open_console()
+    for name in dict.fromkeys(score.model for score in scores):
+        mine = [score for score in scores if score.model == name]
+        aims = [f"{word} {100 * aim:.0f} %" for word, aim in _aims(mine[0]) if aim is not None]
+        console.print(f"\n{name}  (aims: {', '.join(aims)})", style="bold", markup=False)
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for column in ("left out", "CPU models", "predictions", "median", "p90", "90 % holds", "ends"):
+            table.add_column(Text(column), justify="left" if column == "left out" else "right")
+        for score in mine:
+            split = score.split if score.what == "all" else f"  {score.what}"
+            table.add_row(
+                Text(split),
+                str(score.processors),
+                str(score.predictions),
+                Text(_marked(score.median_error, score.aim_median)),
+                Text(_marked(score.p90_error, score.aim_p90)),
+                f"{100 * score.coverage:.1f} %",
+                f"x{score.interval_ratio:.2f}",
+            )
+        console.print(table)
+    console.print(
+        "\nErrors are |predicted / measured - 1|; '!' is above its aim. 'ends': upper end / lower end, median."
+    )
+
+
+def _aims(score: Score) -> tuple[tuple[str, float | None], ...]:
+    return (("median", score.aim_median), ("p90", score.aim_p90))
+
+
+def _marked(error: float, aim: float | None) -> str:
+    return f"{'! ' if aim is not None and error > aim else ''}{100 * error:.1f} %"
+
+
+def _print_markdown(scores: list[Score]) -> None:
+    """The table as Markdown, so that it can be put into a page as it is."""
+    rows: list[tuple[str, ...]] = [
+        ("model", "left out", "of", "predictions", "CPU models", "median error", "p90 error", "90 % interval holds")
+    ]
+    rows.append(tuple("---" for _ in rows[0]))
+    rows += [
+        (
+            score.model,
+            score.split,
+            score.what,
+            f"{score.predictions}",
+            f"{score.processors}" + (f" ({score.processors_seen} seen)" if score.processors_seen else ""),
+            _beside(score.median_error, score.aim_median),
+            _beside(score.p90_error, score.aim_p90),
+            f"{100 * score.coverage:.1f} %, x{score.interval_ratio:.2f}",
+        )
+        for score in scores
+    ]
+    console = open_console()
+    for row in rows:
+        console.print("| " + " | ".join(row) + " |", markup=False, soft_wrap=True)
+
+
+def _print_notes(left_out: dict[str, int]) -> None:
+    console = open_console()
+    for name, count in left_out.items():
+        if count:
+            console.print(f"{name}: {count} rows lack something that is needed.", markup=False)
+    for what in _NO_TABLE:
+        console.print(f"Not judged: {what}.", markup=False)
+
+
+def _beside(error: float, aim: float | None) -> str:
+    """An error and its aim, in percent; what misses it is marked."""
+    if aim is None:
+        return f"{100 * error:.1f} %"
+    return f"{100 * error:.1f} % ({'aim' if error <= aim else 'misses'} {100 * aim:.0f} %)"

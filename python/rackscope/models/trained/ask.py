@@ -1,0 +1,138 @@
+"""Ask a trained model about one server that is described in words and numbers.
+
+trained = train("redis", tables)             # tables: name of a file's start -> frame, as ``cli/model_tables.py`` reads
+trained.predict({"processor": "AMD EPYC 9654", "hardware_threads": 32, ...})    # -> {"pipelined, best": Prediction}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rackscope.errors import ModelError
+from rackscope.models.estimates import Prediction
+from rackscope.models.trained import find_model
+from rackscope.models.trained.base import Described, Examples, Fitted, Model
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+#: A feature may be this far outside of what was fitted (as a logarithm: twice, or a half), or so many years later.
+_FURTHEST, _YEARS_FURTHEST = 0.694, 4.0
+#: Less than this outside is the rounding of a data sheet.
+_SLACK = 0.02
+#: An interval whose ends are further apart than this, as a ratio, says nothing.
+_VAGUEST = 20.0
+_OUTSIDE = "; outside of the servers that were fitted on it also takes the model's form to hold there"
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A model after its fit, with the range of each feature that it saw. ``model.inputs`` says what to describe."""
+
+    model: Model
+    fitted: Fitted
+    lowest: Floats
+    highest: Floats
+    processors: int
+
+    def predict(self, server: Described) -> dict[str, Prediction]:
+        """Modelled values with intervals of 90 %, by what is predicted (a part, such as ``pipelined, best``).
+
+        ``server`` maps names of ``model.inputs`` to values in the units that these state. Raises ModelError where one
+        is missing, unknown, not above zero or cannot be in its unit, or lies further from what was fitted than twice
+        the greatest or half the least (for the year: four past the last).
+        """
+        import numpy as np
+
+        self._check(server)
+        try:
+            examples = self.model.describe(server)
+        except KeyError as error:
+            raise ModelError(f"{self.model.name} needs {error} of a server", "Add it to the description.") from None
+        if not len(examples):
+            raise ModelError(
+                f"something that {self.model.name} needs of the server is no number above zero",
+                f"It needs {', '.join(one.name for one in self.model.inputs if not one.optional)}.",
+            )
+        outside = self._outside(examples)
+        answers = self.fitted.predict(examples)
+        basis = f"{answers.how}, of {self.processors} processors" + (_OUTSIDE + f" ({outside})" if outside else "")
+        found = {}
+        for row, part in enumerate(np.asarray(examples.parts).tolist()):
+            value, low, high = (float(ends[row]) for ends in (answers.estimate, answers.low, answers.high))
+            if high > _VAGUEST * low:
+                raise ModelError(
+                    f"{self.model.name} cannot tell: anything from {low:.3g} to {high:.3g} {self.model.unit} may be",
+                    "Say more of the server (of watts: thermal_design_watts), or fit on servers like it.",
+                )
+            found[str(part)] = Prediction(value, low, high, self.model.unit, basis, bool(outside))
+        return found
+
+    def _check(self, server: Described) -> None:
+        known = {one.name: one for one in self.model.inputs}
+        for name in server:
+            if name not in known:
+                raise ModelError(f"{self.model.name} does not ask for '{name}'", f"It asks for {', '.join(known)}.")
+        for one in known.values():
+            if one.name not in server and not one.optional:
+                raise ModelError(f"{self.model.name} needs '{one.name}' of a server", f"That is: {one.meaning}.")
+            value = server.get(one.name)
+            if isinstance(value, bool) or (isinstance(value, int | float) and not 0 <= value < float("inf")):
+                raise ModelError(f"'{one.name}' is {value}, no number above zero", f"That is: {one.meaning}.")
+
+    def _outside(self, examples: Examples) -> str:
+        """Which features lie outside, in words; empty where none does. Raises ModelError where one is too far."""
+        import numpy as np
+
+        said = []
+        for column, name in enumerate(examples.columns):
+            values = examples.features[:, column]
+            values = values[np.isfinite(values)]
+            if not len(values):
+                continue
+            least, most = self.lowest[column], self.highest[column]
+            by = max(float(least - values.min()), float(values.max() - most), 0.0)
+            year = name == "year"
+            if by > (_YEARS_FURTHEST if year else _FURTHEST) and not _is_flag(least, most):
+                shown = [
+                    f"{value if year else np.exp(value):.{0 if year else 4}{'f' if year else 'g'}}"
+                    for value in (values[0], least, most)
+                ]
+                raise ModelError(
+                    f"{name} is {shown[0]}, far outside of the {shown[1]} to {shown[2]} that {self.model.name} saw",
+                    "Check the unit, or fit on servers like it.",
+                )
+            if by > _SLACK:
+                said.append(name)
+        return ", ".join(said)
+
+
+def _is_flag(least: float, most: float) -> bool:
+    """A column of zeros and ones, such as a maker: not fitted on is extrapolated, not refused."""
+    return {float(least), float(most)} <= {0.0, 1.0}
+
+
+def train(name: str, tables: Mapping[str, pl.DataFrame]) -> TrainedModel:
+    """Fit the model called ``name`` on ``tables`` (by the start of their files' names, see ``Model.tables``).
+
+    Raises UsageError for a name that there is not, ModelError where a table is missing, lacks columns, is in other
+    units or holds too little.
+    """
+    import numpy as np
+
+    model = find_model(name)
+    missing = [table for table in model.tables if table not in tables]
+    if missing:
+        raise ModelError(f"{name} is fitted on {missing[0]}, which is not given", "See docs/models.md.")
+    examples = model.examples({table: tables[table] for table in model.tables})
+    fitted = model.fit(examples, None)
+    features = examples.features
+    return TrainedModel(
+        model, fitted, np.nanmin(features, axis=0), np.nanmax(features, axis=0), len(np.unique(examples.groups))
+    )

@@ -1,0 +1,329 @@
+"""Regression for rows that come in groups, judged on groups never seen: a Gaussian process with random group effects.
+
+The logarithm of what is predicted is a sum of four parts (Rasmussen and Williams 2006, chapter 2.7 and equation 2.41):
+a linear one, a smooth one (squared exponential over all features), a deviation that all rows of a group share (a
+random effect: it tells the fit that a hundred servers with one processor are not a hundred processors) and noise. For
+data that reach over years the linear part may change with time (``drifting``): its coefficients are then those of the
+years nearby, and past the last year those of the last.
+
+The few scales of these parts are those that predict *left-out groups* best, not those that fit best: what leaving a
+whole group out predicts is known in closed form (the same book, equations 5.10 to 5.12, for blocks in place of single
+rows). Rows that are predicted badly without their group count for less (iterated reweighting, as of a Student t).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rackscope.errors import ModelError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Strings = NDArray[np.str_]
+
+#: Rows of one group beyond this many say nothing new about groups never seen, and cost cubic time.
+_ROWS_OF_A_GROUP = 12
+_ROWS_OF_A_GROUP_FOR_SCALES = 3
+_EVALUATIONS = 100
+_ROBUST_PASSES = 3
+#: The least and the greatest logarithm of a scale.
+_SCALES = (-7.0, 3.0)
+#: What is known of the level beforehand: next to nothing.
+_PRIOR_OF_LEVEL = 100.0
+_FEWEST_ROWS, _FEWEST_GROUPS = 20, 5
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Logarithms of the variances of each part, and of the lengths over which the smooth ones change."""
+
+    linear: float
+    smooth: float
+    smooth_length: float
+    group: float
+    noise: float
+    drift: float = 0.0
+    drift_length: float = 0.0
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What each row would have been predicted as without its group: residual and predicted standard deviation."""
+
+    residual: Floats
+    deviation: Floats
+    groups: Strings
+
+
+@dataclass(frozen=True)
+class GroupedRegression:
+    """A fitted regression; see the module's text. ``predict`` and ``left_out`` are what it is for."""
+
+    mean: Floats
+    spread: Floats
+    level: float
+    scales: Scales
+    drifting: int | None
+    features: Floats
+    weights: Floats
+    precision: Floats
+    groups: Strings
+
+    def predict(self, features: Floats) -> tuple[Floats, Floats]:
+        """Estimates and standard deviations (both of the logarithm) of rows of groups never seen.
+
+        ``features`` is rows times columns, the columns those of the fit.
+        """
+        import numpy as np
+
+        # Past the data the last known ways of things go on: neither a trend drawn on, nor a return to old ones.
+        new = np.clip(self._scaled(features), self.features.min(axis=0), self.features.max(axis=0))
+        return self._predict(new, self.features, self.weights, self.precision)
+
+    def leave_out(self, features: Floats, target: Floats, groups: Strings) -> LeftOut:
+        """What each row of the fit's table would be predicted as had its whole group not been in the fit."""
+        import numpy as np
+
+        new = self._scaled(features)
+        residual, deviation = np.empty(len(target)), np.empty(len(target))
+        for group in np.unique(groups):
+            rows, gone = groups == group, self.groups == group
+            kept = self.features[~gone]
+            # The inverse without some rows, from the one with them (Rasmussen and Williams 2006, appendix A.3).
+            across = np.linalg.solve(self.precision[np.ix_(gone, gone)], self.precision[np.ix_(gone, ~gone)])
+            precision = self.precision[np.ix_(~gone, ~gone)] - self.precision[np.ix_(~gone, gone)] @ across
+            weights = self.weights[~gone] - across.T @ self.weights[gone]
+            own = np.clip(new[rows], kept.min(axis=0), kept.max(axis=0))
+            estimate, deviation[rows] = self._predict(own, kept, weights, precision)
+            residual[rows] = target[rows] - estimate
+        return LeftOut(residual, deviation, groups)
+
+    def _scaled(self, features: Floats) -> Floats:
+        import numpy as np
+
+        result: Floats = (np.asarray(features, dtype=np.float64) - self.mean) / self.spread
+        return result
+
+    def _predict(self, new: Floats, seen: Floats, weights: Floats, precision: Floats) -> tuple[Floats, Floats]:
+        import numpy as np
+
+        shared = _Pairs.of(new, seen, self.drifting).covariance(self.scales)
+        own = _PRIOR_OF_LEVEL + _own_variance(new, self.scales, self.drifting)
+        variance = own - ((shared @ precision) * shared).sum(axis=1)
+        variance += np.exp(self.scales.group) + np.exp(self.scales.noise)
+        return shared @ weights + self.level, np.sqrt(np.maximum(variance, 1e-8))
+
+
+def fit_grouped_regression(
+    features: Floats,
+    target: Floats,
+    groups: Strings,
+    *,
+    drifting: int | None = None,
+    scales: Scales | None = None,
+) -> GroupedRegression:
+    """Fit ``target`` (a logarithm, one a row) on ``features`` (rows times columns) with rows in ``groups``.
+
+    ``drifting`` is the column that holds the time, of which the linear part's coefficients may depend; that column is
+    then not part of the linear part itself, so that no trend is drawn on beyond the data. ``scales`` are chosen from
+    the data unless they are given.
+    Raises ModelError where there are too few rows or groups, or where rows are not finite.
+    """
+    import numpy as np
+
+    _check(features, target, groups)
+    mean, spread = features.mean(axis=0), features.std(axis=0)
+    # A column that never changes here says nothing, and must not decide once it does.
+    spread = np.where(spread > 1e-9, spread, 1e9)
+    scaled, level = (features - mean) / spread, float(np.median(target))
+    centred = target - level
+    if scales is None:
+        few = _spread_rows(groups, _ROWS_OF_A_GROUP_FOR_SCALES)
+        scales = _choose_scales(scaled[few], centred[few], groups[few], drifting)
+    kept = _spread_rows(groups, _ROWS_OF_A_GROUP)
+    scaled, centred, groups = scaled[kept], centred[kept], groups[kept]
+    noise = np.ones(len(centred))
+    pairs, together = _Pairs.of(scaled, scaled, drifting), _together(groups)
+    for _ in range(_ROBUST_PASSES):
+        precision = _precision(pairs, together, scales, noise)
+        residual, variance = _leave_groups_out(precision, centred, groups)
+        variance = np.maximum(variance - np.exp(scales.noise) * (noise - 1.0), 1e-8)
+        noise = np.clip(residual**2 / variance / 2.0, 1.0, 30.0)
+    precision = _precision(pairs, together, scales, noise)
+    return GroupedRegression(
+        mean=mean,
+        spread=spread,
+        level=level,
+        scales=scales,
+        drifting=drifting,
+        features=scaled,
+        weights=precision @ centred,
+        precision=precision,
+        groups=groups,
+    )
+
+
+def _check(features: Floats, target: Floats, groups: Strings) -> None:
+    import numpy as np
+
+    if len(target) < _FEWEST_ROWS or len(np.unique(groups)) < _FEWEST_GROUPS:
+        raise ModelError(
+            f"{len(target)} rows of {len(np.unique(groups))} processors are too few to fit a model",
+            f"Give at least {_FEWEST_ROWS} rows of {_FEWEST_GROUPS} processors.",
+        )
+    if not (np.isfinite(features).all() and np.isfinite(target).all()):
+        raise ModelError("some values are zero, negative or no numbers", "Leave those rows out.")
+    if np.all(features.std(axis=0) < 1e-9):
+        raise ModelError("all rows have the same features", "Give servers that differ.")
+
+
+def _spread_rows(groups: Strings, most: int) -> NDArray[np.intp]:
+    """Row numbers with at most ``most`` of each group, spread evenly over its rows as they are ordered."""
+    import numpy as np
+
+    kept: list[int] = []
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        if len(rows) > most:
+            rows = rows[np.unique(np.linspace(0, len(rows) - 1, most).round().astype(int))]
+        kept.extend(rows.tolist())
+    return np.sort(np.array(kept, dtype=np.intp))
+
+
+def _linear_columns(features: Floats, drifting: int | None) -> Floats:
+    import numpy as np
+
+    return features if drifting is None else np.delete(features, drifting, axis=1)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """What the covariance of pairs of rows is made of, whatever the scales are."""
+
+    products: Floats
+    distance: Floats
+    apart: Floats | None
+
+    @classmethod
+    def of(cls, one: Floats, other: Floats, drifting: int | None) -> _Pairs:
+        import numpy as np
+
+        first, second = _linear_columns(one, drifting), _linear_columns(other, drifting)
+        squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)[None, :] - 2.0 * one @ other.T
+        return cls(
+            products=first @ second.T / first.shape[1],
+            distance=np.maximum(squares, 0.0) / one.shape[1],
+            apart=None if drifting is None else (one[:, drifting][:, None] - other[:, drifting][None, :]) ** 2,
+        )
+
+    def covariance(self, scales: Scales) -> Floats:
+        import numpy as np
+
+        total = np.exp(self.distance * (-0.5 * np.exp(-2.0 * scales.smooth_length)) + scales.smooth)
+        total += _PRIOR_OF_LEVEL
+        total += np.exp(scales.linear) * self.products
+        if self.apart is not None:
+            drift = np.exp(self.apart * (-0.5 * np.exp(-2.0 * scales.drift_length)) + scales.drift)
+            total += (1.0 + self.products) * drift
+        result: Floats = total
+        return result
+
+
+def _own_variance(features: Floats, scales: Scales, drifting: int | None) -> Floats:
+    """The diagonal of the covariance of rows with themselves, without the level's."""
+    import numpy as np
+
+    linear = _linear_columns(features, drifting)
+    products = (linear**2).sum(axis=1) / linear.shape[1]
+    own = np.exp(scales.linear) * products + np.exp(scales.smooth)
+    if drifting is not None:
+        own += np.exp(scales.drift) * (1.0 + products)
+    result: Floats = own
+    return result
+
+
+def _precision(pairs: _Pairs, together: Floats, scales: Scales, noise: Floats) -> Floats:
+    """The inverse of the covariance of all rows; ``together`` is 1 for pairs of one group."""
+    import numpy as np
+
+    total = pairs.covariance(scales)
+    total += np.exp(scales.group) * together
+    total[np.diag_indices_from(total)] += np.exp(scales.noise) * noise
+    return _invert(total)
+
+
+def _together(groups: Strings) -> Floats:
+    import numpy as np
+
+    _, which = np.unique(groups, return_inverse=True)
+    result: Floats = (which[:, None] == which[None, :]).astype(np.float64)
+    return result
+
+
+def _leave_groups_out(precision: Floats, target: Floats, groups: Strings) -> tuple[Floats, Floats]:
+    """Residuals and predicted variances of rows whose whole group is left out, without fitting again."""
+    import numpy as np
+
+    solved = precision @ target
+    residual, variance = np.empty_like(target), np.empty_like(target)
+    _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    ordered, starts = np.argsort(which, kind="stable"), np.cumsum(counts) - counts
+    for size in np.unique(counts):
+        # All groups of one size at a time: there are many small ones.
+        rows = ordered[starts[counts == size][:, None] + np.arange(size)[None, :]]
+        blocks = np.linalg.inv(precision[rows[:, :, None], rows[:, None, :]])
+        residual[rows] = np.einsum("kij,kj->ki", blocks, solved[rows])
+        variance[rows] = np.einsum("kii->ki", blocks)
+    return residual, np.maximum(variance, 1e-8)
+
+
+def _invert(matrix: Floats) -> Floats:
+    """The inverse of a symmetric positive definite matrix. Raises LinAlgError where it is none."""
+    import numpy as np
+    from scipy.linalg import lapack
+
+    factor, failed = lapack.dpotrf(matrix, lower=1, clean=1)
+    if failed:
+        raise np.linalg.LinAlgError("not positive definite")
+    inverse, failed = lapack.dpotri(factor, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("not positive definite")
+    # Only the lower half is filled in.
+    result: Floats = inverse + inverse.T
+    result[np.diag_indices_from(result)] *= 0.5
+    return result
+
+
+def _choose_scales(features: Floats, target: Floats, groups: Strings, drifting: int | None) -> Scales:
+    """The scales under which left-out groups are the likeliest (Student t of four degrees of freedom)."""
+    import numpy as np
+    from scipy.optimize import minimize
+
+    _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    weight = 1.0 / np.sqrt(counts[which])
+    ones = np.ones(len(target))
+    pairs, together = _Pairs.of(features, features, drifting), _together(groups)
+
+    def surprise(logarithms: Floats) -> float:
+        scales = Scales(*np.clip(logarithms, *_SCALES))
+        try:
+            precision = _precision(pairs, together, scales, ones)
+            residual, variance = _leave_groups_out(precision, target, groups)
+        except np.linalg.LinAlgError:
+            return 1e9
+        likelihood = 0.5 * np.log(variance) + 2.5 * np.log1p(residual**2 / variance / 4.0)
+        return float(np.sum(weight * likelihood) + 0.001 * np.sum(logarithms**2))
+
+    total = float(np.log(np.var(target) + 1e-9))
+    start = np.array([total, total - 1.0, 0.5, total - 2.0, total - 3.0])
+    if drifting is not None:
+        start = np.append(start, [total - 1.0, 0.0])
+    simplex = np.vstack([start, start + np.eye(len(start))])
+    found = minimize(
+        surprise, start, method="Nelder-Mead", options={"maxfev": _EVALUATIONS, "initial_simplex": simplex}
+    )
+    return Scales(*(float(value) for value in np.clip(found.x, *_SCALES)))

@@ -1,0 +1,135 @@
+"""A model that is ``anchor * exp(regression)``: one grouped regression a part, with conformal intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rackscope.errors import ModelError
+from rackscope.models.trained.base import Examples, Fitted, Predictions
+from rackscope.models.trained.conformal import Calibration, calibrate
+from rackscope.models.trained.grouped_regression import GroupedRegression, Scales, fit_grouped_regression
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_HOW = "conformal, calibrated on processors left out of the fit"
+_HOW_LATER = f"{_HOW}; past the last year of the fit also on later years predicted from earlier ones"
+#: Windows of years that are predicted from those before, to see by how much later servers are missed.
+_WINDOWS, _WINDOW_YEARS, _FEWEST_BEFORE = 4, 3.0, 60
+
+
+@dataclass(frozen=True)
+class _Part:
+    regression: GroupedRegression
+    calibration: Calibration
+    #: For rows later than ``last_year``.
+    later: Calibration
+    last_year: float
+
+
+@dataclass(frozen=True)
+class Regressed:
+    """The fit of ``fit_regressed``."""
+
+    parts: Mapping[str, _Part]
+
+    def predict(self, examples: Examples) -> Predictions:
+        """Raises ModelError for a part that the fit had no examples of."""
+        import numpy as np
+
+        unknown = sorted(set(examples.parts.tolist()) - set(self.parts))
+        if unknown:
+            raise ModelError(f"the fit saw nothing of {', '.join(unknown)}", "Fit on a table that has them.")
+        estimate, low, high = (np.empty(len(examples)) for _ in range(3))
+        for name, part in self.parts.items():
+            rows = examples.parts == name
+            if not rows.any():
+                continue
+            centre, deviation = part.regression.predict(examples.features[rows])
+            later = np.zeros(len(centre), dtype=bool)
+            if examples.years is not None:
+                later = examples.years[rows] > part.last_year
+            below = np.where(later, part.later.below, part.calibration.below)
+            above = np.where(later, part.later.above, part.calibration.above)
+            anchor = examples.anchor[rows]
+            estimate[rows] = anchor * np.exp(centre)
+            low[rows] = anchor * np.exp(centre + below * deviation)
+            high[rows] = anchor * np.exp(centre + above * deviation)
+        return Predictions(estimate, low, high, _HOW if examples.years is None else _HOW_LATER)
+
+
+def fit_regressed(
+    examples: Examples, like: Fitted | None = None, *, drifting: int | None = None, caution: float = 0.5
+) -> Regressed:
+    """Fit each part; ``drifting`` as in ``fit_grouped_regression``, ``caution`` as in ``calibrate``.
+
+    Raises ModelError where there is too little.
+
+    The scales are those of ``like``, where that is given and has the part; so are the calibrations.
+    """
+    import numpy as np
+
+    parts: dict[str, _Part] = {}
+    for name in np.unique(examples.parts):
+        rows = examples.take(examples.parts == name)
+        # Rows of a processor are thinned evenly over its servers, from the smallest to the greatest.
+        order = np.lexsort((rows.anchor, rows.groups))
+        features, groups = rows.features[order], rows.groups[order]
+        target = np.log(rows.target[order] / rows.anchor[order])
+        known = like.parts.get(str(name)) if isinstance(like, Regressed) else None
+        scales = None if known is None else known.regression.scales
+        regression = fit_grouped_regression(features, target, groups, drifting=drifting, scales=scales)
+        if known is not None:
+            calibration = known.calibration
+        else:
+            left = regression.leave_out(features, target, groups)
+            calibration = calibrate(left.residual / left.deviation, left.groups, caution=caution)
+        later, last_year = calibration, np.inf
+        if rows.years is not None:
+            last_year = float(rows.years.max())
+            later = (
+                known.later
+                if known is not None
+                else _later(features, target, groups, rows.years[order], drifting, regression.scales, calibration)
+            )
+        parts[str(name)] = _Part(regression, calibration, later, last_year)
+    return Regressed(parts)
+
+
+def _later(
+    features: Floats,
+    target: Floats,
+    groups: NDArray[np.str_],
+    years: Floats,
+    drifting: int | None,
+    scales: Scales,
+    usual: Calibration,
+) -> Calibration:
+    """What later years turned out like when predicted from the years before them alone.
+
+    Only the interval takes this up: in which direction they were missed changed every few years, so that moving the
+    estimate by it made later windows worse.
+    """
+    import numpy as np
+
+    scores: list[Floats] = []
+    names: list[NDArray[np.str_]] = []
+    for window in range(1, _WINDOWS + 1):
+        start = years.max() - window * _WINDOW_YEARS
+        before, after = years <= start, (years > start) & (years <= start + _WINDOW_YEARS)
+        if before.sum() < _FEWEST_BEFORE or not after.any():
+            break
+        regression = fit_grouped_regression(
+            features[before], target[before], groups[before], drifting=drifting, scales=scales
+        )
+        centre, deviation = regression.predict(features[after])
+        scores.append((target[after] - centre) / deviation)
+        names.append(groups[after])
+    if not scores or sum(map(len, scores)) < 20:
+        return usual
+    return usual.widened(calibrate(np.concatenate(scores), np.concatenate(names)))

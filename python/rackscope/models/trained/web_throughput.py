@@ -1,0 +1,133 @@
+"""Most requests/s of a static web server on a processor never seen, by size of the answers.
+
+The logarithm of requests/s a hardware thread over what calibration measured there, as for redis. One light-load point
+of that size (one connection a thread) and redis measured there tell what the kernel's network path costs; without them
+the error is about twice as large, and is stated so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rackscope.errors import ModelError
+from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model
+from rackscope.models.trained.cloud_servers import INPUTS, SCALING, SERVERS, described_tables
+from rackscope.models.trained.web_load import WEB, described_web
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Processors differ more here than others tell: with less caution the intervals of quarters of the processors that were
+#: held out held 84 to 87 of 100.
+_CAUTION, _CAUTION_ANCHORED = 1.0, 1.5
+#: Beyond so many hardware threads the server gains less by more, which a smooth curve through all sizes would miss.
+_BENDS = (32, 64, 128)
+_BENT = tuple(f"times over {bend} hardware threads" for bend in _BENDS)
+_ANCHORS = ("redis requests/s a thread", "the same, pipelined", "web requests/s a thread")
+_REDIS = ("redis_rps_pipeline1", "redis_rps_best")
+
+
+def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
+    import numpy as np
+
+    from rackscope.models.trained.cloud_servers import (
+        CALIBRATION_COLUMNS,
+        calibrated_servers,
+        calibration_features,
+        processors,
+        providers,
+    )
+    from rackscope.models.trained.web_load import web_points
+
+    servers = calibrated_servers(frames, _REDIS if anchored else ())
+    points = web_points(frames, servers).drop_nulls(["light", "best"] if anchored else ["best"])
+    rows = points.join(servers, on="server", how="inner", maintain_order="left")
+    if rows.is_empty():
+        raise ModelError(
+            f"no server has all that the model of the web server needs in {SERVERS}, {SCALING} and {WEB}",
+            "See the columns and units in docs/models.md.",
+        )
+    threads = rows["vcpus"].to_numpy()
+    features = calibration_features(rows)
+    if anchored:
+        features += [np.log(rows[column].to_numpy() / threads) for column in (*_REDIS, "light")]
+    else:
+        features += [np.maximum(0.0, np.log(threads / bend)) for bend in _BENDS]
+    groups, _, _ = processors(rows)
+    return Examples(
+        features=np.column_stack(features),
+        columns=(*CALIBRATION_COLUMNS, *(_ANCHORS if anchored else _BENT)),
+        anchor=threads,
+        target=rows["best"].to_numpy(),
+        groups=groups,
+        parts=np.char.add("answers of ", rows["response_size"].to_numpy().astype(np.str_)),
+        splits={"provider": providers(rows)},
+        incomplete=5 * len(frames[SERVERS]) - len(rows) if len(frames[SERVERS]) * 5 > len(rows) else 0,
+    )
+
+
+def _from_calibration(frames: Mapping[str, pl.DataFrame]) -> Examples:
+    return _examples(frames, anchored=False)
+
+
+def _anchored(frames: Mapping[str, pl.DataFrame]) -> Examples:
+    return _examples(frames, anchored=True)
+
+
+def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
+    from rackscope.models.trained.regressed import fit_regressed
+
+    anchored = _ANCHORS[0] in examples.columns
+    return fit_regressed(examples, like, caution=_CAUTION_ANCHORED if anchored else _CAUTION)
+
+
+def _describe(server: Described) -> Examples:
+    sizes = dict.fromkeys(("1k", "16k", "64k", "256k", "512k"), 10000.0)
+    web = described_web({**server, "web_requests_per_second": sizes})
+    return _from_calibration({**described_tables(server), WEB: web})
+
+
+def _describe_anchored(server: Described) -> Examples:
+    redis = {column: server[name] for column, name in zip(_REDIS, _REDIS_INPUTS, strict=True)}
+    return _anchored({**described_tables(server, **redis), WEB: described_web(server)})  # type: ignore[arg-type]
+
+
+_REDIS_INPUTS = ("redis_requests_per_second", "redis_pipelined_requests_per_second")
+_INPUTS = (
+    *INPUTS,
+    Input(_REDIS_INPUTS[0], "of redis, one request at a time, on all hardware threads"),
+    Input(_REDIS_INPUTS[1], "the same, the best pipeline"),
+    Input("web_requests_per_second", "by size of answers (1k to 512k): one connection a thread"),
+)
+_CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all, hardware threads and threads a core"
+_PREDICTED = "the most requests/s over all numbers of connections and threads, answers of 1k to 512k"
+
+MODELS = (
+    Model(
+        name="web",
+        help="most requests/s of a static web server on another processor, from calibration alone",
+        unit="requests/s",
+        tables=(SERVERS, SCALING, WEB),
+        measured=_CALIBRATION,
+        predicted=_PREDICTED,
+        aim=Aim(median=0.08, p90=0.25),
+        examples=_from_calibration,
+        fit=_fit,
+        inputs=INPUTS,
+        describe=_describe,
+    ),
+    Model(
+        name="web-anchored",
+        help="the same, with redis and one light-load point of that size measured there",
+        unit="requests/s",
+        tables=(SERVERS, SCALING, WEB),
+        measured=f"{_CALIBRATION}; redis requests/s; web requests/s of that size at one connection a thread",
+        predicted=_PREDICTED,
+        aim=Aim(median=0.08, p90=0.25),
+        examples=_anchored,
+        fit=_fit,
+        inputs=_INPUTS,
+        describe=_describe_anchored,
+    ),
+)
