@@ -107,7 +107,9 @@ def _run(argv: list[str]) -> int:
         status = 0
     else:
         parsed = _parser(argv).parse_args(argv)
-        parsed.command_line = ("rackscope", *argv)
+        from rackscope.host.meters import hide_communities
+
+        parsed.command_line = ("rackscope", *hide_communities(argv))
         if parsed.undoes_leftovers:
             from rackscope.cli.leftovers import undo_leftovers
 

@@ -56,6 +56,29 @@ def settings_mapping(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return mapping
 
 
+def _meter(text: str) -> str:
+    from rackscope.host.meters import parse_meter
+
+    parse_meter(text)
+    return text
+
+
+meter = checked(_meter)
+
+
+def add_meter(parser: argparse._ActionsContainer) -> None:
+    """``--meter``."""
+    parser.add_argument(
+        "--meter",
+        metavar="METER",
+        action="append",
+        type=meter,
+        default=[],
+        help="also read this power meter: snmp:ADDRESS,preset=apc,outlet=4, file:PATH,unit=watts or "
+        "command:ARGUMENTS,unit=watts; none: not those of this host either (docs/power.md)",
+    )
+
+
 def add_json(parser: argparse._ActionsContainer) -> None:
     """``--json``."""
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
@@ -72,17 +95,19 @@ def add_system_settings(parser: argparse._ActionsContainer, what: str) -> None:
 
 
 def add_load(parser: argparse._ActionsContainer) -> None:
-    """``--connections``, ``--client-cores``, ``--seed``, ``--no-verify``."""
+    """``--connections``, ``--client-cores``, ``--seed``, ``--no-verify``, ``--meter``."""
     parser.add_argument("--connections", metavar="N", type=count, default=50, help="connections (default 50)")
     _add_client(parser)
     parser.add_argument("--no-verify", action="store_true", help="do not check returned values")
+    add_meter(parser)
 
 
 def add_places(parser: argparse._ActionsContainer) -> None:
-    """``--cores``, ``--client-cores``, ``--seed``, ``--no-fetch``: where things run, and nothing about the load."""
+    """``--cores``, ``--client-cores``, ``--seed``, ``--no-fetch``, ``--meter``: where things run, no load."""
     _add_cores(parser)
     _add_client(parser)
     _add_no_fetch(parser)
+    add_meter(parser)
 
 
 def _add_cores(parser: argparse._ActionsContainer) -> None:
