@@ -16,6 +16,8 @@ const INTERVALS_UNTIL_STALE: u64 = 3;
 const LONGEST_FAREWELL: Duration = Duration::from_millis(1500);
 /// What a meter that did not answer may be asked again at the start.
 const FIRST_ATTEMPTS: u64 = 2;
+/// How soon that is.
+const SOON: Duration = Duration::from_millis(100);
 
 /// How often a meter is read.
 #[derive(Debug, Clone, Copy)]
@@ -184,15 +186,20 @@ impl Shared {
                 INTERVALS_UNTIL_STALE * gap + (end - start),
                 Ordering::Relaxed,
             );
-            {
+            let is_first_failure = {
                 let mut state = self.lock();
                 state.attempts += 1;
                 state.answered |= sheet.has_value();
                 state.spent += end - start;
                 state.complaint = join(meter.complaint(), sheet.complaint());
-            }
+                !state.answered && state.attempts < FIRST_ATTEMPTS
+            };
             self.changed.notify_all();
-            let pause = Duration::from_nanos((start + gap).saturating_sub(clock::monotonic()));
+            let mut pause = Duration::from_nanos((start + gap).saturating_sub(clock::monotonic()));
+            if is_first_failure {
+                // Somebody waits for it.
+                pause = pause.min(SOON);
+            }
             if self.wait_until(pause, |state| state.stopping) || sheet.is_stopped() {
                 return;
             }

@@ -60,7 +60,7 @@ pub(super) fn build(
         interval,
         // Most of a reading is waiting for the next line.
         share: 1,
-        patience: 2 * timeout + interval + Duration::from_millis(500),
+        patience: 2 * timeout + Duration::from_secs(1),
     })
 }
 

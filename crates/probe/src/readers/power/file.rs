@@ -36,7 +36,7 @@ pub(super) fn build(path: &Path, measured: &Measured, interval: Duration) -> Box
     found.beside(Pace {
         interval,
         share: 2,
-        patience: Duration::from_secs(2) + interval,
+        patience: Duration::from_secs(3),
     })
 }
 

@@ -173,7 +173,7 @@ fn sensors(folder: &Path) -> Vec<Sensor> {
                 };
             let wanted = kind == "input" || (kind == "average" && !is_energy);
             let has_mean = kind == "input" && files.contains(&format!("{stem}_average"));
-            (wanted && !(has_mean && !is_energy)).then_some(Sensor {
+            (wanted && (is_energy || !has_mean)).then_some(Sensor {
                 stem: stem.to_owned(),
                 file: file.clone(),
                 is_energy,

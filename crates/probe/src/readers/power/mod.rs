@@ -81,7 +81,19 @@ impl About {
     }
 
     fn missing(&self, reason: impl AsRef<str>) -> Box<dyn Reader> {
-        Box::new(MissingReader(self.probe(Vec::new()).missing(reason)))
+        let columns = self.expected().map(|channel| channel.column(self.meter));
+        let probe = self.probe(columns.into_iter().collect());
+        Box::new(MissingReader(probe.missing(reason)))
+    }
+
+    /// What every meter of the kind gives that works, whatever else.
+    fn expected(&self) -> Option<Channel> {
+        match self.meter {
+            "rapl_powercap" | "rapl_perf" => Some(Channel::energy("package-0", powercap::COUNTER)),
+            "nvml" => Some(Channel::energy("gpu-0", nvml::COUNTER)),
+            "ipmi_dcmi" | "hwmon" => Some(Channel::watts("server")),
+            _ => None,
+        }
     }
 }
 
@@ -155,7 +167,12 @@ fn rapl(host: &Host) -> Vec<Box<dyn Reader>> {
 
 fn named(spec: &MeterSpec) -> Box<dyn Reader> {
     if let Err(reason) = spec.check() {
-        return About::new("command", "a meter that can be").missing(reason);
+        let meter = match spec {
+            MeterSpec::Snmp { .. } => "snmp",
+            MeterSpec::File { .. } => "file",
+            MeterSpec::Command { .. } => "command",
+        };
+        return About::new(meter, "a meter that can be").missing(reason);
     }
     match spec {
         MeterSpec::Snmp {

@@ -27,6 +27,13 @@ const PACE: Pace = Pace {
     patience: Duration::from_secs(5),
 };
 
+/// Millijoules.
+pub(super) const COUNTER: Counter = Counter {
+    joules: 1e-3,
+    most_watts: MOST_WATTS,
+    moves_always: false,
+};
+
 const SUCCESS: c_int = 0;
 
 type Handle = *mut c_void;
@@ -210,12 +217,7 @@ fn find(library: &Path) -> Result<Found, Failure> {
         .map(|device| {
             let domain = format!("gpu-{}", device.index);
             if device.counts {
-                let counter = Counter {
-                    joules: 1e-3,
-                    most_watts: MOST_WATTS,
-                    moves_always: false,
-                };
-                Channel::energy(domain, counter)
+                Channel::energy(domain, COUNTER)
             } else {
                 Channel {
                     domain,

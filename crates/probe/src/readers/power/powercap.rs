@@ -17,6 +17,13 @@ const FOLDER: &str = "sys/class/powercap";
 /// No package takes as much; a counter that was set back would seem to.
 pub(super) const MOST_WATTS: f64 = 5000.0;
 
+/// Microjoules.
+pub(super) const COUNTER: Counter = Counter {
+    joules: 1e-6,
+    most_watts: MOST_WATTS,
+    moves_always: true,
+};
+
 /// A counter that nothing is connected to stands still, as the platform's does on many boards.
 pub(super) const UNTIL_IT_MOVES: &str = "a counter is missing until it first moves";
 
@@ -112,13 +119,8 @@ fn open(host: &Host, zone: &str, zones: &[String], before: &[Zone]) -> Result<Zo
     let domain = domain(&name, parent.as_deref());
     let taken = |domain: &str| before.iter().any(|zone| zone.channel.domain == domain);
     let domain = distinct(&domain, taken);
-    let counter = Counter {
-        joules: 1e-6,
-        most_watts: MOST_WATTS,
-        moves_always: true,
-    };
     Ok(Zone {
-        channel: Channel::energy(domain, counter),
+        channel: Channel::energy(domain, COUNTER),
         range,
         source,
     })

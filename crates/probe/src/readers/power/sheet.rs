@@ -40,7 +40,7 @@ impl Channel {
         }
     }
 
-    fn column(&self, meter: &str) -> String {
+    pub(super) fn column(&self, meter: &str) -> String {
         let name = match self.gives {
             Gives::Watts { .. } => "power_watts",
             Gives::Energy(_) => "energy_joules_total",

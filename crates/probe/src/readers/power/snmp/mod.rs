@@ -75,7 +75,7 @@ pub(super) fn build(
         interval,
         // Waiting for an answer takes nothing of this host.
         share: 1,
-        patience: 2 * timeout + interval + Duration::from_millis(500),
+        patience: 2 * timeout + Duration::from_secs(1),
     })
 }
 

@@ -160,7 +160,8 @@ fn only_the_answer_to_the_request_counts() {
 
 #[test]
 fn what_a_strip_does_not_measure_is_missing_with_the_reason() {
-    let refusals: [(fn(Message) -> Message, &str); 5] = [
+    type Respond = fn(Message) -> Message;
+    let refusals: [(Respond, &str); 5] = [
         (
             |request| answer(request, vec![Value::NoSuchInstance]),
             "7.4 is not there",
@@ -189,14 +190,7 @@ fn what_a_strip_does_not_measure_is_missing_with_the_reason() {
     for (respond, words) in refusals {
         let agent = Agent::start(move |request| vec![encode(&respond(request))]);
         let readings = watts();
-        let mut reader = build(
-            "127.0.0.1",
-            agent.port,
-            "public",
-            &readings,
-            PATIENT,
-            Duration::from_millis(1),
-        );
+        let mut reader = strip(agent.port, &readings, PATIENT);
         let probe = reader.probes().remove(0);
         assert_eq!(probe.status, Status::Missing);
         assert!(probe.reason.contains(words), "{words}: {}", probe.reason);
@@ -209,14 +203,7 @@ fn what_a_strip_does_not_measure_is_missing_with_the_reason() {
 fn a_strip_that_does_not_answer_says_what_to_check() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
-    let reader = build(
-        "127.0.0.1",
-        port,
-        "public",
-        &watts(),
-        0.02,
-        Duration::from_millis(1),
-    );
+    let reader = strip(port, &watts(), 0.02);
     let reason = reader.probes().remove(0).reason;
     assert!(
         reason.contains(&format!(
@@ -225,14 +212,7 @@ fn a_strip_that_does_not_answer_says_what_to_check() {
         "{reason}"
     );
     drop(silent);
-    let reader = build(
-        "127.0.0.1",
-        port,
-        "public",
-        &watts(),
-        PATIENT,
-        Duration::from_millis(1),
-    );
+    let reader = strip(port, &watts(), PATIENT);
     let reason = reader.probes().remove(0).reason;
     assert!(reason.contains("cannot be asked"), "{reason}");
 }
