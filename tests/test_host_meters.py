@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rackscope.cli.arguments import kept_command_line
 from rackscope.errors import UsageError
-from rackscope.host.meters import PRESETS, UNITS, Meters, hide_communities, parse_meter, parse_meters
+from rackscope.host.meters import PRESETS, UNITS, Meters, parse_meter, parse_meters
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -78,8 +79,8 @@ def test_a_community_may_be_in_a_file_and_is_not_kept_with_the_command(tmp_path:
     (tmp_path / "community").write_text("s3cret\n")
     meter = parsed(f"snmp:192.0.2.7,preset=apc,community_file={tmp_path}/community")
     assert meter["community"] == "s3cret"
-    arguments = ("run", "cache", "--meter", "snmp:192.0.2.7,community=s3cret,outlet=4")
-    assert hide_communities(arguments)[3] == "snmp:192.0.2.7,community=...,outlet=4"
+    kept = kept_command_line(["run", "cache", "--meter", "snmp:192.0.2.7,community=s3cret,outlet=4"])
+    assert kept == ("rackscope", "run", "cache", "--meter", "snmp:192.0.2.7,community=...,outlet=4")
 
 
 def test_a_file_and_a_command() -> None:

@@ -92,7 +92,6 @@ _INDEX = re.compile(r"\d{1,9}(\.\d{1,9}){0,5}")
 _OID = re.compile(r"\.?[012](\.\d{1,10}){1,127}")
 _DOMAIN = re.compile(r"[^\x00-\x1f\x7f,]{1,64}")
 _MOST_OUTLETS = 16
-_COMMUNITY = re.compile(r"(,community=)[^,]*")
 
 
 @dataclass(frozen=True)
@@ -134,11 +133,6 @@ def parse_meter(text: str) -> Mapping[str, Any] | None:
     address, port = _address(what)
     strip = {"kind": kind, "address": address, "port": port, "community": _community(options)}
     return strip | {"readings": _readings(options)} | interval | timeout
-
-
-def hide_communities(arguments: Sequence[str]) -> tuple[str, ...]:
-    """A command line as it may be kept: the community of a power strip is what protects it."""
-    return tuple(_COMMUNITY.sub(r"\1...", argument) for argument in arguments)
 
 
 def _split(kind: str, rest: str) -> tuple[str, dict[str, str]]:
