@@ -25,6 +25,8 @@ from conftest import Rackscope
         (("run", "cache", "ycsb-b", "--set", "value_size=12q"), "value_size"),
         (("run", "cache", "ycsb-b", "--set", "threads"), "Write it like threads=8"),
         (("run", "cache", "ycsb-b", "--duration", "5 parsecs"), "not a duration"),
+        (("run", "cache", "ycsb-b", "--meter", "usb:1"), "no power meter"),
+        (("study", "slo", "cache", "ycsb-b", "--meter", "file:/run/watts,unit=volts"), "no unit of power"),
         (("run", "cache", "ycsb-b", "--rate", "-5"), "rate"),
         (("run", "cache", "ycsb-b", "--cores", "4096"), "core 4096"),
         (("run", "cache", "ycsb-b", "--client-cores", "x"), "not a list of cores"),

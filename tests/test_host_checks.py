@@ -100,6 +100,31 @@ def test_a_guest_without_counters_is_told_where_to_get_them(tmp_path: Path) -> N
     assert "pmu=on" in found.advice
 
 
+def power_probe(name: str, status: str, reason: str, domain: str) -> dict[str, Any]:
+    column = f'power_watts{{domain="{domain}",meter="{name}"}}'
+    return {"name": f"power:{name}", "status": status, "reason": reason, "needs": "a right", "columns": [column]}
+
+
+def test_power_meters_are_told_with_the_right_that_each_lacks(tmp_path: Path) -> None:
+    absent = power_probe("nvml", "missing", "none here: no NVIDIA driver", "gpu-0")
+    forbidden = power_probe("ipmi_dcmi", "missing", "cannot open /dev/ipmi0; run as root", "server")
+    working = power_probe("hwmon", "ok", "", "server")
+    doubtful = power_probe("file:x", "untrusted", "2 of 3 readings failed", "x")
+    root = small_guest(tmp_path / "root")
+    checks = examine(root, probes=lambda _: [absent, forbidden, working, doubtful])
+    assert checks["power meters"].status == "ok"
+    assert checks["power meters"].what == "hwmon (server); file:x (x)"
+    assert checks["power meter ipmi_dcmi"].status == "lacking"
+    assert "a right" in checks["power meter ipmi_dcmi"].advice
+    assert "not to be believed" in checks["power meter file:x"].costs
+    assert not any("nvml" in name or name.startswith("probe power") for name in checks)
+    checks = examine(root, probes=lambda _: [absent, forbidden])
+    assert checks["power meters"].status == "lacking"
+    assert "nvml: no NVIDIA driver" in checks["power meters"].what
+    assert "modelled" in checks["power meters"].costs
+    assert "--meter" in checks["power meters"].advice
+
+
 def test_a_container_with_half_a_core(tmp_path: Path) -> None:
     checks = examine(container(tmp_path / "root"))
     assert checks["cores"].status == "lacking"

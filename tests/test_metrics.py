@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from rackscope.metrics import METRICS, format_metric, parse_metric
 
-UNIT_OF_NAME = {"_seconds": "seconds", "_bytes": "bytes", "_hertz": "hertz", "_ratio": "ratio", "_watts": "watts"}
-UNIT_OF_NAME |= {"_joules": "joules"}
+UNIT_OF_NAME = {
+    "_seconds": "seconds",
+    "_bytes": "bytes",
+    "_hertz": "hertz",
+    "_ratio": "ratio",
+    "_watts": "watts",
+    "_joules": "joules",
+}
 
 
 def test_columns_are_spelled_with_sorted_and_quoted_labels() -> None:
@@ -61,7 +67,7 @@ def test_units_follow_from_names() -> None:
 def test_opentelemetry_names_are_well_formed() -> None:
     for metric in METRICS.values():
         name = metric.opentelemetry
-        assert name is None or re.fullmatch(r"(system|process|container)(\.[a-z_]+)+", name), metric.name
+        assert name is None or re.fullmatch(r"(system|process|container|hw)(\.[a-z_]+)+", name), metric.name
 
 
 def test_the_table_costs_little_to_import() -> None:

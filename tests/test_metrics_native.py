@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rackscope.host.meters import parse_meters
 from rackscope.metrics import METRICS, parse_metric
 
 native = pytest.importorskip("rackscope._native")
@@ -37,6 +38,43 @@ def test_columns_of_this_host() -> None:
 def test_columns_of_recorded_hosts(tree: str) -> None:
     for probe in native.list_probes(str(TREES / tree)):
         assert_in_table(probe["columns"])
+
+
+@pytest.mark.parametrize(
+    ("tree", "domains"),
+    [
+        ("intel-with-psys", ["package-0", "core-0", "uncore-0", "dram-0", "psys"]),
+        ("amd-with-rapl", ["package-0", "core-0"]),
+        ("server-2-packages", ["package-0", "dram-0", "package-1", "dram-1"]),
+    ],
+)
+def test_processors_that_count_their_energy(tree: str, domains: list[str]) -> None:
+    probes = {probe["name"]: probe for probe in native.list_probes(str(TREES / tree))}
+    columns = [parse_metric(column) for column in probes["power:rapl_powercap"]["columns"]]
+    assert columns == [("energy_joules_total", {"domain": domain, "meter": "rapl_powercap"}) for domain in domains]
+
+
+def test_a_meter_that_is_named_is_read(tmp_path: Path) -> None:
+    (tmp_path / "watts").write_text("250.5\n")
+    meters = parse_meters(["none", f"file:{tmp_path}/watts,unit=watts", "command:echo 12,unit=watts,domain=fan"])
+    sampler = native.Sampler(interval_seconds=0.01, perf=False, local_meters=meters.local, meters_json=meters.to_json())
+    power = [column for column in sampler.columns if column.startswith("power_watts")]
+    assert power == ['power_watts{domain="server",meter="file"}', 'power_watts{domain="fan",meter="command"}']
+    names = [probe["name"] for probe in sampler.probes if probe["name"].startswith("power:")]
+    assert names == ["power:file:server", "power:command:fan"]
+    sampler.start()
+    block = b""
+    while not block:
+        _, block = sampler.drain()
+    sampler.stop()
+    row = dict(zip(sampler.columns, memoryview(block).cast("d").tolist(), strict=False))
+    assert [row[column] for column in power] == [250.5, 12.0]
+
+
+@pytest.mark.parametrize("text", ["", "{}", '[{"kind": "wattmeter"}]', '[{"kind": "file", "path": "/x"}]'])
+def test_meters_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="power meters: "):
+        native.Sampler(meters_json=text)
 
 
 def test_rows_cross_as_plain_buffers() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rackscope.errors import ProbeError
+from rackscope.host.meters import parse_meters
 from rackscope.runs.sampling import HostSampler, cgroup_of
 
 
@@ -45,6 +47,12 @@ def test_samples_of_this_host_become_a_frame() -> None:
     assert cost["ticks"] >= 5
     assert 'process_resident_bytes{process="system"}' in frame.columns
     assert sampler.stop() == cost
+
+
+def test_a_meter_that_was_asked_for_and_cannot_be_read_is_no_run(tmp_path: Path) -> None:
+    meters = parse_meters(["none", f"file:{tmp_path}/watts,unit=watts,interval=50ms"])
+    with pytest.raises(ProbeError, match=r"power meter file:server cannot be read: cannot open .*watts: No such file"):
+        HostSampler(0.01, {}, meters=meters)
 
 
 def test_system_use_is_taken_between_the_ticks_around_both_ends() -> None:

@@ -18,6 +18,7 @@ pub mod packets;
 pub mod partition;
 pub mod recipe;
 pub mod resp;
+pub mod snmp;
 pub mod text_parser;
 
 mod answers;

@@ -71,5 +71,6 @@ targets!(
     partition,
     recipe,
     resp,
+    snmp,
     text_parser
 );

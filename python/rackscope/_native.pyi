@@ -7,6 +7,15 @@ class Sampler:
     """Samples the host on a thread of its own, on absolute ticks.
 
     ``processes`` maps a label to the pid at the root of a process tree; ``cgroups`` maps a label to a cgroup path.
+    ``local_meters`` are the power meters that this host has itself; ``meters_json`` names others, a list of::
+
+        {"kind": "snmp", "address": "192.0.2.7", "port": 161, "community": "public", "interval_seconds": 1.0,
+         "timeout_seconds": 1.0, "readings": [{"oid": "1.3.6.1...", "measured": MEASURED}]}
+        {"kind": "file", "path": "/run/watts", "interval_seconds": 1.0, "measured": MEASURED}
+        {"kind": "command", "arguments": ["meter", "--watch"], "interval_seconds": 1.0, "timeout_seconds": 1.0,
+         "measured": MEASURED}
+
+    with ``MEASURED = {"domain": "server", "quantity": "watts" | "joules", "scale": 1.0}``.
     """
 
     def __init__(
@@ -17,6 +26,8 @@ class Sampler:
         processes: dict[str, int] | None = None,
         cgroups: dict[str, str] | None = None,
         perf: bool = True,
+        local_meters: bool = True,
+        meters_json: str | None = None,
     ) -> None: ...
     @property
     def columns(self) -> list[str]:
@@ -30,7 +41,7 @@ class Sampler:
     def stop(self) -> dict[str, float]:
         """``ticks``, ``missed_ticks``, ``cpu_seconds``, ``wall_seconds``, ``worst_lateness_seconds``."""
 
-def list_probes(root: str = "/") -> list[dict[str, Any]]:
+def list_probes(root: str = "/", meters_json: str | None = None) -> list[dict[str, Any]]:
     """What ``Sampler.probes`` would say, without starting one."""
 
 class LoadClient:

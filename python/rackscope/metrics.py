@@ -3,8 +3,8 @@
 A column is the metric's name and, in braces, its labels sorted by name with their values quoted, as in the Prometheus
 exposition format: ``cpu_core_seconds_total{core="0",state="user"}``.
 
-OpenTelemetry names are those of the semantic conventions (system, process and container metrics, version 1.38); where
-they say nothing, there is none, and an exporter keeps our own.
+OpenTelemetry names are those of the semantic conventions (system, process, container and hardware metrics, version
+1.38); where they say nothing, there is none, and an exporter keeps our own.
 """
 
 from __future__ import annotations
@@ -154,9 +154,15 @@ _TABLE = (
     Metric("perf_llc_misses_total", "1", ("scope",), "Cache lines that the last-level cache did not hold"),
     Metric("perf_dram_fills_total", "1", ("scope",), "Cache lines filled from DRAM"),
     Metric("perf_running_ratio", "ratio", ("scope",), "Share of time in which the counters ran: 1 is not multiplexed"),
-    # Power meters; package-0 holds core-0, psys holds packages and DRAM, server holds everything
-    Metric("power_watts", "watts", ("domain", "meter"), "Power of a domain as a meter shows it"),
-    Metric("energy_joules_total", "joules", ("domain", "meter"), "Energy that a domain used, wraps undone"),
+    # Power meters; a domain is what is measured: package-0, dram-0, core-0, psys, gpu-0, server, outlet-4
+    Metric("power_watts", "watts", ("domain", "meter"), "Power that a domain takes, as a meter says", "hw.power"),
+    Metric(
+        "energy_joules_total",
+        "joules",
+        ("domain", "meter"),
+        "Energy that a domain took since a meter was first read",
+        "hw.energy",
+    ),
     # The load generator; response is from the intended start, service from the moment of sending
     Metric("load_operations_total", "1", (), "Operations completed"),
     Metric("load_errors_total", "1", (), "Operations that failed"),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use ::probe::{Host, Probe, ProbeError};
+use ::probe::{Host, MeterSpec, Probe, ProbeError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -30,7 +30,9 @@ impl Sampler {
 #[pymethods]
 impl Sampler {
     #[new]
-    #[pyo3(signature = (*, root="/".to_owned(), interval_seconds=0.1, processes=None, cgroups=None, perf=true))]
+    #[pyo3(signature = (*, root="/".to_owned(), interval_seconds=0.1, processes=None, cgroups=None, perf=true,
+                        local_meters=true, meters_json=None))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
         root: String,
@@ -38,11 +40,15 @@ impl Sampler {
         processes: Option<HashMap<String, u32>>,
         cgroups: Option<HashMap<String, String>>,
         perf: bool,
+        local_meters: bool,
+        meters_json: Option<String>,
     ) -> PyResult<Self> {
         let mut host = Host::at(root);
         host.processes = sorted(processes);
         host.cgroups = sorted(cgroups);
         host.perf = perf;
+        host.local_meters = local_meters;
+        host.meters = meters(meters_json)?;
         host.interval = Duration::try_from_secs_f64(interval_seconds).map_err(|_| {
             PyValueError::new_err(format!(
                 "an interval of {interval_seconds} s is not a time to wait"
@@ -101,10 +107,33 @@ impl Sampler {
 
 /// What `Sampler.probes` would say, without starting one.
 #[pyfunction]
-#[pyo3(signature = (root="/".to_owned()))]
-fn list_probes(py: Python<'_>, root: String) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let probes = py.detach(|| ::probe::list_probes(&Host::at(root)));
+#[pyo3(signature = (root="/".to_owned(), meters_json=None))]
+fn list_probes(
+    py: Python<'_>,
+    root: String,
+    meters_json: Option<String>,
+) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let host = Host {
+        meters: meters(meters_json)?,
+        ..Host::at(root)
+    };
+    let probes = py.detach(|| ::probe::list_probes(&host));
     probes.iter().map(|probe| as_dict(py, probe)).collect()
+}
+
+/// The power meters that the user names.
+fn meters(json: Option<String>) -> PyResult<Vec<MeterSpec>> {
+    let Some(json) = json else {
+        return Ok(Vec::new());
+    };
+    let meters: Vec<MeterSpec> = serde_json::from_str(&json)
+        .map_err(|error| PyValueError::new_err(format!("power meters: {error}")))?;
+    for meter in &meters {
+        meter
+            .check()
+            .map_err(|reason| PyValueError::new_err(format!("power meters: {reason}")))?;
+    }
+    Ok(meters)
 }
 
 /// Labels in a fixed order, so that columns are too.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::readers::power::MeterSpec;
+
 /// The host under measurement and what is to be followed on it.
 #[derive(Debug, Clone)]
 pub struct Host {
@@ -17,6 +19,12 @@ pub struct Host {
     pub interval: Duration,
     /// Whether to open perf events.
     pub perf: bool,
+    /// Whether to look for power meters of this host itself.
+    pub local_meters: bool,
+    /// The library that knows NVIDIA's accelerators, by name or path.
+    pub nvml_library: PathBuf,
+    /// Power meters that the user names.
+    pub meters: Vec<MeterSpec>,
     /// Bytes in a page of memory, the unit of several counters.
     pub page_bytes: u64,
     /// Kernel clock ticks a second (`USER_HZ`), the unit of CPU times in `/proc`.
@@ -37,6 +45,9 @@ impl Host {
             cgroups: Vec::new(),
             interval: Duration::from_millis(100),
             perf: true,
+            local_meters: true,
+            nvml_library: PathBuf::from("libnvidia-ml.so.1"),
+            meters: Vec::new(),
             page_bytes: rustix::param::page_size() as u64,
             clock_ticks_per_second: rustix::param::clock_ticks_per_second(),
         }

@@ -34,6 +34,8 @@ mod source;
 pub use error::ProbeError;
 pub use host::Host;
 pub use probes::{Probe, Status};
+pub use readers::power::snmp::message as snmp;
+pub use readers::power::{Measured, MeterSpec, Quantity, StripReading};
 pub use ring::Rows;
 pub use sampler::{Sampler, Summary};
 pub use set::ReaderSet;

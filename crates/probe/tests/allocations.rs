@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use probe::{Host, Sampler};
+use probe::{Host, ReaderSet, Sampler};
 
 struct Counting;
 
@@ -15,9 +15,12 @@ static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// Set by threads whose allocations do not count.
     static UNCOUNTED: Cell<bool> = const { Cell::new(false) };
+    /// Those of this thread, whether they count or not.
+    static OWN: Cell<u64> = const { Cell::new(0) };
 }
 
 fn count() {
+    let _ = OWN.try_with(|own| own.set(own.get() + 1));
     // A thread that is ending has no flag any more, and is not one that ticks.
     if !UNCOUNTED.try_with(Cell::get).unwrap_or(true) {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -55,6 +58,29 @@ fn wait_for(sampler: &mut Sampler, rows: usize) {
         seen += sampler.drain().timestamps.len();
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+#[test]
+fn reading_power_meters_allocates_nothing() {
+    UNCOUNTED.set(true);
+    let tree = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trees/server-2-packages");
+    let mut set = ReaderSet::new(&Host::at(tree));
+    assert!(
+        set.columns()
+            .iter()
+            .any(|column| column.starts_with("power_watts"))
+    );
+    assert!(
+        set.columns()
+            .iter()
+            .any(|column| column.starts_with("energy_joules_total"))
+    );
+    set.read();
+    let before = OWN.get();
+    for _ in 0..100 {
+        set.read();
+    }
+    assert_eq!(OWN.get() - before, 0);
 }
 
 #[test]

@@ -16,6 +16,7 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from rackscope import __version__
+from rackscope.cli.arguments import kept_command_line
 from rackscope.cli.output import Stopped, abandon_output, complain, make_printable, print_json
 from rackscope.errors import RackscopeError, UsageError
 
@@ -108,7 +109,7 @@ def _run(argv: list[str]) -> int:
         status = 0
     else:
         parsed = _parser(argv).parse_args(argv)
-        parsed.command_line = ("rackscope", *argv)
+        parsed.command_line = kept_command_line(argv)
         if parsed.undoes_leftovers:
             from rackscope.cli.leftovers import undo_leftovers
 

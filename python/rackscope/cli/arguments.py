@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -57,6 +58,34 @@ def settings_mapping(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return mapping
 
 
+def kept_command_line(argv: Sequence[str]) -> tuple[str, ...]:
+    """The command line as a run remembers it: without the community of a power strip, which is what protects it."""
+    return ("rackscope", *(re.sub(r"(,community=)[^,]*", r"\1...", argument) for argument in argv))
+
+
+def _meter(text: str) -> str:
+    from rackscope.host.meters import parse_meter
+
+    parse_meter(text)
+    return text
+
+
+meter = checked(_meter)
+
+
+def add_meter(parser: argparse._ActionsContainer) -> None:
+    """``--meter``."""
+    parser.add_argument(
+        "--meter",
+        metavar="METER",
+        action="append",
+        type=meter,
+        default=[],
+        help="also read this power meter: snmp:ADDRESS,preset=apc,outlet=4, file:PATH,unit=watts or "
+        "command:ARGUMENTS,unit=watts; none: not those of this host either (docs/power-meters.md)",
+    )
+
+
 def add_json(parser: argparse._ActionsContainer) -> None:
     """``--json``."""
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
@@ -73,17 +102,19 @@ def add_system_settings(parser: argparse._ActionsContainer, what: str) -> None:
 
 
 def add_load(parser: argparse._ActionsContainer) -> None:
-    """``--connections``, ``--client-cores``, ``--seed``, ``--no-verify``."""
+    """``--connections``, ``--client-cores``, ``--seed``, ``--no-verify``, ``--meter``."""
     parser.add_argument("--connections", metavar="N", type=count, default=50, help="connections (default 50)")
     _add_client(parser)
     parser.add_argument("--no-verify", action="store_true", help="do not check returned values")
+    add_meter(parser)
 
 
 def add_places(parser: argparse._ActionsContainer) -> None:
-    """``--cores``, ``--client-cores``, ``--seed``, ``--no-fetch``: where things run, and nothing about the load."""
+    """``--cores``, ``--client-cores``, ``--seed``, ``--no-fetch``, ``--meter``: where things run, no load."""
     _add_cores(parser)
     _add_client(parser)
     _add_no_fetch(parser)
+    add_meter(parser)
 
 
 def _add_cores(parser: argparse._ActionsContainer) -> None:

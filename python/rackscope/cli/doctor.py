@@ -7,8 +7,12 @@ With --repair only undoes what commands that were killed left squeezed; status 1
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+
+if TYPE_CHECKING:
+    from rackscope.host.checks.check import Probes
 
 HELP = "what can be measured on this host, and what each lack costs"
 #: It shows what is left squeezed instead of undoing it first, as the other verbs do.
@@ -20,6 +24,7 @@ _MARKS = {"ok": ("✓", "green"), "lacking": ("–", "yellow"), "bad": ("✗", "
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
     common.add_json(parser)
+    common.add_meter(parser)
     parser.add_argument("--repair", action="store_true", help="undo what killed commands left squeezed, nothing else")
 
 
@@ -30,7 +35,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from rackscope.cli.leftovers import check_leftovers
     from rackscope.host.checks import run_checks
 
-    checks = [*run_checks(), check_leftovers()]
+    checks = [*run_checks(probes=_probes(arguments.meter)), check_leftovers()]
     bad = any(check.status == "bad" for check in checks)
     if arguments.json:
         import dataclasses
@@ -55,6 +60,14 @@ def execute(arguments: argparse.Namespace) -> int:
     summary = "Something here would make results wrong or impossible." if bad else "Runs can be made here."
     console.print(f"\n{summary} {lacking} of {len(checks)} checks found a lack.", style="bold")
     return int(bad)
+
+
+def _probes(meters: list[str]) -> Probes:
+    from rackscope.host.checks.own import native_probes
+    from rackscope.host.meters import parse_meters
+
+    named = parse_meters(meters).to_json()
+    return lambda root: native_probes(root, named)
 
 
 def _repair(*, as_json: bool) -> int:

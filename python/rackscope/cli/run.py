@@ -106,6 +106,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         seed=arguments.seed,
         verify=not arguments.no_verify,
         fetch=not arguments.no_fetch,
+        meters=tuple(arguments.meter),
         out=arguments.out,
         command_line=arguments.command_line,
         server=server_part(arguments),

@@ -124,6 +124,7 @@ def _run_options(arguments: argparse.Namespace, study: Study) -> RunOptions:
         "cores": arguments.cores,
         "client_cores": arguments.client_cores,
         "seed": arguments.seed,
+        "meters": tuple(arguments.meter),
         "fetch": not arguments.no_fetch,
         "command_line": arguments.command_line,
     }

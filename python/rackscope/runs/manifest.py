@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rackscope.metrics import parse_metric
 from rackscope.runs.kept import Conducted, Part
 
 FORMAT_VERSION = 1
@@ -92,6 +94,17 @@ class ProbePart(Part):
     columns: list[str] = Field(default_factory=list)
 
 
+class MeterPart(Part):
+    """A power meter that was read: what it measured, in watts or as energy, and what to know of it."""
+
+    meter: str
+    name: str
+    domains: list[str] = Field(default_factory=list)
+    columns: list[str] = Field(default_factory=list)
+    status: str
+    reason: str = ""
+
+
 class RepetitionPart(Part):
     """How often the measured phases were repeated, and why it stopped."""
 
@@ -174,5 +187,28 @@ class Manifest(Conducted):
     phases: list[PhasePart] = Field(default_factory=list)
     repetition: RepetitionPart
     probes: list[ProbePart] = Field(default_factory=list)
+    #: The power meters among the probes that could be read.
+    meters: list[MeterPart] = Field(default_factory=list)
     overhead: OverheadPart = Field(default_factory=OverheadPart)
     warnings: list[WarningPart] = Field(default_factory=list)
+
+
+def meter_parts(probes: Iterable[ProbePart]) -> list[MeterPart]:
+    """The power meters among the probes, without those that could not be read."""
+    meters = []
+    for probe in probes:
+        if probe.status == "missing" or not probe.name.startswith("power:"):
+            continue
+        name = probe.name.removeprefix("power:")
+        domains = [parse_metric(column)[1].get("domain", "") for column in probe.columns]
+        meters.append(
+            MeterPart(
+                meter=name.partition(":")[0],
+                name=name,
+                domains=list(dict.fromkeys(domains)),
+                columns=probe.columns,
+                status=probe.status,
+                reason=probe.reason,
+            )
+        )
+    return meters

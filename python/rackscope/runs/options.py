@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rackscope.errors import UsageError
+from rackscope.host.meters import parse_meters
 
 if TYPE_CHECKING:
     from rackscope.runs.manifest import ServerPart
@@ -22,7 +23,7 @@ class RunOptions:
 
     ``settings`` are ``--set`` pairs; each names a knob of the system or a parameter of the workload.
     ``repetitions`` fixes how often the measured stages run; ``None`` repeats until the interval is tight or
-    ``budget_seconds`` of measuring is spent.
+    ``budget_seconds`` of measuring is spent. ``meters`` are power meters as ``--meter`` takes them.
     """
 
     system: str
@@ -44,6 +45,7 @@ class RunOptions:
     sample_interval_seconds: float = 0.1
     seed: int = 42
     verify: bool = True
+    meters: tuple[str, ...] = ()
     fetch: bool = True
     out: Path | None = None
     command_line: tuple[str, ...] = ()
@@ -54,6 +56,7 @@ class RunOptions:
         """Raises UsageError for values that no run can have."""
         self._check_load()
         self._check_length()
+        parse_meters(self.meters)
         if self.port is not None and self.endpoint_kind == "unix":
             raise UsageError("a unix socket has no port", "Leave out --port, or --endpoint unix.")
         if self.port is not None and not 1 <= self.port <= 65535:

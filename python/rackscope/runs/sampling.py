@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import ProbeError
+from rackscope.host.meters import Meters
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,17 +23,28 @@ class HostSampler:
     """``rackscope._native.Sampler`` with polars frames for blocks of rows."""
 
     def __init__(
-        self, interval_seconds: float, processes: Mapping[str, int], cgroups: Mapping[str, str] | None = None
+        self,
+        interval_seconds: float,
+        processes: Mapping[str, int],
+        cgroups: Mapping[str, str] | None = None,
+        meters: Meters | None = None,
     ) -> None:
         from rackscope import _native
+
+        meters = meters or Meters()
 
         self.interval_seconds = interval_seconds
         try:
             self._sampler = _native.Sampler(
-                interval_seconds=interval_seconds, processes=dict(processes), cgroups=dict(cgroups or {})
+                interval_seconds=interval_seconds,
+                processes=dict(processes),
+                cgroups=dict(cgroups or {}),
+                local_meters=meters.local,
+                meters_json=meters.to_json(),
             )
         except (OSError, RuntimeError, ValueError) as error:
             raise ProbeError(f"the host cannot be sampled: {error}", "Run 'rackscope doctor' to see why.") from error
+        self._require(meters)
         self._columns = list(self._sampler.columns)
         self._system_columns = {
             name: self._columns.index(name) for name in (*_SYSTEM_CPU, _SYSTEM_RESIDENT) if name in self._columns
@@ -44,6 +56,16 @@ class HostSampler:
     def probes(self) -> list[dict[str, Any]]:
         """Each source of samples and whether it could be read."""
         return list(self._sampler.probes)
+
+    def _require(self, meters: Meters) -> None:
+        """What the user named is there, or the run would be without what it was made for."""
+        kinds = {meter["kind"] for meter in meters.named}
+        for probe in self.probes:
+            name = str(probe["name"]).removeprefix("power:")
+            if probe["status"] == "missing" and name != probe["name"] and name.partition(":")[0] in kinds:
+                raise ProbeError(
+                    f"the power meter {name} cannot be read: {probe['reason']}", "Mend it, or leave out its --meter."
+                )
 
     def start(self) -> None:
         """Begin ticking."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import LoadError, RackscopeError
+from rackscope.host.meters import parse_meters
 from rackscope.runs.client import Client, client_configuration, interval_frame
 from rackscope.runs.directory import RunWriter
 from rackscope.runs.ending import Ending, watched
@@ -127,6 +128,7 @@ class Session:
             options.sample_interval_seconds,
             {"system": system.pid, "rackscope": os.getpid()},
             {"system": group} if group is not None else {},
+            parse_meters(options.meters),
         )
         self._sampler = sampler
         stack.callback(self._stop_sampler)
@@ -305,6 +307,8 @@ class Session:
         overhead.sampler_cpu_seconds = cost["cpu_seconds"]
         overhead.sampler_wall_seconds = cost["wall_seconds"]
         overhead.sampler_worst_lateness_seconds = cost["worst_lateness_seconds"]
+        # Anew: what could not be read now and then is known by now.
+        _describe_probes(self.manifest, self._sampler)
         self._flush()
 
     def _collect_statistics(self) -> None:
@@ -339,9 +343,10 @@ def _ignore(_intervals: list[dict[str, float]]) -> None:
 
 
 def _describe_probes(manifest: Manifest, sampler: HostSampler) -> None:
-    from rackscope.runs.manifest import ProbePart
+    from rackscope.runs.manifest import ProbePart, meter_parts
 
     manifest.probes = [ProbePart.model_validate(probe) for probe in sampler.probes]
+    manifest.meters = meter_parts(manifest.probes)
 
 
 @contextlib.contextmanager

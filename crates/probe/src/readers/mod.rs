@@ -10,6 +10,7 @@ mod frequency;
 mod memory;
 mod network;
 mod perf;
+pub mod power;
 mod pressure;
 mod process;
 
@@ -43,6 +44,7 @@ pub const READERS: &[Registration] = &[
     cgroup::REGISTRATION,
     perf::REGISTRATION,
     frequency::REGISTRATION,
+    power::REGISTRATION,
 ];
 
 /// A reader of which everything is missing.

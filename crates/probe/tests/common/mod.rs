@@ -8,13 +8,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use probe::{Host, Probe, ReaderSet, Status};
 
-pub const TREES: [&str; 6] = [
+pub const TREES: [&str; 9] = [
     "guest-6.18",
     "kernel-5.10-without-psi",
     "amd-2-sockets-128-cores",
     "aarch64-64k-pages",
     "container-cgroup-v2",
     "cgroup-v1",
+    "intel-with-psys",
+    "amd-with-rapl",
+    "server-2-packages",
 ];
 
 pub fn tree(name: &str) -> PathBuf {

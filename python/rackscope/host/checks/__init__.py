@@ -5,13 +5,14 @@ One file a subject. A check is a function from what was examined to one ``Check`
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from rackscope.host.checks import access, machine, noise, own
+from rackscope.host.checks import access, machine, noise, own, power
 from rackscope.host.checks.check import Check, Examined, Probes, Status
 from rackscope.host.inventory import read_inventory
 from rackscope.host.tree import Tree
@@ -27,6 +28,7 @@ _CHECKS: tuple[Callable[[Examined], list[Check]], ...] = (
     machine.virtualisation,
     access.perf_events,
     access.probes,
+    power.power_meters,
     access.pressure,
     access.cgroups,
     access.processes,
@@ -64,6 +66,7 @@ def run_checks(
         user_id=os.geteuid(),
         now=datetime.now().astimezone(),
         pause=pause,
-        probes=probes or own.native_probes,
+        # Several checks ask, and some meters take a second to answer.
+        probes=functools.cache(probes or own.native_probes),
     )
     return [check for examine in _CHECKS for check in examine(examined)]

@@ -7,6 +7,7 @@ import re
 import resource
 
 from rackscope.host.checks.check import Check, Examined
+from rackscope.host.checks.power import PREFIX as POWER_METERS
 from rackscope.host.storage import read_mounts
 
 _EVENT_SOURCES = "sys/bus/event_source/devices"
@@ -76,6 +77,8 @@ def probes(examined: Examined) -> list[Check]:
     working = []
     for probe in found:
         name, status = str(probe["name"]), str(probe["status"])
+        if name.startswith(POWER_METERS):
+            continue
         if status == "ok":
             working.append(name)
             continue

@@ -18,11 +18,11 @@ _OWN_PROGRAMS = frozenset({"rackscope-keeper"[:15], "rackscope-cached"[:15]})
 _INIT_NAMES = frozenset({"systemd", "init", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan"})
 
 
-def native_probes(root: str) -> Sequence[Mapping[str, Any]]:
+def native_probes(root: str, meters_json: str | None = None) -> Sequence[Mapping[str, Any]]:
     """What ``rackscope._native.list_probes`` says. Raises ImportError where the module is not to be had."""
     from rackscope import _native
 
-    return _native.list_probes(root)
+    return _native.list_probes(root, meters_json)
 
 
 def native_module(examined: Examined) -> list[Check]:

@@ -58,7 +58,7 @@ def check_counter(
 
     The kernel's answer has ``amount`` (in units, over all of its rounds), ``start_ns`` and ``end_ns``.
     """
-    sampler = setting.kernels.Sampler(root="/", interval_seconds=_INTERVAL_SECONDS, perf=True)
+    sampler = setting.kernels.Sampler(root="/", interval_seconds=_INTERVAL_SECONDS, perf=True, local_meters=False)
     columns, probes = list(sampler.columns), list(sampler.probes)
     if column not in columns:
         return CounterCheck(column, "missing", why_missing(column, probes), None, now_text())

@@ -68,6 +68,7 @@ class SweepPlan:
         try:
             known = {field.name for field in fields(RunOptions)}
             options = {name: value for name, value in content["options"].items() if name in known}
+            options["meters"] = tuple(options.get("meters", ()))
             for name in ("cores", "client_cores"):
                 options[name] = None if options.get(name) is None else tuple(options[name])
             return cls(

@@ -10,7 +10,7 @@ use crate::host::Host;
 
 /// What `/proc` and `/sys` say of perf events.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Access {
+pub(in crate::readers) struct Access {
     pub cpu: Cpu,
     /// Whether the kernel drives counters of the cores; None where `/sys` does not say.
     pub has_core_counters: Option<bool>,
@@ -20,7 +20,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) fn of(host: &Host) -> Self {
+    pub(in crate::readers) fn of(host: &Host) -> Self {
         let cpuinfo = fs::read(host.path("proc/cpuinfo")).unwrap_or_default();
         let devices = fs::read_dir(host.path("sys/bus/event_source/devices")).ok();
         let paranoid = fs::read_to_string(host.path("proc/sys/kernel/perf_event_paranoid")).ok();
@@ -51,7 +51,7 @@ impl Access {
     }
 
     /// Why an event that every CPU with counters has could not be opened.
-    pub(super) fn explain(&self, errno: Errno, whole_host: bool) -> String {
+    pub(in crate::readers) fn explain(&self, errno: Errno, whole_host: bool) -> String {
         match errno {
             Errno::ACCESS | Errno::PERM => self.explain_permission(whole_host),
             Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV => {

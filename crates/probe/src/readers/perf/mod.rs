@@ -1,10 +1,10 @@
 //! Hardware counters through perf events: cycles, instructions, last-level cache misses and fills from DRAM, of the whole
 //! host or of the tree of the process that is labelled `system` (perf_event_open(2)).
 
-mod access;
+pub(super) mod access;
 mod group;
 mod model;
-mod open;
+pub(super) mod open;
 
 use std::fs;
 

@@ -4,7 +4,7 @@ use super::open::Event;
 
 /// A CPU as `/proc/cpuinfo` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Model {
+pub(in crate::readers) enum Model {
     Amd {
         family: u32,
         model: u32,
@@ -24,7 +24,7 @@ pub(super) enum Model {
 
 /// A CPU, and whether a hypervisor says that it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Cpu {
+pub(in crate::readers) struct Cpu {
     pub model: Model,
     pub guest: bool,
 }

@@ -141,13 +141,43 @@ pub(super) fn open(
         config1: event.extension,
         config2: 0,
     };
+    call(&attributes, process, cpu, leader)
+}
+
+/// Opens an event that belongs to no core, such as the energy of a package: `kind` and `config` are as `/sys` gives them,
+/// `cpu` is the one that answers for it. It counts at once; what is read is one number of 64 bits. Such events refuse any
+/// attribute that leaves something out.
+pub(in crate::readers) fn open_uncore(kind: u32, config: u64, cpu: u32) -> Result<OwnedFd, Errno> {
+    let attributes = Attributes {
+        kind,
+        size: size_of::<Attributes>() as u32,
+        config,
+        sample_period: 0,
+        sample_type: 0,
+        read_format: 0,
+        flags: 0,
+        wakeup_events: 0,
+        breakpoint_type: 0,
+        config1: 0,
+        config2: 0,
+    };
+    let cpu = i32::try_from(cpu).map_err(|_| Errno::NODEV)?;
+    call(&attributes, -1, cpu, None)
+}
+
+fn call(
+    attributes: &Attributes,
+    process: i32,
+    cpu: i32,
+    leader: Option<&OwnedFd>,
+) -> Result<OwnedFd, Errno> {
     let group = leader.map_or(-1, AsRawFd::as_raw_fd);
     // SAFETY: the first argument points to a structure that lives throughout the call, is laid out as the kernel's and
     // tells its own size; the kernel writes at most its `size` field. The other arguments are plain numbers.
     let result = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
-            &raw const attributes,
+            std::ptr::from_ref(attributes),
             process,
             cpu,
             group,

@@ -1,0 +1,539 @@
+//! A command of the user's that prints a number a line: any meter that has a program.
+//!
+//! It may run on and print, or print once and end: then it is started again. It is ended, with all that it started, when
+//! nobody reads it any more, and killed by the kernel should rackscope die.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::background::Pace;
+use super::file::{LONGEST_NUMBER, number, shorten};
+use super::sheet::Sheet;
+use super::spec::Measured;
+use super::{About, Found, Meter};
+use crate::readers::Reader;
+
+const NEEDS: &str = "a command that prints a number a line";
+
+/// What is looked at in one reading: of a command that prints on and on, the rest waits.
+const MOST_BYTES: usize = 64 * 1024;
+/// What is kept of its complaints.
+const MOST_COMPLAINT: usize = 200;
+/// How long a wait lasts at most before it is seen that nobody waits any more.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+struct Printer {
+    arguments: Vec<String>,
+    measured: Measured,
+    timeout: Duration,
+    running: Option<Running>,
+}
+
+pub(super) fn build(
+    arguments: &[String],
+    measured: &Measured,
+    timeout_seconds: f64,
+    interval: Duration,
+) -> Box<dyn Reader> {
+    let mut about = About::new("command", NEEDS);
+    about.which = measured.domain.clone();
+    let timeout = Duration::try_from_secs_f64(timeout_seconds).unwrap_or(LONGEST_WAIT);
+    let found = Found {
+        about,
+        channels: vec![measured.channel()],
+        meter: Box::new(Printer {
+            arguments: arguments.to_vec(),
+            measured: measured.clone(),
+            timeout,
+            running: None,
+        }),
+    };
+    found.beside(Pace {
+        interval,
+        // Most of a reading is waiting for the next line.
+        share: 1,
+        patience: 2 * timeout + Duration::from_secs(1),
+    })
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("cannot start {program}: {source}")]
+    Start { program: String, source: io::Error },
+    #[error("cannot read what {program} prints: {source}")]
+    Read { program: String, source: io::Error },
+    #[error("{program} printed no number within {seconds} s, and was ended{complaint}")]
+    Silence {
+        program: String,
+        seconds: f64,
+        complaint: String,
+    },
+    #[error("{program} ended ({status}) without a number{complaint}")]
+    Ended {
+        program: String,
+        status: ExitStatus,
+        complaint: String,
+    },
+    #[error("{program} printed '{line}', which is not a number")]
+    NoNumber { program: String, line: String },
+    #[error("{program} printed a line of more than {LONGEST_NUMBER} bytes, and was ended")]
+    LongLine { program: String },
+    #[error("{program} was ended")]
+    Stopped { program: String },
+}
+
+/// What came of waiting for a line.
+enum Heard {
+    Line(Vec<u8>),
+    End,
+}
+
+impl Printer {
+    fn program(&self) -> String {
+        self.arguments.first().cloned().unwrap_or_default()
+    }
+
+    fn number(&mut self, is_stopped: impl Fn() -> bool) -> Result<f64, Failure> {
+        let deadline = Instant::now() + self.timeout;
+        // One that has printed before and ended well is started once more, not again and again.
+        for _ in 0..2 {
+            let mut running = match self.running.take() {
+                Some(running) => running,
+                None => Running::start(&self.arguments).map_err(|source| Failure::Start {
+                    program: self.program(),
+                    source,
+                })?,
+            };
+            match self.line(&mut running, deadline, &is_stopped)? {
+                Heard::Line(line) => {
+                    running.has_printed = true;
+                    self.running = Some(running);
+                    return number(&line).ok_or_else(|| Failure::NoNumber {
+                        program: self.program(),
+                        line: shorten(&line),
+                    });
+                }
+                Heard::End => {
+                    let has_printed = running.has_printed;
+                    let complaint = running.complaint();
+                    let status = running.end().map_err(|source| self.unreadable(source))?;
+                    if !(has_printed && status.success()) {
+                        return Err(Failure::Ended {
+                            program: self.program(),
+                            status,
+                            complaint,
+                        });
+                    }
+                }
+            }
+        }
+        Err(Failure::Stopped {
+            program: self.program(),
+        })
+    }
+
+    fn unreadable(&self, source: io::Error) -> Failure {
+        Failure::Read {
+            program: self.program(),
+            source,
+        }
+    }
+
+    /// The last of the lines that are there, or the first that comes.
+    fn line(
+        &self,
+        running: &mut Running,
+        deadline: Instant,
+        is_stopped: &impl Fn() -> bool,
+    ) -> Result<Heard, Failure> {
+        let mut seen = 0;
+        let mut last = None;
+        loop {
+            let more = running
+                .take(&mut seen)
+                .map_err(|source| self.unreadable(source))?;
+            if let Some(line) = running.last_line() {
+                last = Some(line);
+            }
+            if running.printed.len() > LONGEST_NUMBER {
+                return Err(Failure::LongLine {
+                    program: self.program(),
+                });
+            }
+            match (last.take(), more) {
+                // What else is there already is later still.
+                (line, More::Now) if seen < MOST_BYTES => last = line,
+                (Some(line), _) => return Ok(Heard::Line(line)),
+                (None, More::End) if !running.printed.is_empty() => {
+                    return Ok(Heard::Line(std::mem::take(&mut running.printed)));
+                }
+                (None, More::End) => return Ok(Heard::End),
+                (None, _) => {}
+            }
+            if last.is_some() {
+                continue;
+            }
+            if is_stopped() {
+                return Err(Failure::Stopped {
+                    program: self.program(),
+                });
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Failure::Silence {
+                    program: self.program(),
+                    seconds: self.timeout.as_secs_f64(),
+                    complaint: running.complaint(),
+                });
+            }
+            running
+                .wait(left.min(LONGEST_WAIT))
+                .map_err(|source| self.unreadable(source))?;
+        }
+    }
+}
+
+/// Whether a command has printed more than was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum More {
+    Now,
+    Later,
+    End,
+}
+
+/// A command that was started; it ends with this.
+struct Running {
+    child: Child,
+    output: File,
+    /// None once it was closed.
+    errors: Option<File>,
+    /// What was printed of a line that is not ended.
+    printed: Vec<u8>,
+    complained: Vec<u8>,
+    has_printed: bool,
+}
+
+impl Running {
+    fn start(arguments: &[String]) -> io::Result<Self> {
+        let (program, rest) = arguments.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command
+            .args(rest)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // So that what it starts ends with it.
+            .process_group(0);
+        // SAFETY: between fork and exec only this one system call is made, which takes plain numbers and is safe there.
+        unsafe {
+            command.pre_exec(|| {
+                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 {
+                    Ok(())
+                } else {
+                    Err(io::Error::last_os_error())
+                }
+            });
+        }
+        let mut child = command.spawn()?;
+        let output = child.stdout.take().map(OwnedFd::from);
+        let errors = child.stderr.take().map(OwnedFd::from);
+        let (Some(output), Some(errors)) = (output, errors) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        for pipe in [output.as_fd(), errors.as_fd()] {
+            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+        }
+        Ok(Self {
+            child,
+            output: output.into(),
+            errors: Some(errors.into()),
+            printed: Vec::new(),
+            complained: Vec::new(),
+            has_printed: false,
+        })
+    }
+
+    /// Takes some of what was printed.
+    fn take(&mut self, seen: &mut usize) -> io::Result<More> {
+        self.take_errors();
+        let mut bytes = [0; 1024];
+        match self.output.read(&mut bytes) {
+            Ok(0) => Ok(More::End),
+            Ok(length) => {
+                *seen += length;
+                self.printed.extend_from_slice(&bytes[..length]);
+                Ok(More::Now)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(More::Later),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(More::Now),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn take_errors(&mut self) {
+        let Some(errors) = &mut self.errors else {
+            return;
+        };
+        let mut bytes = [0; 1024];
+        match errors.read(&mut bytes) {
+            Ok(0) => self.errors = None,
+            Ok(length) => {
+                let room = MOST_COMPLAINT.saturating_sub(self.complained.len());
+                self.complained
+                    .extend_from_slice(&bytes[..length.min(room)]);
+            }
+            // Nothing now; or nothing ever, which is no reason to stop reading its numbers.
+            Err(_) => {}
+        }
+    }
+
+    /// The last whole line of what was printed; those before it are forgotten.
+    fn last_line(&mut self) -> Option<Vec<u8>> {
+        let end = memchr::memrchr(b'\n', &self.printed)?;
+        let start = memchr::memrchr(b'\n', &self.printed[..end]).map_or(0, |before| before + 1);
+        let line = self.printed[start..end].to_vec();
+        self.printed.drain(..=end);
+        Some(line)
+    }
+
+    fn wait(&self, most: Duration) -> io::Result<()> {
+        let timeout = Timespec::try_from(most).unwrap_or_default();
+        let mut files = vec![PollFd::new(&self.output, PollFlags::IN)];
+        files.extend(
+            self.errors
+                .iter()
+                .map(|errors| PollFd::new(errors, PollFlags::IN)),
+        );
+        match poll(&mut files, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// The first line that it complained of, as the end of a sentence.
+    fn complaint(&mut self) -> String {
+        self.take_errors();
+        let line = self.complained.split(|byte| *byte == b'\n').next();
+        match line.map(|line| {
+            String::from_utf8_lossy(line)
+                .trim()
+                .escape_debug()
+                .to_string()
+        }) {
+            Some(line) if !line.is_empty() => format!(": {line}"),
+            _ => String::new(),
+        }
+    }
+
+    /// Ends it with all of its process group, and tells how it ended.
+    fn end(mut self) -> io::Result<ExitStatus> {
+        // A command that has closed its output is about to end: how it does so is worth a moment.
+        let deadline = Instant::now() + LONGEST_WAIT;
+        while Instant::now() < deadline {
+            if self.has_ended() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.kill();
+        self.child.wait()
+    }
+
+    /// Whether it has ended; it is not waited for, so that its number stays its own.
+    fn has_ended(&self) -> bool {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let pid = Pid::from_child(&self.child);
+        matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_)) | Err(_))
+    }
+
+    fn kill(&self) {
+        // It was not waited for yet, so the number is that of its group and nobody else's. That there is nobody left of
+        // it is as well.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.kill();
+            // Killed: it ends now, and what it ended with tells nothing.
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Meter for Printer {
+    fn read(&mut self, sheet: &mut Sheet) {
+        let stop = sheet.stop();
+        match self.number(|| stop.load(std::sync::atomic::Ordering::Relaxed)) {
+            Ok(number) => sheet.say(0, self.measured.number(number), None),
+            Err(failure) => sheet.fail(|| failure.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spec::Quantity;
+    use super::*;
+    use crate::Status;
+    use crate::readers::testing::{Tree, sample};
+
+    fn printer(script: &str, timeout: Duration) -> Printer {
+        Printer {
+            arguments: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+            measured: Measured {
+                domain: "server".to_owned(),
+                quantity: Quantity::Watts,
+                scale: 1.0,
+            },
+            timeout,
+            running: None,
+        }
+    }
+
+    /// Long enough for any machine.
+    const PATIENT: Duration = Duration::from_secs(60);
+
+    fn numbers(script: &str, count: usize) -> Vec<f64> {
+        let mut printer = printer(script, PATIENT);
+        (0..count)
+            .map(|_| printer.number(|| false).unwrap())
+            .collect()
+    }
+
+    fn failure(script: &str, timeout: Duration) -> String {
+        let mut printer = printer(script, timeout);
+        printer.number(|| false).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn one_that_runs_on_is_read_line_by_line() {
+        let tree = Tree::empty();
+        let path = tree.root().join("go");
+        let path = path.display();
+        // A fifo lets the test say when the next line comes.
+        let script =
+            format!("mkfifo {path}; echo 250.5; read go < {path}; echo 251; exec sleep 60");
+        let mut printer = printer(&script, PATIENT);
+        assert_eq!(printer.number(|| false).unwrap(), 250.5);
+        std::fs::write(tree.root().join("go"), "go\n").unwrap();
+        assert_eq!(printer.number(|| false).unwrap(), 251.0);
+    }
+
+    #[test]
+    fn one_that_ends_is_started_again() {
+        let tree = Tree::empty();
+        let count = tree.root().join("count");
+        let script = format!("echo x >> {0}; wc -l < {0}", count.display());
+        assert_eq!(numbers(&script, 3), [1.0, 2.0, 3.0]);
+        // The end of a line is not needed.
+        assert_eq!(numbers("printf 12", 2), [12.0, 12.0]);
+    }
+
+    #[test]
+    fn of_lines_that_are_there_the_last_counts() {
+        let tree = Tree::empty();
+        let done = tree.root().join("done");
+        let script = format!(
+            "echo 1; echo 2; echo 3; touch {}; exec sleep 60",
+            done.display()
+        );
+        let mut printer = printer(&script, PATIENT);
+        let running = Running::start(&printer.arguments).unwrap();
+        while !done.exists() {
+            running.wait(LONGEST_WAIT).unwrap();
+        }
+        printer.running = Some(running);
+        assert_eq!(printer.number(|| false).unwrap(), 3.0);
+    }
+
+    #[test]
+    fn whatever_goes_wrong_is_told() {
+        for (script, words) in [
+            ("echo hot", "/bin/sh printed 'hot', which is not a number"),
+            (
+                "echo no meter >&2; exit 3",
+                "ended (exit status: 3) without a number: no meter",
+            ),
+            ("exit 0", "ended (exit status: 0) without a number"),
+            (
+                "yes 1 | tr -d '\\n'",
+                "a line of more than 64 bytes, and was ended",
+            ),
+        ] {
+            let failure = failure(script, PATIENT);
+            assert!(failure.contains(words), "{script}: {failure}");
+        }
+        let silent = failure("echo I wait >&2; exec sleep 60", Duration::from_millis(300));
+        assert!(
+            silent.contains("printed no number within 0.3 s, and was ended"),
+            "{silent}"
+        );
+        let mut absent = printer("", PATIENT);
+        absent.arguments = vec!["/no/such/meter".to_owned()];
+        let failure = absent.number(|| false).unwrap_err().to_string();
+        assert!(
+            failure.starts_with("cannot start /no/such/meter: No such file"),
+            "{failure}"
+        );
+    }
+
+    #[test]
+    fn no_shell_reads_the_arguments() {
+        let mut echo = printer("", PATIENT);
+        echo.arguments = ["echo", "$((1+1))"].map(str::to_owned).to_vec();
+        let failure = echo.number(|| false).unwrap_err().to_string();
+        assert!(failure.contains("'$((1+1))'"), "{failure}");
+    }
+
+    #[test]
+    fn it_ends_with_all_that_it_started_when_nobody_reads_it() {
+        let tree = Tree::empty();
+        let pids = tree.root().join("pids");
+        let script = format!(
+            "sleep 600 & echo $! > {0}.new; mv {0}.new {0}; echo 1; wait",
+            pids.display()
+        );
+        let measured = printer("", PATIENT).measured;
+        let arguments = ["/bin/sh", "-c", &script].map(str::to_owned);
+        let mut reader = build(&arguments, &measured, 60.0, Duration::from_secs(60));
+        assert_eq!(reader.probes()[0].status, Status::Ok);
+        assert_eq!(
+            sample(&mut *reader).get(r#"power_watts{domain="server",meter="command"}"#),
+            1.0
+        );
+        let sleeper: i32 = std::fs::read_to_string(&pids)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        drop(reader);
+        // Killed: gone, or for a moment nobody has taken note of it.
+        let state = |pid: i32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            stat.rsplit_once(") ")?.1.chars().next()
+        };
+        while !matches!(state(sleeper), None | Some('Z' | 'X')) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_prints_nothing() {
+        let mut silent = printer("exec sleep 600", PATIENT);
+        let failure = silent.number(|| true).unwrap_err().to_string();
+        assert_eq!(failure, "/bin/sh was ended");
+        assert!(silent.running.is_none());
+    }
+}

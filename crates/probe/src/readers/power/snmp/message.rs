@@ -1,0 +1,635 @@
+//! SNMP version 2c (RFC 3416, in the frame of RFC 1901) in the basic encoding rules (ITU-T X.690), as far as asking for
+//! values takes it. No sockets.
+//!
+//! Our own, and not a crate: it is one request and its answer, 300 lines, and the crates that are kept bring an ASN.1
+//! compiler or cryptography along.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer};
+
+/// Numbers that an object identifier may have (RFC 2578, section 3.5).
+const MOST_PARTS: usize = 128;
+/// Values in a message: as many as are ever asked for, and some.
+const MOST_BINDINGS: usize = 64;
+/// A community or a value of text that is longer is none of ours.
+const LONGEST_TEXT: usize = 255;
+
+const INTEGER: u8 = 0x02;
+const OCTET_STRING: u8 = 0x04;
+const NULL: u8 = 0x05;
+const OBJECT_IDENTIFIER: u8 = 0x06;
+const SEQUENCE: u8 = 0x30;
+const COUNTER_32: u8 = 0x41;
+const GAUGE_32: u8 = 0x42;
+const TIME_TICKS: u8 = 0x43;
+const COUNTER_64: u8 = 0x46;
+const NO_SUCH_OBJECT: u8 = 0x80;
+const NO_SUCH_INSTANCE: u8 = 0x81;
+const END_OF_VIEW: u8 = 0x82;
+const GET: u8 = 0xa0;
+const RESPONSE: u8 = 0xa2;
+
+const VERSION_2C: i64 = 1;
+
+/// The name of a value: `1.3.6.1.2.1.1.3.0`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Oid(Vec<u32>);
+
+impl Oid {
+    /// The numbers, the first two of which share a byte: 2 to 128 of them, the first 0 to 2, the second below 40.
+    pub fn new(parts: Vec<u32>) -> Option<Self> {
+        let fits = (2..=MOST_PARTS).contains(&parts.len()) && parts[0] <= 2 && parts[1] < 40;
+        fits.then_some(Self(parts))
+    }
+}
+
+impl FromStr for Oid {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.strip_prefix('.').unwrap_or(text).split('.');
+        parts
+            .map(|part| part.parse().ok())
+            .collect::<Option<Vec<u32>>>()
+            .and_then(Self::new)
+            .ok_or_else(|| format!("'{text}' is no object identifier, such as 1.3.6.1.2.1.1.3.0"))
+    }
+}
+
+impl fmt::Display for Oid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, part) in self.0.iter().enumerate() {
+            let dot = if position > 0 { "." } else { "" };
+            write!(formatter, "{dot}{part}")?;
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Oid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Nothing yet: as a request has it.
+    Unspecified,
+    /// A number of 32 bits (here up to 64: agents differ).
+    Integer(i64),
+    /// Text, or bytes.
+    Text(Vec<u8>),
+    /// Another name.
+    Name(Oid),
+    /// A count that begins again after 2^32.
+    Counter32(u32),
+    /// A number that does not go below zero.
+    Gauge32(u32),
+    /// Hundredths of a second.
+    TimeTicks(u32),
+    /// A count that begins again after 2^64.
+    Counter64(u64),
+    /// The agent knows no such name.
+    NoSuchObject,
+    /// The agent knows the name, but not this one of them (an outlet that is not there).
+    NoSuchInstance,
+    /// Nothing comes behind the name.
+    EndOfView,
+}
+
+/// Whether values are asked for or told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Asked for.
+    Get,
+    /// Told.
+    Response,
+}
+
+/// A request or its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who may ask: the only protection there is, and it goes over the wire as it is.
+    pub community: Vec<u8>,
+    /// Which of the two it is.
+    pub kind: Kind,
+    /// Ties the answer to the request.
+    pub request_id: i32,
+    /// 0, or why there are no values.
+    pub error_status: i32,
+    /// The binding at which it went wrong, from 1.
+    pub error_index: i32,
+    /// Names with what they stand for.
+    pub bindings: Vec<(Oid, Value)>,
+}
+
+/// Why bytes are no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// An element goes on behind the end.
+    #[error("it is cut off")]
+    CutOff,
+    /// There are bytes behind the end.
+    #[error("there is more behind its end")]
+    TooMuch,
+    /// An element is not the one that should be there.
+    #[error("it holds element {found:#04x} where {expected:#04x} should be")]
+    Element {
+        /// The element that should be there.
+        expected: u8,
+        /// The one that is.
+        found: u8,
+    },
+    /// A length that is not definite, or of more bytes than any message has.
+    #[error("the length of an element is none")]
+    Length,
+    /// A number that does not fit its type.
+    #[error("a number of it does not fit")]
+    Number,
+    /// A name that is none.
+    #[error("a name of it is none")]
+    Name,
+    /// Another version than 2c.
+    #[error("it is of another version than 2c")]
+    Version,
+    /// More values, or longer text, than is ever asked for.
+    #[error("it is larger than any answer")]
+    Large,
+}
+
+// Writing. Elements are written backwards, so that a length is known when it is due.
+
+/// The bytes of a message; texts and values beyond the limits of [`decode`] are not checked here.
+pub fn encode(message: &Message) -> Vec<u8> {
+    let mut bytes = Reversed(Vec::with_capacity(128));
+    let whole = bytes.mark();
+    let unit = bytes.mark();
+    let list = bytes.mark();
+    for (name, value) in message.bindings.iter().rev() {
+        let binding = bytes.mark();
+        bytes.value(value);
+        bytes.name(name);
+        bytes.close(binding, SEQUENCE);
+    }
+    bytes.close(list, SEQUENCE);
+    bytes.integer(INTEGER, message.error_index.into());
+    bytes.integer(INTEGER, message.error_status.into());
+    bytes.integer(INTEGER, message.request_id.into());
+    bytes.close(
+        unit,
+        match message.kind {
+            Kind::Get => GET,
+            Kind::Response => RESPONSE,
+        },
+    );
+    bytes.text(&message.community);
+    bytes.integer(INTEGER, VERSION_2C);
+    bytes.close(whole, SEQUENCE);
+    bytes.0.reverse();
+    bytes.0
+}
+
+struct Reversed(Vec<u8>);
+
+impl Reversed {
+    fn mark(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Puts element and length in front of what was written since `mark`.
+    fn close(&mut self, mark: usize, element: u8) {
+        let length = self.0.len() - mark;
+        if length < 0x80 {
+            self.0.push(length as u8);
+        } else {
+            let bytes = length.to_le_bytes();
+            let used = bytes
+                .iter()
+                .rposition(|byte| *byte != 0)
+                .map_or(1, |last| last + 1);
+            self.0.extend_from_slice(&bytes[..used]);
+            self.0.push(0x80 | used as u8);
+        }
+        self.0.push(element);
+    }
+
+    fn integer(&mut self, element: u8, number: i64) {
+        self.wide(element, number.into());
+    }
+
+    /// As few bytes as hold the number with its sign.
+    fn wide(&mut self, element: u8, mut number: i128) {
+        let mark = self.mark();
+        loop {
+            let byte = number as u8;
+            self.0.push(byte);
+            number >>= 8;
+            let sign = if byte & 0x80 == 0 { 0 } else { -1 };
+            if number == sign {
+                break;
+            }
+        }
+        self.close(mark, element);
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        let mark = self.mark();
+        self.0.extend(text.iter().rev());
+        self.close(mark, OCTET_STRING);
+    }
+
+    fn name(&mut self, Oid(parts): &Oid) {
+        let mark = self.mark();
+        for part in parts[2..].iter().rev() {
+            self.part(*part);
+        }
+        self.part(parts[0] * 40 + parts[1]);
+        self.close(mark, OBJECT_IDENTIFIER);
+    }
+
+    /// Seven bits a byte, the last without the mark that more follow.
+    fn part(&mut self, part: u32) {
+        self.0.push(part as u8 & 0x7f);
+        let mut rest = part >> 7;
+        while rest > 0 {
+            self.0.push(rest as u8 & 0x7f | 0x80);
+            rest >>= 7;
+        }
+    }
+
+    fn value(&mut self, value: &Value) {
+        let empty = |element: u8, bytes: &mut Self| {
+            let mark = bytes.mark();
+            bytes.close(mark, element);
+        };
+        match value {
+            Value::Unspecified => empty(NULL, self),
+            Value::Integer(number) => self.integer(INTEGER, *number),
+            Value::Text(text) => self.text(text),
+            Value::Name(name) => self.name(name),
+            Value::Counter32(number) => self.wide(COUNTER_32, (*number).into()),
+            Value::Gauge32(number) => self.wide(GAUGE_32, (*number).into()),
+            Value::TimeTicks(number) => self.wide(TIME_TICKS, (*number).into()),
+            Value::Counter64(number) => self.wide(COUNTER_64, (*number).into()),
+            Value::NoSuchObject => empty(NO_SUCH_OBJECT, self),
+            Value::NoSuchInstance => empty(NO_SUCH_INSTANCE, self),
+            Value::EndOfView => empty(END_OF_VIEW, self),
+        }
+    }
+}
+
+// Reading. Every length is checked against what is left, and no more is kept than the limits say.
+
+/// The message that `bytes` are, all of them.
+///
+/// # Errors
+/// [`Malformed`] says what they are instead.
+pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
+    let mut outside = Elements(bytes);
+    let mut whole = outside.expect(SEQUENCE)?;
+    outside.end()?;
+    if whole.integer(INTEGER)? != VERSION_2C.into() {
+        return Err(Malformed::Version);
+    }
+    let community = whole.text()?;
+    let (element, content) = whole.next()?;
+    whole.end()?;
+    let kind = match element {
+        GET => Kind::Get,
+        RESPONSE => Kind::Response,
+        found => {
+            return Err(Malformed::Element {
+                expected: RESPONSE,
+                found,
+            });
+        }
+    };
+    let mut unit = Elements(content);
+    let [request_id, error_status, error_index] = {
+        let mut number = || i32::try_from(unit.integer(INTEGER)?).map_err(|_| Malformed::Number);
+        [number()?, number()?, number()?]
+    };
+    let mut list = unit.expect(SEQUENCE)?;
+    unit.end()?;
+    let mut bindings = Vec::new();
+    while !list.0.is_empty() {
+        if bindings.len() == MOST_BINDINGS {
+            return Err(Malformed::Large);
+        }
+        let mut binding = list.expect(SEQUENCE)?;
+        let name = binding.expect(OBJECT_IDENTIFIER)?.name()?;
+        let value = binding.value()?;
+        binding.end()?;
+        bindings.push((name, value));
+    }
+    Ok(Message {
+        community,
+        kind,
+        request_id,
+        error_status,
+        error_index,
+        bindings,
+    })
+}
+
+/// Elements behind one another.
+struct Elements<'a>(&'a [u8]);
+
+impl<'a> Elements<'a> {
+    fn byte(&mut self) -> Result<u8, Malformed> {
+        let (first, rest) = self.0.split_first().ok_or(Malformed::CutOff)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    /// The next element and what is in it.
+    fn next(&mut self) -> Result<(u8, &'a [u8]), Malformed> {
+        let element = self.byte()?;
+        let length = match self.byte()? {
+            short @ 0..=0x7f => usize::from(short),
+            // No datagram is longer than two bytes say; some agents write three or four all the same.
+            long @ 0x81..=0x84 => {
+                let mut length = 0;
+                for _ in 0x80..long {
+                    length = length << 8 | usize::from(self.byte()?);
+                }
+                length
+            }
+            _ => return Err(Malformed::Length),
+        };
+        let content = self.0.get(..length).ok_or(Malformed::CutOff)?;
+        self.0 = &self.0[length..];
+        Ok((element, content))
+    }
+
+    fn expect(&mut self, expected: u8) -> Result<Elements<'a>, Malformed> {
+        match self.next()? {
+            (found, content) if found == expected => Ok(Elements(content)),
+            (found, _) => Err(Malformed::Element { expected, found }),
+        }
+    }
+
+    fn end(&self) -> Result<(), Malformed> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Malformed::TooMuch)
+        }
+    }
+
+    fn integer(&mut self, element: u8) -> Result<i128, Malformed> {
+        self.expect(element)?.number()
+    }
+
+    fn text(&mut self) -> Result<Vec<u8>, Malformed> {
+        self.expect(OCTET_STRING)?.bytes()
+    }
+
+    fn value(&mut self) -> Result<Value, Malformed> {
+        let (element, content) = self.next()?;
+        let content = Elements(content);
+        let narrow = || u32::try_from(content.number()?).map_err(|_| Malformed::Number);
+        let empty = |value: Value| content.end().map(|()| value);
+        match element {
+            NULL => empty(Value::Unspecified),
+            INTEGER => {
+                let number = i64::try_from(content.number()?).map_err(|_| Malformed::Number)?;
+                Ok(Value::Integer(number))
+            }
+            OCTET_STRING => content.bytes().map(Value::Text),
+            OBJECT_IDENTIFIER => content.name().map(Value::Name),
+            COUNTER_32 => narrow().map(Value::Counter32),
+            GAUGE_32 => narrow().map(Value::Gauge32),
+            TIME_TICKS => narrow().map(Value::TimeTicks),
+            COUNTER_64 => {
+                let number = u64::try_from(content.number()?).map_err(|_| Malformed::Number)?;
+                Ok(Value::Counter64(number))
+            }
+            NO_SUCH_OBJECT => empty(Value::NoSuchObject),
+            NO_SUCH_INSTANCE => empty(Value::NoSuchInstance),
+            END_OF_VIEW => empty(Value::EndOfView),
+            found => Err(Malformed::Element {
+                expected: INTEGER,
+                found,
+            }),
+        }
+    }
+
+    // What is in one element.
+
+    fn bytes(&self) -> Result<Vec<u8>, Malformed> {
+        if self.0.len() > LONGEST_TEXT {
+            return Err(Malformed::Large);
+        }
+        Ok(self.0.to_vec())
+    }
+
+    /// A number of up to nine bytes with its sign: a count of 64 bits may have one more.
+    fn number(&self) -> Result<i128, Malformed> {
+        let first = *self.0.first().ok_or(Malformed::Number)?;
+        if self.0.len() > 9 {
+            return Err(Malformed::Number);
+        }
+        let sign = if first & 0x80 == 0 { 0 } else { -1 };
+        Ok(self
+            .0
+            .iter()
+            .fold(sign, |number, byte| number << 8 | i128::from(*byte)))
+    }
+
+    fn name(&self) -> Result<Oid, Malformed> {
+        let mut parts: Vec<u32> = Vec::new();
+        let mut part: u32 = 0;
+        let mut within = false;
+        for byte in self.0 {
+            part = part
+                .checked_mul(0x80)
+                .ok_or(Malformed::Name)?
+                .checked_add(u32::from(byte & 0x7f))
+                .ok_or(Malformed::Name)?;
+            within = byte & 0x80 != 0;
+            if within {
+                continue;
+            }
+            if parts.is_empty() {
+                // The first two numbers share the first.
+                let first = (part / 40).min(2);
+                parts.extend([first, part - first * 40]);
+            } else {
+                parts.push(part);
+            }
+            part = 0;
+            if parts.len() > MOST_PARTS {
+                return Err(Malformed::Name);
+            }
+        }
+        if within {
+            return Err(Malformed::Name);
+        }
+        Oid::new(parts).ok_or(Malformed::Name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn oid(text: &str) -> Oid {
+        text.parse().unwrap()
+    }
+
+    /// `snmpget -v2c -c public HOST 1.3.6.1.4.1.318.1.1.26.9.4.3.1.7.4`, as the standard has it written.
+    const GET_BYTES: [u8; 51] = [
+        0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x06, b'p', b'u', b'b', b'l', b'i', b'c', 0xa0, 0x24,
+        0x02, 0x04, 0x12, 0x34, 0x56, 0x78, 0x02, 0x01, 0x00, 0x02, 0x01, 0x00, 0x30, 0x16, 0x30,
+        0x14, 0x06, 0x10, 0x2b, 0x06, 0x01, 0x04, 0x01, 0x82, 0x3e, 0x01, 0x01, 0x1a, 0x09, 0x04,
+        0x03, 0x01, 0x07, 0x04, 0x05, 0x00,
+    ];
+
+    fn get() -> Message {
+        Message {
+            community: b"public".to_vec(),
+            kind: Kind::Get,
+            request_id: 0x1234_5678,
+            error_status: 0,
+            error_index: 0,
+            bindings: vec![(
+                oid("1.3.6.1.4.1.318.1.1.26.9.4.3.1.7.4"),
+                Value::Unspecified,
+            )],
+        }
+    }
+
+    #[test]
+    fn a_request_is_written_as_others_write_it() {
+        assert_eq!(encode(&get()), GET_BYTES);
+        assert_eq!(decode(&GET_BYTES), Ok(get()));
+    }
+
+    #[test]
+    fn names_are_read_and_shown() {
+        for text in [
+            "1.3.6.1.2.1.1.3.0",
+            "0.0",
+            "2.39.4294967295",
+            "1.3.128.16383.16384",
+        ] {
+            assert_eq!(oid(text).to_string(), text);
+        }
+        assert_eq!(oid(".1.3.6").to_string(), "1.3.6");
+        for text in [
+            "",
+            "1",
+            "3.1",
+            "1.40",
+            "1..3",
+            "1.3.x",
+            "1.3.4294967296",
+            "1.-3",
+        ] {
+            assert!(text.parse::<Oid>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_agents_that_write_more_bytes_than_needed_are_read() {
+        for (bytes, number) in [
+            (&[0x00, 0x00, 0x05][..], 5),
+            (&[0xff, 0xff], -1),
+            (&[0x00, 0xff, 0xff, 0xff, 0xff], 4_294_967_295),
+            (&[0x80], -128),
+        ] {
+            assert_eq!(Elements(bytes).number(), Ok(number));
+        }
+        assert_eq!(Elements(&[0; 10]).number(), Err(Malformed::Number));
+        assert_eq!(Elements(&[]).number(), Err(Malformed::Number));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused_in_words() {
+        let bytes = encode(&get());
+        assert_eq!(decode(&bytes[..20]), Err(Malformed::CutOff));
+        let mut more = bytes.clone();
+        more.push(0);
+        assert_eq!(decode(&more), Err(Malformed::TooMuch));
+        let mut version_1 = bytes.clone();
+        version_1[4] = 0;
+        assert_eq!(decode(&version_1), Err(Malformed::Version));
+        let mut trap = bytes.clone();
+        trap[13] = 0xa7;
+        assert!(matches!(
+            decode(&trap),
+            Err(Malformed::Element { found: 0xa7, .. })
+        ));
+        // A length without an end, and one of four gigabytes.
+        assert_eq!(decode(&[0x30, 0x80, 0, 0]), Err(Malformed::Length));
+        assert_eq!(
+            decode(&[0x30, 0x84, 0xff, 0xff, 0xff, 0xff]),
+            Err(Malformed::CutOff)
+        );
+        let many = Message {
+            bindings: vec![(oid("1.3"), Value::Integer(1)); MOST_BINDINGS + 1],
+            ..get()
+        };
+        assert_eq!(decode(&encode(&many)), Err(Malformed::Large));
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            any::<i64>().prop_map(Value::Integer),
+            prop::collection::vec(any::<u8>(), 0..LONGEST_TEXT).prop_map(Value::Text),
+            any::<u32>().prop_map(Value::Counter32),
+            any::<u32>().prop_map(Value::Gauge32),
+            any::<u32>().prop_map(Value::TimeTicks),
+            any::<u64>().prop_map(Value::Counter64),
+            Just(Value::Unspecified),
+            Just(Value::NoSuchObject),
+            Just(Value::NoSuchInstance),
+            Just(Value::EndOfView),
+        ]
+    }
+
+    fn oids() -> impl Strategy<Value = Oid> {
+        (
+            0_u32..3,
+            0_u32..40,
+            prop::collection::vec(any::<u32>(), 0..126),
+        )
+            .prop_map(|(first, second, rest)| {
+                let parts = [first, second].into_iter().chain(rest).collect();
+                Oid::new(parts).unwrap()
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(
+            community in prop::collection::vec(any::<u8>(), 0..LONGEST_TEXT),
+            numbers: (i32, i32, i32),
+            bindings in prop::collection::vec((oids(), values()), 0..8),
+            asks: bool,
+        ) {
+            let kind = if asks { Kind::Get } else { Kind::Response };
+            let (request_id, error_status, error_index) = numbers;
+            let message = Message { community, kind, request_id, error_status, error_index, bindings };
+            prop_assert_eq!(decode(&encode(&message)), Ok(message));
+        }
+
+        #[test]
+        fn any_bytes_are_a_message_or_refused(bytes: Vec<u8>, place: usize, byte: u8) {
+            let _ = decode(&bytes);
+            let mut changed = encode(&get());
+            let place = place % changed.len();
+            changed[place] = byte;
+            if let Ok(message) = decode(&changed) {
+                prop_assert_eq!(decode(&encode(&message)), Ok(message));
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Power strips that the user names, asked by SNMP version 2c over UDP, as the clusters of Taleb 2016 were measured.
+//!
+//! One request is under way at a time, it asks for everything, and what is no answer to it is left aside until its time is
+//! over. Nothing is sent anywhere else.
+
+pub mod message;
+
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::time::{Duration, Instant};
+use std::{io, iter};
+
+use self::message::{Kind, Message, Oid, Value, decode, encode};
+use super::background::Pace;
+use super::sheet::Sheet;
+use super::spec::{Measured, StripReading};
+use super::{About, Found, Meter};
+use crate::clock;
+use crate::readers::Reader;
+
+const NEEDS: &str = "a power strip that answers SNMP version 2c here, and its community";
+
+/// The largest answer that is looked at: more than all values that may be asked for.
+const LARGEST_ANSWER: usize = 16 * 1024;
+/// Where counts of 32 and 64 bits begin again.
+const RANGE_32: f64 = 4_294_967_296.0;
+const RANGE_64: f64 = 18_446_744_073_709_551_616.0;
+/// How long a wait lasts at most before it is seen that nobody waits any more.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+struct Strip {
+    /// As the user wrote it.
+    address: String,
+    port: u16,
+    community: Vec<u8>,
+    readings: Vec<(Oid, Measured)>,
+    timeout: Duration,
+    socket: Option<UdpSocket>,
+    request_id: i32,
+    buffer: Vec<u8>,
+}
+
+pub(super) fn build(
+    address: &str,
+    port: u16,
+    community: &str,
+    readings: &[StripReading],
+    timeout_seconds: f64,
+    interval: Duration,
+) -> Box<dyn Reader> {
+    let mut about = About::new("snmp", NEEDS);
+    about.which = address.to_owned();
+    let timeout = Duration::try_from_secs_f64(timeout_seconds).unwrap_or(LONGEST_WAIT);
+    let found = Found {
+        about,
+        channels: readings
+            .iter()
+            .map(|reading| reading.measured.channel())
+            .collect(),
+        meter: Box::new(Strip {
+            address: address.to_owned(),
+            port,
+            community: community.as_bytes().to_vec(),
+            readings: readings
+                .iter()
+                .map(|reading| (reading.oid.clone(), reading.measured.clone()))
+                .collect(),
+            timeout,
+            socket: None,
+            // Numbers of an earlier run are old answers.
+            request_id: (clock::monotonic() >> 10) as i32 & i32::MAX,
+            buffer: vec![0; LARGEST_ANSWER],
+        }),
+    };
+    found.beside(Pace {
+        interval,
+        // Waiting for an answer takes nothing of this host.
+        share: 1,
+        patience: 2 * timeout + Duration::from_secs(1),
+    })
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("{address} has no address: {source}")]
+    Name { address: String, source: io::Error },
+    #[error("{address} port {port} cannot be asked: {source}")]
+    Socket {
+        address: String,
+        port: u16,
+        source: io::Error,
+    },
+    #[error(
+        "{address} port {port} did not answer within {seconds} s: check the address, that SNMP version 2c is on there, and \
+         the community"
+    )]
+    Silence {
+        address: String,
+        port: u16,
+        seconds: f64,
+    },
+    #[error("{address} refused: {words}")]
+    Refused { address: String, words: String },
+    #[error("{address} was given up")]
+    Stopped { address: String },
+}
+
+impl Strip {
+    fn socket(&mut self) -> Result<&UdpSocket, Failure> {
+        if self.socket.is_none() {
+            let known = (self.address.as_str(), self.port)
+                .to_socket_addrs()
+                .and_then(|mut all| all.next().ok_or_else(|| io::ErrorKind::NotFound.into()))
+                .map_err(|source| Failure::Name {
+                    address: self.address.clone(),
+                    source,
+                })?;
+            let socket = connect(known).map_err(|source| self.cannot(source))?;
+            self.socket = Some(socket);
+        }
+        match &self.socket {
+            Some(socket) => Ok(socket),
+            None => Err(self.cannot(io::ErrorKind::NotConnected.into())),
+        }
+    }
+
+    fn cannot(&self, source: io::Error) -> Failure {
+        Failure::Socket {
+            address: self.address.clone(),
+            port: self.port,
+            source,
+        }
+    }
+
+    /// Sends one request and waits for its answer.
+    fn ask(&mut self, is_stopped: impl Fn() -> bool) -> Result<Message, Failure> {
+        self.request_id = self.request_id.checked_add(1).unwrap_or(1);
+        let request = encode(&Message {
+            community: self.community.clone(),
+            kind: Kind::Get,
+            request_id: self.request_id,
+            error_status: 0,
+            error_index: 0,
+            bindings: self
+                .readings
+                .iter()
+                .map(|(name, _)| (name.clone(), Value::Unspecified))
+                .collect(),
+        });
+        let sent = self.socket()?.send(&request);
+        sent.map_err(|source| self.cannot(source))?;
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            if is_stopped() {
+                return Err(Failure::Stopped {
+                    address: self.address.clone(),
+                });
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Failure::Silence {
+                    address: self.address.clone(),
+                    port: self.port,
+                    seconds: self.timeout.as_secs_f64(),
+                });
+            }
+            let mut buffer = std::mem::take(&mut self.buffer);
+            let received = self.socket().map(|socket| {
+                socket.set_read_timeout(Some(left.min(LONGEST_WAIT)))?;
+                socket.recv(&mut buffer)
+            });
+            self.buffer = buffer;
+            match received? {
+                Ok(length) => {
+                    // Whatever it is else, it is not the answer: one that was late, or somebody's mistake.
+                    if let Ok(answer) = decode(&self.buffer[..length])
+                        && answer.kind == Kind::Response
+                        && answer.request_id == self.request_id
+                    {
+                        return Ok(answer);
+                    }
+                }
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock
+                            | io::ErrorKind::TimedOut
+                            | io::ErrorKind::Interrupted
+                    ) => {}
+                Err(source) => return Err(self.cannot(source)),
+            }
+        }
+    }
+
+    fn refused(&self, words: String) -> Failure {
+        Failure::Refused {
+            address: self.address.clone(),
+            words,
+        }
+    }
+}
+
+fn connect(address: SocketAddr) -> io::Result<UdpSocket> {
+    let any = if address.is_ipv4() {
+        "0.0.0.0:0"
+    } else {
+        "[::]:0"
+    };
+    let socket = UdpSocket::bind(any)?;
+    // The kernel then passes on what comes from there alone.
+    socket.connect(address)?;
+    Ok(socket)
+}
+
+/// The words of RFC 3416, section 3, for the errors that an answer to a request may have.
+fn error_words(status: i32) -> String {
+    match status {
+        1 => "tooBig: it cannot answer as much at once".to_owned(),
+        2 => "noSuchName: it does not have one of the values".to_owned(),
+        5 => "genErr: it failed".to_owned(),
+        6 => "noAccess".to_owned(),
+        13 => "resourceUnavailable".to_owned(),
+        16 => "authorizationError: another community may read it".to_owned(),
+        other => format!("error {other}"),
+    }
+}
+
+/// The number and, of a count, where it begins again.
+fn number(value: &Value) -> Result<(f64, Option<f64>), &'static str> {
+    match value {
+        Value::Integer(number) => Ok((*number as f64, None)),
+        Value::Gauge32(number) | Value::TimeTicks(number) => Ok((f64::from(*number), None)),
+        Value::Counter32(number) => Ok((f64::from(*number), Some(RANGE_32))),
+        Value::Counter64(number) => Ok((*number as f64, Some(RANGE_64))),
+        // Some strips write numbers as text.
+        Value::Text(text) => std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .map(|number: f64| (number, None))
+            .ok_or("is no number"),
+        Value::NoSuchObject => Err("is not known there (another preset, or another model)"),
+        Value::NoSuchInstance => {
+            Err("is not there (an outlet that it does not have, or does not measure)")
+        }
+        Value::EndOfView => Err("is past all that it has"),
+        Value::Unspecified => Err("has no value"),
+        Value::Name(_) => Err("is no number"),
+    }
+}
+
+impl Meter for Strip {
+    fn read(&mut self, sheet: &mut Sheet) {
+        let stop = sheet.stop();
+        let answer = self.ask(|| stop.load(std::sync::atomic::Ordering::Relaxed));
+        let answer = match answer {
+            Ok(answer) if answer.error_status != 0 => {
+                Err(self.refused(error_words(answer.error_status)))
+            }
+            other => other,
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(failure) => {
+                // A port that was closed may open again, a name may move.
+                self.socket = None;
+                sheet.fail(|| failure.to_string());
+                return;
+            }
+        };
+        let told = answer.bindings.iter().map(Some).chain(iter::repeat(None));
+        for (channel, ((name, measured), told)) in self.readings.iter().zip(told).enumerate() {
+            let told = match told {
+                Some((told_name, value)) if told_name == name => number(value),
+                Some(_) | None => Err("is not in the answer"),
+            };
+            match told {
+                Ok((number, range)) => sheet.say(channel, measured.number(number), range),
+                Err(why) => sheet.fail(|| self.refused(format!("{name} {why}")).to_string()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
