@@ -75,7 +75,7 @@ impl Milliseconds {
             self.total += RANGE;
         }
         self.last = now;
-        (self.total + now) as f64 / 1e3
+        self.total.saturating_add(now) as f64 / 1e3
     }
 }
 

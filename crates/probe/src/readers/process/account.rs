@@ -47,7 +47,7 @@ impl Account {
                 continue;
             };
             let entry = self.entries[position];
-            let used = entry.usage[USER] + entry.usage[SYSTEM];
+            let used = entry.usage[USER].saturating_add(entry.usage[SYSTEM]);
             match self.heir(entry.parent) {
                 Some(heir) if self.entries[heir].growth >= used => {
                     self.entries[heir].growth -= used

@@ -231,7 +231,7 @@ impl Process {
 
     /// Reads every process and returns the sum of those that live: processes, threads, resident pages.
     fn read_members(&mut self) -> [u64; 3] {
-        let mut sums = [0; 3];
+        let mut sums = [0_u64; 3];
         let Self {
             members,
             account,
@@ -267,8 +267,8 @@ impl Process {
                 entry.usage[WRITTEN] = written;
             }
             sums[0] += 1;
-            sums[1] += stat.threads;
-            sums[2] += stat.resident_pages;
+            sums[1] = sums[1].saturating_add(stat.threads);
+            sums[2] = sums[2].saturating_add(stat.resident_pages);
             true
         });
         sums
@@ -276,13 +276,16 @@ impl Process {
 }
 
 fn update(entry: &mut Entry, stat: &Stat) {
-    let children_ticks = stat.children_user_ticks + stat.children_system_ticks;
+    // No kernel says numbers so large that sums saturate; a file in its place may.
+    let children_ticks = stat
+        .children_user_ticks
+        .saturating_add(stat.children_system_ticks);
     entry.parent = stat.parent;
     entry.growth = children_ticks.saturating_sub(entry.children_ticks.unwrap_or(children_ticks));
     entry.children_ticks = Some(children_ticks);
-    entry.usage[USER] = stat.user_ticks + stat.children_user_ticks;
-    entry.usage[SYSTEM] = stat.system_ticks + stat.children_system_ticks;
-    entry.usage[FAULTS] = stat.major_faults + stat.children_major_faults;
+    entry.usage[USER] = stat.user_ticks.saturating_add(stat.children_user_ticks);
+    entry.usage[SYSTEM] = stat.system_ticks.saturating_add(stat.children_system_ticks);
+    entry.usage[FAULTS] = stat.major_faults.saturating_add(stat.children_major_faults);
 }
 
 impl Reader for Process {

@@ -109,7 +109,7 @@ impl Threads {
             if !thread.met {
                 *kept_open -= usize::from(thread.kept_open);
                 for (sum, value) in ended.iter_mut().zip(thread.waits) {
-                    *sum += value;
+                    *sum = sum.saturating_add(value);
                 }
             }
             thread.met
