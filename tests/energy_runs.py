@@ -11,7 +11,7 @@ import polars as pl
 
 from analysis_frames import nanoseconds
 from rackscope.analysis.context import Run
-from rackscope.analysis.facts import PhaseWindow, RunFacts
+from rackscope.analysis.facts import PhaseKind, PhaseWindow, RunFacts
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.metrics import format_metric
 
@@ -46,7 +46,7 @@ class Metered:
     """``phases`` are (name, kind, repetition, seconds, operations); the CPU is busy in them and idle before."""
 
     meters: Mapping[str, Watts]
-    phases: Sequence[tuple[str, str, int | None, float, int]] = (
+    phases: Sequence[tuple[str, PhaseKind, int | None, float, int]] = (
         ("warm-up", "warm-up", None, 2.0, 2_000),
         ("measure", "measure", 1, 4.0, 8_000),
         ("measure", "measure", 2, 4.0, 8_000),
@@ -69,7 +69,7 @@ class Metered:
     def windows(self) -> list[PhaseWindow]:
         at, found = 0.0, []
         for name, kind, repetition, seconds, _ in self.phases:
-            found.append(PhaseWindow(name, kind, repetition, nanoseconds(at), nanoseconds(at + seconds)))  # type: ignore[arg-type]
+            found.append(PhaseWindow(name, kind, repetition, nanoseconds(at), nanoseconds(at + seconds)))
             at += seconds
         return found
 

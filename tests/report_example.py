@@ -21,6 +21,13 @@ GROUPING_POWER = 7
 MAX_VALUE_POWER = 40
 GIB = 1024**3
 #: As rackscope.host.inventory gives it.
+PROCESSOR = {
+    "vendor": "AuthenticAMD",
+    "online": [0, 1, 2, 3],
+    "caches": [{"level": 1, "kind": "data", "size_bytes": 32768, "instances": 2}],
+    "base_hertz": 2.45e9,
+    "governor": None,
+}
 HOST = {
     "identity": "cedd67801426a1fd",
     "cpu_model": "AMD EPYC 7763 64-Core Processor",
@@ -28,13 +35,7 @@ HOST = {
     "memory_total_bytes": 15.6 * GIB,
     "kernel": "6.1.0-29-amd64",
     "distribution": "Debian GNU/Linux 12 (bookworm)",
-    "processor": {
-        "vendor": "AuthenticAMD",
-        "online": [0, 1, 2, 3],
-        "caches": [{"level": 1, "kind": "data", "size_bytes": 32768, "instances": 2}],
-        "base_hertz": 2.45e9,
-        "governor": None,
-    },
+    "processor": PROCESSOR,
     "disks": {"vda": {"model": None, "size_bytes": 256 * GIB, "rotational": False}},
     "interfaces": {"eth0": {"driver": "virtio_net", "mtu_bytes": 1500, "speed_bytes_per_second": 1.25e9}},
     "mitigations": {"spectre_v2": "Mitigation: Retpolines"},

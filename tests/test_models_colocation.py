@@ -23,8 +23,8 @@ from rackscope.models.colocation import (
     from_elasticity,
     sensitivity,
     textbook,
-    validate_colocation,
 )
+from rackscope.models.colocation_validation import validate_colocation
 
 CORE = {"cpu": 1.0}
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from energy_runs import Metered
+from public_data import public_table
 from rackscope.errors import RackscopeError
 from rackscope.models.catalogue import CatalogueError
 from rackscope.models.modelled_power import (
@@ -22,7 +21,6 @@ from rackscope.models.modelled_power import (
 )
 from rackscope.models.uncertain import Uncertain
 
-DATA = Path(os.environ.get("RACKSCOPE_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 #: Watts idle and at 10 to 100 % of load, as published: SPECpower_ssj2008 results 20071128-00013 (its idle apart),
 #: 20091104-00213, 20110406-00368, 20121015-00557, 20160705-00737, 20170829-00780, 20200728-01041 and 20231205-01349.
 CURVES = {
@@ -55,9 +53,7 @@ def test_intervals_hold_published_curves_between_their_ends() -> None:
 def test_classes_hold_published_servers() -> None:
     import polars as pl
 
-    file = DATA / "specpower-servers-to-2022.csv"
-    if not file.is_file():
-        pytest.skip(f"{file} is not there: set RACKSCOPE_DATA")
+    file = public_table("specpower-servers-to-2022.csv")
     held_full, held_idle = [], []
     for row in pl.read_csv(file, infer_schema_length=2000).iter_rows(named=True):
         try:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import zlib
-from pathlib import Path
 
 import numpy as np
-import pytest
 
+from public_data import public_table
 from rackscope.errors import RackscopeError
 from rackscope.models.core_scaling import fit_core_scaling
 
-DATA = Path(os.environ.get("RACKSCOPE_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 ONE_IN = 6
 
 
 def test_intervals_hold_up_to_twice_the_measured_cores() -> None:
     import polars as pl
 
-    scaling = DATA / "sparecores-core-scaling.csv.gz"
-    if not scaling.is_file():
-        pytest.skip(f"{scaling} is not there: set RACKSCOPE_DATA")
-    servers = pl.read_csv(DATA / "sparecores-servers.csv.gz").select("server", "vcpus", "threads_per_core")
+    scaling = public_table("sparecores-core-scaling.csv.gz")
+    servers = pl.read_csv(public_table("sparecores-servers.csv.gz")).select("server", "vcpus", "threads_per_core")
     held, errors = [], []
     for (name,), group in pl.read_csv(scaling).join(servers, on="server").group_by(["server"]):
         cores = group["vcpus"][0] // (group["threads_per_core"][0] or 1)

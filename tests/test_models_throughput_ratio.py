@@ -5,12 +5,11 @@ from __future__ import annotations
 import gzip
 import io
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from public_data import public_table
 from rackscope.errors import RackscopeError
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.rated_power import RatedPowerModel
@@ -24,7 +23,6 @@ from rackscope.models.throughput_ratio import (
 )
 from rackscope.models.uncertain import Uncertain
 
-DATA = Path(os.environ.get("RACKSCOPE_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 certain = Uncertain.certain
 
 
@@ -208,7 +206,6 @@ def test_rated_power_is_between_idle_and_full() -> None:
         model.predict(75.0)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the public measurements are not here")
 @pytest.mark.parametrize(
     ("column", "pipelined", "likeness"),
     [
@@ -222,7 +219,7 @@ def test_intervals_hold_on_public_servers(column: str, pipelined: bool, likeness
     import polars as pl
 
     def read(name: str) -> pl.DataFrame:
-        return pl.read_csv(io.BytesIO(gzip.decompress((DATA / name).read_bytes())))
+        return pl.read_csv(io.BytesIO(gzip.decompress(public_table(name).read_bytes())))
 
     rows = (
         read("sparecores-servers.csv.gz")

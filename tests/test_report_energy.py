@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,14 +22,14 @@ from rackscope.report import render
 from rackscope.report.energy import assess
 from rackscope.runs.directory import RunDirectory
 from rackscope.runs.energy import performance_per_watt, performance_per_watt_chart, results_with_energy
-from report_example import HOST, START_NS, Example, write_example
+from report_example import HOST, PROCESSOR, START_NS, Example, write_example
 from report_html import Document
 
 GUEST = {**HOST, "virtualisation": {"guest": True, "hypervisor": "KVM", "machine": None, "container": None}}
 BARE = {
     **HOST,
     "virtualisation": {"guest": False, "hypervisor": None, "machine": None, "container": None},
-    "processor": {**HOST["processor"], "sockets": 2, "physical_cores": 64},  # type: ignore[dict-item]
+    "processor": {**PROCESSOR, "sockets": 2, "physical_cores": 64},
 }
 SERVER = ServerWatts("R640", "its data sheet", Uncertain.certain(60.0), Uncertain.certain(460.0))
 SHORT = Example(load_seconds=2.0, warm_up_seconds=2.0, repetition_seconds=2.0, repetitions=3)
@@ -55,8 +57,8 @@ def powered(meters: dict[str, tuple[float, float]]) -> Callable[[pl.DataFrame], 
 METERS = {gauge("server"): (80.0, 60.0), counter("package-0"): (20.0, 40.0), counter("core-0"): (5.0, 35.0)}
 
 
-def example(**changes: object) -> Example:
-    return Example(**{**SHORT.__dict__, **changes})  # type: ignore[arg-type]
+def example(**changes: Any) -> Example:
+    return replace(SHORT, **changes)
 
 
 @pytest.fixture(scope="module")

@@ -17,17 +17,9 @@ from typing import TYPE_CHECKING, Any
 from rackscope.advice.cost import Advice
 from rackscope.analysis.wording import listing, percent
 from rackscope.errors import RackscopeError, RunDirectoryError
-from rackscope.models.colocation import (
-    ColocationModel,
-    Demand,
-    ResponsePoint,
-    Side,
-    Slowdown,
-    Work,
-    fitted_or_textbook,
-    sensitivity,
-)
+from rackscope.models.colocation import ColocationModel, Demand, ResponsePoint, Side, Slowdown, Work, sensitivity
 from rackscope.models.colocation_record import MalformedWorkError, sides_from_list, work_from_dict
+from rackscope.models.colocation_validation import fitted_or_textbook
 
 if TYPE_CHECKING:
     from rackscope.runs.directory import RunDirectory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 #: Below this a rate that was offered was not served, so the point is no load but the most there is.
 _SERVED = 0.97
-_LABELS = re.compile(r'(\w+)="([^"]*)"')
 #: Offered rates within this of each other are one load.
 _ALIKE = 0.02
 #: A load generator with less time to spare than this is itself the limit.
@@ -230,9 +228,12 @@ def _choose_phase(phases: Sequence[str], wanted: str | None) -> str:
 
 def _points(name: str, run: RunDirectory, phase: str) -> list[Point]:
     """One a load: repetitions at the same offered rate are together."""
+    from rackscope.runs.energy import results_with_energy
+
+    results, scope = results_with_energy(run)
     rows = [
         row
-        for row in run.results().to_dicts()
+        for row in results.to_dicts()
         if row["kind"] == "measure"
         and row["phase"] == phase
         and row["discarded"] is None
@@ -246,10 +247,10 @@ def _points(name: str, run: RunDirectory, phase: str) -> list[Point]:
             groups[-1].append(row)
         else:
             groups.append([row])
-    return [_point(name, run, group) for group in groups]
+    return [_point(name, run, group, scope or "") for group in groups]
 
 
-def _point(name: str, run: RunDirectory, rows: Sequence[Mapping[str, Any]]) -> Point:
+def _point(name: str, run: RunDirectory, rows: Sequence[Mapping[str, Any]], scope: str) -> Point:
     squeezed = any(part.kind == "squeezed" for part in run.manifest.phases)
     manifest, samples = run.manifest, run.samples()
     windows = [(row["start_ns"], row["end_ns"]) for row in rows if row["start_ns"] and row["end_ns"]]
@@ -261,7 +262,7 @@ def _point(name: str, run: RunDirectory, rows: Sequence[Mapping[str, Any]]) -> P
     fills = _gain(samples, windows, _column(samples, "perf_dram_fills_total", trusted))
     busy = _sum([row["system_cpu_seconds"] for row in rows])
     latency = manifest.ceilings.values.get("dram_latency_seconds")
-    watts, scope = _watts(samples, windows)
+    joules, seconds = _sum([row.get("energy_joules") for row in rows]), _sum([row["duration_seconds"] for row in rows])
     return Point(
         name,
         _usable_cores(manifest),
@@ -275,7 +276,7 @@ def _point(name: str, run: RunDirectory, rows: Sequence[Mapping[str, Any]]) -> P
         # If nothing overlaps, the cores wait a whole latency for each line; less is what overlaps.
         min(1.0, fills * latency / busy) if fills is not None and latency and busy else None,
         _median([row["system_resident_bytes"] for row in rows]),
-        watts,
+        joules / seconds if joules and seconds else None,
         scope,
         min((one for row in rows if (one := row["generator_idle_ratio"]) is not None), default=None),
         squeezed,
@@ -342,42 +343,6 @@ def _mean_of_columns(samples: pl.DataFrame, windows: Sequence[tuple[int, int]], 
         if value > 0
     ]
     return math.fsum(values) / len(values) if values else None
-
-
-def _watts(samples: pl.DataFrame, windows: Sequence[tuple[int, int]]) -> tuple[float | None, str]:
-    """Mean watts of the widest part of the host that was metered, and which that is.
-
-    Domains nest: the server holds the platform (psys), which holds packages, DRAM and GPUs.
-    """
-    by_domain: dict[str, list[str]] = {}
-    for column in samples.columns:
-        name, _, labels = column.partition("{")
-        if name in ("power_watts", "energy_joules_total"):
-            by_domain.setdefault(dict(_LABELS.findall(labels)).get("domain", "server"), []).append(column)
-    parts = [one for one in by_domain if one.partition("-")[0] in ("package", "dram", "gpu")]
-    whole = next((one for one in by_domain if one == "server"), None)
-    whole = whole or next((one for one in sorted(by_domain) if one.startswith("psys")), None)
-    domains = [whole] if whole is not None else sorted(parts)
-    if not domains or (whole is None and not any(one.startswith("package") for one in domains)):
-        return None, ""
-    found = [_domain_watts(samples, windows, sorted(by_domain[domain])) for domain in domains]
-    known = [one for one in found if one is not None]
-    return (math.fsum(known), " + ".join(domains)) if len(known) == len(found) and sum(known) > 0 else (None, "")
-
-
-def _domain_watts(samples: pl.DataFrame, windows: Sequence[tuple[int, int]], columns: Sequence[str]) -> float | None:
-    """By the first of its meters that was read, counters of energy first (their name is)."""
-    for column in columns:
-        if column.startswith("energy_joules_total"):
-            joules = _gain(samples, windows, column)
-            seconds = sum((end - start) / 1e9 for start, end in windows)
-            if joules is not None and seconds > 0:
-                return joules / seconds
-        else:
-            watts = _mean_of_columns(samples, windows, [column])
-            if watts is not None:
-                return watts
-    return None
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -6,6 +6,7 @@
 mod sketch;
 
 use self::sketch::SpaceSaving;
+use crate::dump::percent_encode;
 use mica::Key;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -194,19 +195,11 @@ fn hottest<'w>(workers: impl Iterator<Item = &'w HotKeys>, told: usize) -> (Vec<
     (hottest, noted)
 }
 
-/// A key as one word of text, as memcached writes those of its logs: `%` and two digits for what is not a letter, a
-/// digit, or one of `-._~`.
+/// A key as one word of text, as memcached writes those of its logs.
 fn encoded(key: &[u8]) -> String {
-    use std::fmt::Write;
-    key.iter().fold(String::new(), |mut text, &byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(byte.into());
-        } else {
-            // Writing to a string does not fail.
-            _ = write!(text, "%{byte:02X}");
-        }
-        text
-    })
+    let mut text = Vec::new();
+    percent_encode(key, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 #[cfg(test)]

@@ -294,7 +294,11 @@ class _Throughput:
             return None
         _, low, high = clock.elasticity()
         own = time.elasticity()[0]
-        return tuple(min(max(1 - one / own, 0.0), 1.0) for one in (high, low))  # type: ignore[return-value]
+
+        def waiting(elasticity: float) -> float:
+            return min(max(1 - elasticity / own, 0.0), 1.0)
+
+        return waiting(high), waiting(low)
 
     def _ratios(self, anchor: int, time: ExecutionTimeModel | None, group: Sequence[Point]) -> dict[str, Uncertain]:
         found: dict[str, Uncertain] = {}

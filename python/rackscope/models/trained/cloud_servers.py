@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Described, Input
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Strings = NDArray[np.str_]
 
+#: Stands in a described server's table where the answer would be: rows without one are left out as incomplete, and no
+#: prediction looks at it.
+ASKED_FOR = 1e4
 SERVERS, SCALING = "sparecores-servers", "sparecores-core-scaling"
 CALIBRATED = ("vcpus", "threads_per_core", "read_bandwidth_dram_mb_s", "read_bandwidth_l2_mb_s")
 
@@ -77,8 +79,11 @@ INPUTS = (
     Input("operations_per_second", "of stress-ng by number of workers: at 1 and at all hardware threads"),
 )
 
+#: The same for people.
+CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all, hardware threads and threads a core"
 
-def described_tables(server: Described, **measured: float) -> dict[str, pl.DataFrame]:
+
+def described_tables(server: Described, **measured: object) -> dict[str, pl.DataFrame]:
     """Tables of the one server that is described; ``measured`` are further columns. Raises ModelError."""
     import polars as pl
 
@@ -108,10 +113,13 @@ def described_tables(server: Described, **measured: float) -> dict[str, pl.DataF
 def points(server: Described, name: str) -> dict[float, float]:
     """What ``server`` says by number under ``name``. Raises ModelError where that is not several numbers."""
     values = server[name]
+    refused = ModelError(f"'{name}' is not numbers by number", "Give it like {1: 1500.0, 16: 21000.0}.")
+    if not isinstance(values, Mapping):
+        raise refused
     try:
-        return {float(key): float(value) for key, value in values.items()}  # type: ignore[union-attr]
-    except (AttributeError, TypeError, ValueError):
-        raise ModelError(f"'{name}' is not numbers by number", "Give it like {1: 1500.0, 16: 21000.0}.") from None
+        return {float(key): float(value) for key, value in values.items()}
+    except (TypeError, ValueError):
+        raise refused from None
 
 
 def providers(servers: pl.DataFrame) -> Strings:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model
-from rackscope.models.trained.cloud_servers import INPUTS, SCALING, SERVERS, described_tables
+from rackscope.models.trained.cloud_servers import ASKED_FOR, CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
 from rackscope.models.trained.web_load import WEB, described_web
 
 if TYPE_CHECKING:
@@ -91,12 +91,12 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
 
 
 def _describe(server: Described) -> Examples:
-    return _from_calibration(described_tables(server, redis_rps_pipeline1=1e4, redis_rps_best=1e5))
+    return _from_calibration(described_tables(server, redis_rps_pipeline1=ASKED_FOR, redis_rps_best=ASKED_FOR))
 
 
 def _describe_anchored(server: Described) -> Examples:
     plain = server["redis_requests_per_second"]
-    tables = described_tables(server, redis_rps_pipeline1=plain, redis_rps_best=1e5)  # type: ignore[arg-type]
+    tables = described_tables(server, redis_rps_pipeline1=plain, redis_rps_best=ASKED_FOR)
     return _with_web({**tables, WEB: described_web(server)})
 
 
@@ -105,7 +105,6 @@ _INPUTS = (
     Input("redis_requests_per_second", "of redis, one request at a time, on all hardware threads"),
     Input("web_requests_per_second", f"by size of answers ({', '.join(_ANCHORS)}): one connection a thread"),
 )
-_CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all, hardware threads and threads a core"
 _PREDICTED = "requests/s of redis on all hardware threads: one request at a time, and the best pipeline"
 
 MODELS = (
@@ -114,7 +113,7 @@ MODELS = (
         help="requests/s of redis on another processor, from calibration alone",
         unit="requests/s",
         tables=(SERVERS, SCALING),
-        measured=_CALIBRATION,
+        measured=CALIBRATION,
         predicted=_PREDICTED,
         aim=Aim(median=0.08, p90=0.25),
         examples=_from_calibration,
@@ -127,7 +126,7 @@ MODELS = (
         help="the same, with light-load points of a web server and of redis measured there",
         unit="requests/s",
         tables=(SERVERS, SCALING, WEB),
-        measured=f"{_CALIBRATION}; web requests/s of 1k, 16k and 256k at one connection a thread; "
+        measured=f"{CALIBRATION}; web requests/s of 1k, 16k and 256k at one connection a thread; "
         "for the best pipeline also redis at one request at a time",
         predicted=_PREDICTED,
         aim=Aim(median=0.08, p90=0.25),

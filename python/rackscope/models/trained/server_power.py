@@ -97,7 +97,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str) -> Examples:
     if complete.is_empty():
         raise ModelError(f"no row of {TABLE} is complete", "See the columns and units in docs/models.md.")
     idle, full = (complete[name].cast(pl.Float64, strict=False) for name in (IDLE, FULL))
-    if float((idle > full).fill_null(False).cast(pl.Float64).mean() or 0.0) > 0.5:  # type: ignore[arg-type]
+    if int((idle > full).fill_null(False).sum()) > 0.5 * len(complete):
         raise ModelError(f"'{IDLE}' is above '{FULL}' in most rows of {TABLE}", "Swap the two columns.")
     descriptions = [str(text) for text in complete["CPU Description"]]
     names = [parse_processor_name(text) for text in descriptions]

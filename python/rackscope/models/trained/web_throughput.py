@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model
-from rackscope.models.trained.cloud_servers import INPUTS, SCALING, SERVERS, described_tables
+from rackscope.models.trained.cloud_servers import ASKED_FOR, CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
 from rackscope.models.trained.web_load import WEB, described_web
 
 if TYPE_CHECKING:
@@ -83,14 +83,14 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
 
 
 def _describe(server: Described) -> Examples:
-    sizes = dict.fromkeys(("1k", "16k", "64k", "256k", "512k"), 10000.0)
+    sizes = dict.fromkeys(("1k", "16k", "64k", "256k", "512k"), ASKED_FOR)
     web = described_web({**server, "web_requests_per_second": sizes})
     return _from_calibration({**described_tables(server), WEB: web})
 
 
 def _describe_anchored(server: Described) -> Examples:
     redis = {column: server[name] for column, name in zip(_REDIS, _REDIS_INPUTS, strict=True)}
-    return _anchored({**described_tables(server, **redis), WEB: described_web(server)})  # type: ignore[arg-type]
+    return _anchored({**described_tables(server, **redis), WEB: described_web(server)})
 
 
 _REDIS_INPUTS = ("redis_requests_per_second", "redis_pipelined_requests_per_second")
@@ -100,7 +100,6 @@ _INPUTS = (
     Input(_REDIS_INPUTS[1], "the same, the best pipeline"),
     Input("web_requests_per_second", "by size of answers (1k to 512k): one connection a thread"),
 )
-_CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all, hardware threads and threads a core"
 _PREDICTED = "the most requests/s over all numbers of connections and threads, answers of 1k to 512k"
 
 MODELS = (
@@ -109,7 +108,7 @@ MODELS = (
         help="most requests/s of a static web server on another processor, from calibration alone",
         unit="requests/s",
         tables=(SERVERS, SCALING, WEB),
-        measured=_CALIBRATION,
+        measured=CALIBRATION,
         predicted=_PREDICTED,
         aim=Aim(median=0.08, p90=0.25),
         examples=_from_calibration,
@@ -122,7 +121,7 @@ MODELS = (
         help="the same, with redis and one light-load point of that size measured there",
         unit="requests/s",
         tables=(SERVERS, SCALING, WEB),
-        measured=f"{_CALIBRATION}; redis requests/s; web requests/s of that size at one connection a thread",
+        measured=f"{CALIBRATION}; redis requests/s; web requests/s of that size at one connection a thread",
         predicted=_PREDICTED,
         aim=Aim(median=0.08, p90=0.25),
         examples=_anchored,

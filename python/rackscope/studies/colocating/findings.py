@@ -22,7 +22,8 @@ from rackscope.analysis.wording import listing, percent
 from rackscope.studies.colocating.summary import Summary, summarise
 
 if TYPE_CHECKING:
-    from rackscope.models.colocation import ColocationValidation, Slowdown
+    from rackscope.models.colocation import Slowdown
+    from rackscope.models.colocation_validation import ColocationValidation
     from rackscope.runs.study import Chart, Finding, StudyRecord, Table
     from rackscope.studies.colocating.carry_out import Outcome
     from rackscope.studies.colocating.plan import Plan

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING
 from rackscope.errors import RackscopeError
 from rackscope.models.colocation import (
     ColocationModel,
-    ColocationValidation,
     Demand,
     ResponsePoint,
     Sensitivity,
     Side,
     Work,
-    fitted_or_textbook,
     sensitivity,
     textbook,
-    validate_colocation,
 )
+from rackscope.models.colocation_validation import ColocationValidation, fitted_or_textbook, validate_colocation
 
 if TYPE_CHECKING:
     from rackscope.analysis.elasticity import LevelEstimate

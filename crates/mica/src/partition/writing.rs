@@ -1,0 +1,254 @@
+//! How items come into a partition and leave it: room is claimed, what lies there is dropped, the index told.
+
+use super::{Found, Partition};
+use crate::item::{HEADER_BYTES, Header};
+use crate::log::{Place, cas};
+use crate::table::Slot;
+use crate::{Contents, Error, KEY_BYTES_MAX, Key, Statistics};
+
+impl Partition {
+    /// Write the item again at the tail, with another header, and more before and behind its value.
+    #[cold]
+    pub(crate) fn relocate(
+        &mut self,
+        found: &mut Found,
+        key: Key<'_>,
+        now: u32,
+        header: Header,
+        ends: (&[u8], &[u8]),
+    ) {
+        let (old_place, old) = (found.place, found.header);
+        self.bury(old_place, &old);
+        // Claiming may drop the old item. Its bytes stay until they are written over, and they are read before.
+        let place = self.claim(header.item_bytes(), now);
+        self.log.write_joined(
+            place,
+            &header,
+            key.bytes(),
+            (ends.0, (old_place, &old), ends.1),
+        );
+        found.place = place;
+        found.header = header;
+        self.publish(found, key);
+    }
+
+    /// Write the item again with another header, and more before and behind its value.
+    pub(crate) fn join(
+        &mut self,
+        found: &mut Found,
+        key: Key<'_>,
+        now: u32,
+        header: Header,
+        ends: (&[u8], &[u8]),
+    ) -> Result<(), Error> {
+        if self.store.is_some() {
+            self.join_in_store(found, key, now, header, ends)?;
+        } else {
+            self.relocate(found, key, now, header, ends);
+        }
+        self.statistics.overwritten += 1;
+        self.statistics.items_stored += 1;
+        Ok(())
+    }
+
+    /// Whether `items` and `bytes` count this item of the log: nothing removed, replaced or flushed it.
+    #[inline]
+    pub(super) fn is_counted(&self, place: Place, header: &Header) -> bool {
+        !header.is_dead() && !self.shared.is_flushed(place)
+    }
+
+    /// Mark a counted item of the log as dead, so that nobody counts it again when the tail passes it. Readers take
+    /// no notice: to them the index says what is there.
+    #[inline]
+    pub(crate) fn bury(&mut self, place: Place, header: &Header) {
+        self.statistics.items -= 1;
+        self.statistics.bytes -= header.item_bytes() as u64;
+        self.log.set_header(place, &header.dead());
+    }
+
+    /// The error of an item that would be too large.
+    #[inline]
+    pub(crate) fn check_size(&self, key_bytes: usize, value_bytes: usize) -> Result<(), Error> {
+        if key_bytes > KEY_BYTES_MAX {
+            return Err(Error::KeyTooLong { bytes: key_bytes });
+        }
+        let bytes = value_bytes.saturating_add(HEADER_BYTES + key_bytes);
+        if bytes > self.item_bytes_max {
+            return Err(Error::ItemTooLarge {
+                bytes,
+                limit: self.item_bytes_max,
+            });
+        }
+        Ok(())
+    }
+
+    /// Take room at the tail; the oldest items go.
+    #[inline]
+    pub(super) fn claim(&mut self, bytes: usize, now: u32) -> Place {
+        while let Some(oldest) = self.log.oldest_in_the_way(bytes) {
+            let (header, _) = self.log.header(oldest);
+            if self.is_counted(oldest, &header) {
+                self.statistics.items -= 1;
+                self.statistics.bytes -= header.item_bytes() as u64;
+                self.count_drop(oldest, &header, now, |statistics| &mut statistics.evictions);
+            }
+            self.log.drop_oldest(header.item_bytes());
+        }
+        self.log.claim(bytes)
+    }
+
+    /// Count a live item that goes: as expired if its time had come anyway, else under `cause`.
+    pub(crate) fn count_drop(
+        &mut self,
+        place: Place,
+        header: &Header,
+        now: u32,
+        cause: impl FnOnce(&mut Statistics) -> &mut u64,
+    ) {
+        if header.is_expired(now) {
+            self.statistics.expired += 1;
+        } else {
+            *cause(&mut self.statistics) += 1;
+            if self.record.is_some() {
+                self.record_eviction(place, header, now);
+            }
+        }
+    }
+
+    /// Let the index point to a new item that is whole in the log, and count it.
+    #[inline]
+    pub(super) fn publish(&mut self, found: &Found, key: Key<'_>) {
+        {
+            let _writing = self.shared.index.versions.write(found.home);
+            self.shared
+                .index
+                .table
+                .set(found.slot, key.tag(), found.place.position());
+        }
+        self.statistics.items += 1;
+        self.statistics.bytes += found.header.item_bytes() as u64;
+        self.sweep(found.header.item_bytes());
+    }
+
+    /// Have the index forget what the log dropped, in step with `bytes` that it took. Slots may move.
+    #[inline]
+    pub(super) fn sweep(&mut self, bytes: usize) {
+        let index = &self.shared.index;
+        if self.log.tail().lap() != self.swept_lap {
+            self.swept_lap = self.log.tail().lap();
+            self.index.finish_sweep(index, &self.log);
+        }
+        self.index
+            .sweep(index, &self.log, bytes, self.log.capacity());
+    }
+
+    /// Store a new item under a key that has none.
+    #[inline(never)]
+    pub(crate) fn insert(
+        &mut self,
+        key: Key<'_>,
+        now: u32,
+        contents: &Contents<'_>,
+    ) -> Result<u64, Error> {
+        if self.store.is_some() {
+            return self.insert_into_store(key, now, contents);
+        }
+        let mut header = Header::new(key.bytes().len(), contents, now);
+        if let Some(cas) = self
+            .take_from_beside(key, now)
+            .filter(|_| contents.cas == 0)
+        {
+            header = header.with_cas(Some(cas));
+        }
+        let place = self.claim(header.item_bytes(), now);
+        self.log
+            .write_item(place, &header, key.bytes(), contents.value);
+        let (home, slot) = self.vacate(key, now);
+        let found = Found {
+            home,
+            slot,
+            place,
+            header,
+        };
+        self.publish(&found, key);
+        self.statistics.items_stored += 1;
+        Ok(cas(place, &header))
+    }
+
+    /// Store a new item in place of one that is there, and return its CAS number. It stays where that was if it is of
+    /// the same length and the log's tail is not about to pass it; else it goes to the tail.
+    #[inline]
+    pub(crate) fn replace(
+        &mut self,
+        mut found: Found,
+        key: Key<'_>,
+        now: u32,
+        contents: &Contents<'_>,
+    ) -> Result<u64, Error> {
+        if self.store.is_some() {
+            return self.replace_in_store(found, key, now, contents);
+        }
+        self.statistics.overwritten += 1;
+        self.statistics.items_stored += 1;
+        let header = Header::new(key.bytes().len(), contents, now);
+        if header.item_bytes() == found.header.item_bytes()
+            && !self.log.is_near_its_end(found.place)
+            && let Some(header) = header.next_edition(&found.header)
+        {
+            let _writing = self.shared.index.versions.write(found.home);
+            self.log
+                .write_item(found.place, &header, key.bytes(), contents.value);
+            return Ok(cas(found.place, &header));
+        }
+        self.bury(found.place, &found.header);
+        found.place = self.claim(header.item_bytes(), now);
+        found.header = header;
+        self.log
+            .write_item(found.place, &header, key.bytes(), contents.value);
+        self.publish(&found, key);
+        Ok(cas(found.place, &header))
+    }
+
+    /// Change bytes of a value where it lies.
+    pub(crate) fn edit(&mut self, found: &Found, change: impl FnOnce(&mut [u8])) {
+        let _writing = self.shared.index.versions.write(found.home);
+        self.log.edit_value(found.place, &found.header, change);
+    }
+
+    /// Let the index have the size that one more item needs.
+    #[inline]
+    pub(crate) fn grow(&mut self) {
+        self.index
+            .grow_for(&self.shared.index, self.statistics.items, &self.log);
+    }
+
+    /// A slot for a new key: the oldest entry goes where all are full.
+    #[inline]
+    pub(super) fn vacate(&mut self, key: Key<'_>, now: u32) -> (usize, Slot) {
+        self.grow();
+        let index = &self.shared.index;
+        let home = index.bucket_of(key);
+        let slot = self.index.slot_to_fill(index, &self.log, home);
+        // There always is one, as this is not store mode.
+        let slot = slot.unwrap_or(Slot::new(home, 0));
+        if index.table.tag(slot) != 0 {
+            let place = self.log.place(index.table.position(slot));
+            self.drop_entry(place, now);
+        }
+        (home, slot)
+    }
+
+    /// The index gives up the slot of an item; count that if the item was there.
+    #[cold]
+    pub(super) fn drop_entry(&mut self, place: Place, now: u32) {
+        if self.log.is_alive(place) {
+            let (header, _) = self.log.header(place);
+            if self.is_counted(place, &header) {
+                self.bury(place, &header);
+                self.count_drop(place, &header, now, |statistics| {
+                    &mut statistics.bucket_evictions
+                });
+            }
+        }
+    }
+}
