@@ -98,7 +98,7 @@ class TrainedModel:
                 continue
             least, most = self.lowest[column], self.highest[column]
             by = max(float(least - values.min()), float(values.max() - most), 0.0)
-            year = name == "year"
+            year = name in ("year", "year of the generation")
             if by > (_YEARS_FURTHEST if year else _FURTHEST) and not _is_flag(least, most):
                 shown = [
                     f"{value if year else np.exp(value):.{0 if year else 4}{'f' if year else 'g'}}"

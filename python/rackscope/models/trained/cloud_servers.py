@@ -69,6 +69,24 @@ def processors(servers: pl.DataFrame) -> tuple[Strings, Floats, Floats]:
     )
 
 
+#: The year is one between those of the known where the name does not say it.
+GENERATION_COLUMNS = ("year of the generation", "generation known")
+_YEAR_UNKNOWN = 2020.0
+
+
+def generations(servers: pl.DataFrame) -> list[Floats]:
+    """The columns of ``GENERATION_COLUMNS``, one value a server: the second is 1.0 or 0.0."""
+    import numpy as np
+
+    from rackscope.models.trained.processor_generation import generation_year
+
+    years = [generation_year(str(text)) for text in servers["cpu_model"]]
+    return [
+        np.array([_YEAR_UNKNOWN if year is None else year for year in years]),
+        np.array([year is not None for year in years], dtype=np.float64),
+    ]
+
+
 #: What calibration says of a server; ``operations_per_second`` maps numbers of workers to stress-ng's operations/s.
 INPUTS = (
     Input("processor", "its name, as the system shows it"),

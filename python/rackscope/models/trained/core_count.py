@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model, Predictions
-from rackscope.models.trained.cloud_servers import INPUTS, SCALING, SERVERS, described_tables, points
+from rackscope.models.trained.cloud_servers import (
+    GENERATION_COLUMNS,
+    INPUTS,
+    SCALING,
+    SERVERS,
+    described_tables,
+    points,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +46,14 @@ _COLUMNS = (
     "DRAM bandwidth over operations/s",
     "arm",
     "amd",
+    *GENERATION_COLUMNS,
 )
+#: What a second thread brings is a habit of the generation; what workers lose to each other is not, and is regressed
+#: without it.
+_OF_SLOWDOWN = len(_COLUMNS) - len(GENERATION_COLUMNS)
+#: Both numbers are regressed in tenths: scales below a thousandth of a squared logarithm are not looked for, and these
+#: numbers are known to a third of a percent.
+_TENTHS = 10.0
 #: Parts of the hardware threads at which the few points are measured.
 _FEW = (0.5, 0.75)
 _FOLDS = 20
@@ -52,7 +66,13 @@ def _examples(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
     import numpy as np
     import polars as pl
 
-    from rackscope.models.trained.cloud_servers import calibrated_servers, processors, providers, scaling_points
+    from rackscope.models.trained.cloud_servers import (
+        calibrated_servers,
+        generations,
+        processors,
+        providers,
+        scaling_points,
+    )
 
     servers = calibrated_servers(frames).filter(pl.col("vcpus") >= 2).with_row_index("index")
     if servers.is_empty():
@@ -100,6 +120,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
             np.log(servers["read_bandwidth_dram_mb_s"].to_numpy()) - per_core,
             arm,
             amd,
+            *generations(servers),
         ]
     )
     examples = Examples(
@@ -173,15 +194,20 @@ def _beliefs(
         raise ModelError(
             "the fit saw no processor with several hardware threads a core", "Fit on a table that has such servers."
         )
-    slow, slow_deviation = slowdown.predict(features)
+    slow, slow_deviation = _predicted(slowdown, features[:, :_OF_SLOWDOWN])
     alone = cores < 2
     slow, slow_deviation = np.where(alone, 0.0, slow), np.where(alone, 1e-4, slow_deviation)
     both, both_deviation = slow.copy(), slow_deviation.copy()
     if gain is not None and shared.any():
-        both[shared], both_deviation[shared] = gain.predict(features[shared])
+        both[shared], both_deviation[shared] = _predicted(gain, features[shared])
     belief = Belief(slow, both, slow_deviation, both_deviation)
     seen_workers, seen = examples.extra["seen_workers"][first], examples.extra["seen"][first]
     return update(belief, seen_workers, seen, cores, threads), which
+
+
+def _predicted(number: GroupedRegression, features: Floats) -> tuple[Floats, Floats]:
+    estimate, deviation = number.predict(features)
+    return estimate / _TENTHS, deviation / _TENTHS
 
 
 def _rows(examples: Examples, belief: Belief, which: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -230,15 +256,19 @@ def _regressions(
     examples: Examples, slowdown: GroupedRegression | None, gain: GroupedRegression | None
 ) -> tuple[GroupedRegression, GroupedRegression | None]:
     """Fit both numbers, with the scales of those that are given."""
+    import numpy as np
+
     from rackscope.models.trained.grouped_regression import fit_grouped_regression
 
     first, _ = _servers(examples)
     servers = examples.extra["cores"][first]
+    # Rows of a processor are thinned evenly over its servers, from the smallest to the greatest.
+    first, servers = first[np.argsort(servers, kind="stable")], np.sort(servers)
     several = first[servers >= 2]
     shared = first[examples.extra["threads"][first] > servers]
     found = fit_grouped_regression(
-        examples.features[several],
-        examples.extra["slowdown"][several],
+        examples.features[several, :_OF_SLOWDOWN],
+        examples.extra["slowdown"][several] * _TENTHS,
         examples.groups[several],
         scales=None if slowdown is None else slowdown.scales,
     )
@@ -248,7 +278,7 @@ def _regressions(
         return found, None
     return found, fit_grouped_regression(
         examples.features[shared],
-        examples.extra["gain"][shared],
+        examples.extra["gain"][shared] * _TENTHS,
         examples.groups[shared],
         scales=None if gain is None else gain.scales,
     )
