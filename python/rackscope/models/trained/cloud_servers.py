@@ -156,11 +156,14 @@ CALIBRATION_COLUMNS = (
     "L2 bandwidth a thread",
     "arm",
     "amd",
+    *GENERATION_COLUMNS,
 )
+#: Starts of the search for scales: large servers of some processors go ways of their own.
+SEARCHED_LENGTHS = (0.5, -0.5)
 
 
 def calibration_features(servers: pl.DataFrame) -> list[Floats]:
-    """Logarithms of size and of what calibration measured, a hardware thread; and the processor's kind."""
+    """Logarithms of size and of what calibration measured, a hardware thread; the processor's kind and generation."""
     import numpy as np
 
     def log(name: str) -> Floats:
@@ -178,4 +181,5 @@ def calibration_features(servers: pl.DataFrame) -> list[Floats]:
         log("read_bandwidth_l2_mb_s") - threads,
         arm,
         amd,
+        *generations(servers),
     ]

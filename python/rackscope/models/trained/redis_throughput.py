@@ -85,9 +85,10 @@ def _with_web(frames: Mapping[str, pl.DataFrame]) -> Examples:
 
 
 def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
+    from rackscope.models.trained.cloud_servers import SEARCHED_LENGTHS
     from rackscope.models.trained.regressed import fit_regressed
 
-    return fit_regressed(examples, like)
+    return fit_regressed(examples, like, lengths=SEARCHED_LENGTHS)
 
 
 def _describe(server: Described) -> Examples:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Examples, Fitted, Predictions
 from rackscope.models.trained.conformal import Calibration, calibrate
-from rackscope.models.trained.grouped_regression import GroupedRegression, Scales, fit_grouped_regression
+from rackscope.models.trained.grouped_regression import LENGTHS, GroupedRegression, Scales, fit_grouped_regression
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,9 +64,14 @@ class Regressed:
 
 
 def fit_regressed(
-    examples: Examples, like: Fitted | None = None, *, drifting: int | None = None, caution: float = 0.5
+    examples: Examples,
+    like: Fitted | None = None,
+    *,
+    drifting: int | None = None,
+    caution: float = 0.5,
+    lengths: tuple[float, ...] = LENGTHS,
 ) -> Regressed:
-    """Fit each part; ``drifting`` as in ``fit_grouped_regression``, ``caution`` as in ``calibrate``.
+    """Fit each part; ``drifting`` and ``lengths`` as in ``fit_grouped_regression``, ``caution`` as in ``calibrate``.
 
     Raises ModelError where there is too little.
 
@@ -83,7 +88,7 @@ def fit_regressed(
         target = np.log(rows.target[order] / rows.anchor[order])
         known = like.parts.get(str(name)) if isinstance(like, Regressed) else None
         scales = None if known is None else known.regression.scales
-        regression = fit_grouped_regression(features, target, groups, drifting=drifting, scales=scales)
+        regression = fit_grouped_regression(features, target, groups, drifting=drifting, scales=scales, lengths=lengths)
         if known is not None:
             calibration = known.calibration
         else:

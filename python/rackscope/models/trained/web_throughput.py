@@ -3,15 +3,22 @@
 The logarithm of requests/s a hardware thread over what calibration measured there, as for redis. One light-load point
 of that size (one connection a thread) and redis measured there tell what the kernel's network path costs; without them
 the error is about twice as large, and is stated so.
+
+What large servers answer is bounded by a lock of the kernel that all threads take turns on, in requests/s of the whole
+server whatever the number of threads, and falls with more of these: Arm's lose most of it beyond 48 threads, Intel's
+beyond 128. The light-load point already meets that bound, so that with it what is regressed is the *ratio* of the most
+to it, which is never below one: a server that is bound gains nothing from more connections, one that is not up to
+three times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model
+from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model, Predictions
 from rackscope.models.trained.cloud_servers import ASKED_FOR, CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
 from rackscope.models.trained.web_load import WEB, described_web
 
@@ -23,8 +30,8 @@ if TYPE_CHECKING:
 _CAUTION, _CAUTION_ANCHORED = 1.0, 1.5
 #: Beyond so many hardware threads the server gains less by more, which a smooth curve through all sizes would miss.
 _BENDS = (32, 64, 128)
-_BENT = tuple(f"times over {bend} hardware threads" for bend in _BENDS)
-_ANCHORS = ("redis requests/s a thread", "the same, pipelined", "web requests/s a thread")
+_BENT = (*(f"times over {bend} hardware threads" for bend in _BENDS), f"times over {_BENDS[0]}, of arm")
+_ANCHORS = ("redis requests/s a thread", "the same, pipelined", "web requests/s over those of redis")
 _REDIS = ("redis_rps_pipeline1", "redis_rps_best")
 
 
@@ -49,16 +56,18 @@ def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
             "See the columns and units in docs/models.md.",
         )
     threads = rows["vcpus"].to_numpy()
+    groups, arm, _ = processors(rows)
     features = calibration_features(rows)
     if anchored:
-        features += [np.log(rows[column].to_numpy() / threads) for column in (*_REDIS, "light")]
+        features += [np.log(rows[column].to_numpy() / threads) for column in _REDIS]
+        features.append(np.log(rows["light"].to_numpy() / rows[_REDIS[0]].to_numpy()))
     else:
-        features += [np.maximum(0.0, np.log(threads / bend)) for bend in _BENDS]
-    groups, _, _ = processors(rows)
+        bent = [np.maximum(0.0, np.log(threads / bend)) for bend in _BENDS]
+        features += [*bent, bent[0] * arm]
     return Examples(
         features=np.column_stack(features),
         columns=(*CALIBRATION_COLUMNS, *(_ANCHORS if anchored else _BENT)),
-        anchor=threads,
+        anchor=rows["light"].to_numpy() if anchored else threads,
         target=rows["best"].to_numpy(),
         groups=groups,
         parts=np.char.add("answers of ", rows["response_size"].to_numpy().astype(np.str_)),
@@ -75,11 +84,32 @@ def _anchored(frames: Mapping[str, pl.DataFrame]) -> Examples:
     return _examples(frames, anchored=True)
 
 
+@dataclass(frozen=True)
+class _NeverBelowLight:
+    """The most over all numbers of connections is never below what one of them gave: the anchor."""
+
+    ratio: Fitted
+
+    def predict(self, examples: Examples) -> Predictions:
+        import numpy as np
+
+        found = self.ratio.predict(examples)
+        estimate, low, high = (
+            np.maximum(ends, examples.anchor) for ends in (found.estimate, found.low, found.high)
+        )
+        return Predictions(estimate, low, high, found.how)
+
+
 def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
+    from rackscope.models.trained.cloud_servers import SEARCHED_LENGTHS
     from rackscope.models.trained.regressed import fit_regressed
 
     anchored = _ANCHORS[0] in examples.columns
-    return fit_regressed(examples, like, caution=_CAUTION_ANCHORED if anchored else _CAUTION)
+    if isinstance(like, _NeverBelowLight):
+        like = like.ratio
+    caution = _CAUTION_ANCHORED if anchored else _CAUTION
+    fitted = fit_regressed(examples, like, caution=caution, lengths=SEARCHED_LENGTHS)
+    return _NeverBelowLight(fitted) if anchored else fitted
 
 
 def _describe(server: Described) -> Examples:
