@@ -10,6 +10,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -109,6 +110,9 @@ def _described(model: Model) -> dict[str, Any]:
 
 def _validate(arguments: argparse.Namespace) -> int:
     """Judge what can be judged; a model whose tables cannot serve is named, and the status is then 1."""
+    # Thousands of small matrices: threads of the linear algebra, which is loaded below, would wait for each other most
+    # of the time.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from rackscope.cli.model_tables import default_folder, read_tables
     from rackscope.models.trained import find_model, list_models
     from rackscope.models.trained.validation import hold_out, judge, validate

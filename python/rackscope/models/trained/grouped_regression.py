@@ -85,24 +85,30 @@ class GroupedRegression:
 
         # Past the data the last known ways of things go on: neither a trend drawn on, nor a return to old ones.
         new = np.clip(self._scaled(features), self.features.min(axis=0), self.features.max(axis=0))
-        return self._predict(new, self.features, self.weights, self.precision)
+        shared = _Pairs.of(new, self.features, self.drifting).covariance(self.scales)
+        explained = ((shared @ self.precision) * shared).sum(axis=1)
+        return shared @ self.weights + self.level, self._deviation(new, explained)
 
     def leave_out(self, features: Floats, target: Floats, groups: Strings) -> LeftOut:
         """What each row of the fit's table would be predicted as had its whole group not been in the fit."""
         import numpy as np
 
         new = self._scaled(features)
-        residual, deviation = np.empty(len(target)), np.empty(len(target))
-        for group in np.unique(groups):
-            rows, gone = groups == group, self.groups == group
+        each = [(groups == group, self.groups == group) for group in np.unique(groups)]
+        for rows, gone in each:
             kept = self.features[~gone]
+            new[rows] = np.clip(new[rows], kept.min(axis=0), kept.max(axis=0))
+        shared = _Pairs.of(new, self.features, self.drifting).covariance(self.scales)
+        shared *= groups[:, None] != self.groups[None, :]
+        across = shared @ self.precision
+        estimate, explained = shared @ self.weights, (across * shared).sum(axis=1)
+        for rows, gone in each:
             # The inverse without some rows, from the one with them (Rasmussen and Williams 2006, appendix A.3).
-            across = np.linalg.solve(self.precision[np.ix_(gone, gone)], self.precision[np.ix_(gone, ~gone)])
-            precision = self.precision[np.ix_(~gone, ~gone)] - self.precision[np.ix_(~gone, gone)] @ across
-            weights = self.weights[~gone] - across.T @ self.weights[gone]
-            own = np.clip(new[rows], kept.min(axis=0), kept.max(axis=0))
-            estimate, deviation[rows] = self._predict(own, kept, weights, precision)
-            residual[rows] = target[rows] - estimate
+            own = across[np.ix_(rows, gone)]
+            solved = np.linalg.solve(self.precision[np.ix_(gone, gone)], own.T).T
+            estimate[rows] -= solved @ self.weights[gone]
+            explained[rows] -= (solved * own).sum(axis=1)
+        residual, deviation = target - estimate - self.level, self._deviation(new, explained)
         return LeftOut(residual, deviation, groups)
 
     def _scaled(self, features: Floats) -> Floats:
@@ -111,14 +117,14 @@ class GroupedRegression:
         result: Floats = (np.asarray(features, dtype=np.float64) - self.mean) / self.spread
         return result
 
-    def _predict(self, new: Floats, seen: Floats, weights: Floats, precision: Floats) -> tuple[Floats, Floats]:
+    def _deviation(self, new: Floats, explained: Floats) -> Floats:
+        """What is not explained of rows of a group never seen."""
         import numpy as np
 
-        shared = _Pairs.of(new, seen, self.drifting).covariance(self.scales)
         own = _PRIOR_OF_LEVEL + _own_variance(new, self.scales, self.drifting)
-        variance = own - ((shared @ precision) * shared).sum(axis=1)
-        variance += np.exp(self.scales.group) + np.exp(self.scales.noise)
-        return shared @ weights + self.level, np.sqrt(np.maximum(variance, 1e-8))
+        variance = own - explained + np.exp(self.scales.group) + np.exp(self.scales.noise)
+        result: Floats = np.sqrt(np.maximum(variance, 1e-8))
+        return result
 
 
 def fit_grouped_regression(
