@@ -20,6 +20,7 @@ from rackscope.models.trained import find_model, list_models
 from rackscope.models.trained.ask import TrainedModel, train
 from rackscope.models.trained.conformal import calibrate, weighted_quantile
 from rackscope.models.trained.grouped_regression import fit_grouped_regression
+from rackscope.models.trained.processor_generation import generation_year
 from rackscope.models.trained.processor_names import parse_processor_name
 from rackscope.models.trained.scaling_curve import Belief, relative_throughput, update
 from rackscope.models.trained.thermal_design_power import thermal_design_watts
@@ -114,6 +115,15 @@ def test_nothing_that_is_predicted_is_looked_at(tables: dict[str, pl.DataFrame])
     np.testing.assert_allclose(fitted.predict(examples).estimate, fitted.predict(again).estimate)
 
 
+def test_the_most_of_a_web_server_is_not_below_its_light_load(trained: Callable[[str], TrainedModel]) -> None:
+    """Also where this lies beyond anything that was fitted on: the interval then begins at it."""
+    model = trained("web-anchored")
+    light = {"1k": 200_000.0, "16k": 120_000.0, "256k": 20_000.0}
+    asked = {one.name: CLOUD[one.name] for one in model.model.inputs} | {"web_requests_per_second": light}
+    for part, answer in model.predict(asked).items():  # type: ignore[arg-type]
+        assert light[part.removeprefix("answers of ")] <= answer.low <= answer.value <= answer.high
+
+
 @pytest.mark.parametrize(
     ("table", "change", "says"),
     [
@@ -165,6 +175,9 @@ def test_leaving_a_group_out_is_what_fitting_without_it_gives() -> None:
     fitted = fit_grouped_regression(features, target, groups)
     left = fitted.leave_out(features, target, groups)
     gone = groups == "g7"
+    # What the rows that are left out were measured at is not looked at.
+    changed = fitted.leave_out(features, np.where(gone, target + 5.0, target), groups)
+    np.testing.assert_allclose(changed.residual[gone] - 5.0, left.residual[gone], atol=1e-9)
     rest = fit_grouped_regression(features[~gone], target[~gone], groups[~gone], scales=fitted.scales)
     estimate, deviation = rest.predict(features[gone])
     # Not to the last digit: scaling and the weights of odd rows are found anew.
@@ -245,6 +258,31 @@ def test_names_of_processors_are_read(description: str, model: str, kinds: tuple
     assert name.model == model
     for kind in ("amd", "arm", "low_power", "high_power"):
         assert getattr(name, kind) == (kind in kinds), kind
+
+
+@pytest.mark.parametrize(
+    ("description", "year"),
+    [
+        ("Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz|board", 2021.0),
+        ("INTEL(R) XEON(R) PLATINUM 8573C|INTEL(R) XEON(R) PLATINUM 8573C None CPU @ 2.3GHz", 2024.0),
+        ("Intel(R) Xeon(R) Gold 6226R CPU @ 2.90GHz", 2019.0),
+        ("Intel(R) Xeon(R) 6973P-C", 2024.7),
+        ("Intel(R) Xeon(R) E-2388G CPU @ 3.20GHz", 2021.0),
+        ("Intel(R) Xeon(R) CPU E5-2670 v2 @ 2.50GHz", 2013.0),
+        ("Intel Xeon E5-2690", 2012.0),
+        ("Intel Core Processor (Broadwell, no TSX, IBRS)|pc-q35-8.2", 2016.0),
+        ("Intel Xeon Processor (Sapphire Rapids)", 2023.0),
+        ("AMD EPYC 7763 64-Core Processor", 2021.0),
+        ("AMD EPYC 9R45|AMD EPYC Processor", 2024.8),
+        ("AMD EPYC-Milan Processor|pc-q35-8.2", 2021.0),
+        ("Neoverse-V2|AWS Graviton4", 2023.0),
+        ("Intel(R) Xeon(R) CPU @ 2.30GHz|Broadwell on the board", None),
+        ("AMD EPYC Processor|NotSpecified", None),
+        ("Brand New Chip 8375", None),
+    ],
+)
+def test_the_generation_is_read_off_the_name(description: str, year: float | None) -> None:
+    assert generation_year(description) == year
 
 
 @pytest.mark.parametrize(

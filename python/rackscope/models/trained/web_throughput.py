@@ -94,9 +94,7 @@ class _NeverBelowLight:
         import numpy as np
 
         found = self.ratio.predict(examples)
-        estimate, low, high = (
-            np.maximum(ends, examples.anchor) for ends in (found.estimate, found.low, found.high)
-        )
+        estimate, low, high = (np.maximum(ends, examples.anchor) for ends in (found.estimate, found.low, found.high))
         return Predictions(estimate, low, high, found.how)
 
 
