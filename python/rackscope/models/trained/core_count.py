@@ -58,7 +58,7 @@ _TENTHS = 10.0
 _FEW = (0.5, 0.75)
 _FOLDS = 20
 #: One vote a row: processors of a single server, oddities among them, would else widen the intervals of all.
-_EVENNESS = 0.0
+_EVENNESS, _CAUTION = 0.0, 0.5
 _HOW = "conformal, calibrated on processors left out of the fit, apart for workers within and beyond the cores"
 
 
@@ -243,9 +243,9 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
         centre, deviation = _rows(out, *_beliefs(out, *rest))
         scores[left] = (np.log(out.target / out.anchor) - centre) / deviation
     inside = examples.extra["workers"] <= examples.extra["cores"]
-    within = calibrate(scores[inside], examples.groups[inside], evenness=_EVENNESS, caution=0.0)
+    within = calibrate(scores[inside], examples.groups[inside], evenness=_EVENNESS, caution=_CAUTION)
     beyond = (
-        calibrate(scores[~inside], examples.groups[~inside], evenness=_EVENNESS, caution=0.0)
+        calibrate(scores[~inside], examples.groups[~inside], evenness=_EVENNESS, caution=_CAUTION)
         if (~inside).sum() >= 20
         else within
     )

@@ -69,11 +69,9 @@ def fit_regressed(
     *,
     drifting: int | None = None,
     caution: float = 0.5,
-    evenness: float = 0.5,
     lengths: tuple[float, ...] = LENGTHS,
 ) -> Regressed:
-    """Fit each part; ``drifting`` and ``lengths`` as in ``fit_grouped_regression``, ``caution`` and
-    ``evenness`` as in ``calibrate``.
+    """Fit each part; ``drifting`` and ``lengths`` as in ``fit_grouped_regression``, ``caution`` as in ``calibrate``.
 
     Raises ModelError where there is too little.
 
@@ -95,7 +93,7 @@ def fit_regressed(
             calibration = known.calibration
         else:
             left = regression.leave_out(features, target, groups)
-            calibration = calibrate(left.residual / left.deviation, left.groups, caution=caution, evenness=evenness)
+            calibration = calibrate(left.residual / left.deviation, left.groups, caution=caution)
         later, last_year = calibration, np.inf
         if rows.years is not None:
             last_year = float(rows.years.max())

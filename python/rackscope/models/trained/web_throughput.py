@@ -25,9 +25,8 @@ from rackscope.models.trained.web_load import WEB, described_web
 if TYPE_CHECKING:
     import polars as pl
 
-#: Processors differ more here than others tell: with less caution the intervals of quarters of the processors that were
-#: held out held 84 to 87 of 100.
-_CAUTION, _CAUTION_ANCHORED = 1.0, 1.5
+#: Chosen by the intervals of quarters of the processors that were held out, other ones than those of docs/models.md.
+_CAUTION = 0.75
 #: Beyond so many hardware threads the server gains less by more, which a smooth curve through all sizes would miss.
 _BENDS = (32, 64, 128)
 _BENT = (*(f"times over {bend} hardware threads" for bend in _BENDS), f"times over {_BENDS[0]}, of arm")
@@ -105,8 +104,7 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
     anchored = _ANCHORS[0] in examples.columns
     if isinstance(like, _NeverBelowLight):
         like = like.ratio
-    caution = _CAUTION_ANCHORED if anchored else _CAUTION
-    fitted = fit_regressed(examples, like, caution=caution, lengths=SEARCHED_LENGTHS)
+    fitted = fit_regressed(examples, like, caution=_CAUTION, lengths=SEARCHED_LENGTHS)
     return _NeverBelowLight(fitted) if anchored else fitted
 
 
