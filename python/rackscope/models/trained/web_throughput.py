@@ -8,11 +8,11 @@ the error is about twice as large, and is stated so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model
-from rackscope.models.trained.cloud_servers import ASKED_FOR, CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
+from rackscope.models.trained.cloud_servers import CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
 from rackscope.models.trained.web_load import WEB, described_web
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _ANCHORS = ("redis requests/s a thread", "the same, pipelined", "web requests/s 
 _REDIS = ("redis_rps_pipeline1", "redis_rps_best")
 
 
-def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
+def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool, described: bool = False) -> Examples:
     import numpy as np
 
     from rackscope.models.trained.cloud_servers import (
@@ -38,10 +38,13 @@ def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
         processors,
         providers,
     )
-    from rackscope.models.trained.web_load import web_points
+    from rackscope.models.trained.web_load import described_points, web_points
 
     servers = calibrated_servers(frames, _REDIS if anchored else ())
-    points = web_points(frames, servers).drop_nulls(["light", "best"] if anchored else ["best"])
+    if described:
+        points = described_points(frames, servers)
+    else:
+        points = web_points(frames, servers).drop_nulls(["light", "best"] if anchored else ["best"])
     rows = points.join(servers, on="server", how="inner", maintain_order="left")
     if rows.is_empty():
         raise ModelError(
@@ -83,14 +86,12 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
 
 
 def _describe(server: Described) -> Examples:
-    sizes = dict.fromkeys(("1k", "16k", "64k", "256k", "512k"), ASKED_FOR)
-    web = described_web({**server, "web_requests_per_second": sizes})
-    return _from_calibration({**described_tables(server), WEB: web})
+    return _examples(described_tables(server), anchored=False, described=True)
 
 
 def _describe_anchored(server: Described) -> Examples:
-    redis = {column: server[name] for column, name in zip(_REDIS, _REDIS_INPUTS, strict=True)}
-    return _anchored({**described_tables(server, **redis), WEB: described_web(server)})
+    redis: dict[str, Any] = {column: server[name] for column, name in zip(_REDIS, _REDIS_INPUTS, strict=True)}
+    return _examples({**described_tables(server, **redis), WEB: described_web(server)}, anchored=True, described=True)
 
 
 _REDIS_INPUTS = ("redis_requests_per_second", "redis_pipelined_requests_per_second")
