@@ -36,9 +36,15 @@ class Tables:
         return {table: self.frames[table] for table in model.tables}
 
 
+def chosen_folder() -> Path | None:
+    """What RACKSCOPE_DATA names, if anything."""
+    named = os.environ.get("RACKSCOPE_DATA")
+    return Path(named) if named else None
+
+
 def default_folder() -> Path:
     """Where tables are looked for: what RACKSCOPE_DATA names, else ../shared/data."""
-    return Path(os.environ.get("RACKSCOPE_DATA") or _DEFAULT)
+    return chosen_folder() or _DEFAULT
 
 
 def read_tables(folder: Path, wanted: tuple[str, ...]) -> Tables:
@@ -49,7 +55,9 @@ def read_tables(folder: Path, wanted: tuple[str, ...]) -> Tables:
     import polars as pl
 
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder", "Name one with tables such as sparecores-servers.csv.gz by --on.")
+        raise UsageError(
+            f"{folder} is no folder", "Name one with tables such as sparecores-servers.csv.gz by --fit or --on."
+        )
     frames: dict[str, pl.DataFrame] = {}
     for table in wanted:
         files = sorted(

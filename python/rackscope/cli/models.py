@@ -32,6 +32,8 @@ _NO_TABLE = (
     "of your own measurements out",
     "slowdown of co-located systems: measured pair by pair, no public table",
 )
+#: Quarters that are held out for pairs.
+_TIMES = 20
 _VALIDATE = """How far each model is off on servers that it never saw, and how often its intervals of 90 % hold.
 
 With one folder: CPU models are left out of the fit and predicted, one by one; then providers or servers; then later
@@ -64,6 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=common.count,
         help="instead: hold out a quarter of the CPU models, N times another, and fit on the rest",
+    )
+    validating.add_argument(
+        "--pairs",
+        action="store_true",
+        help="instead: ratios of redis between two servers, by each way that 'project' knows",
     )
     validating.add_argument(
         "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
@@ -117,6 +124,8 @@ def _validate(arguments: argparse.Namespace) -> int:
     from rackscope.models.trained import find_model, list_models
     from rackscope.models.trained.validation import hold_out, judge, validate
 
+    if arguments.pairs:
+        return _validate_pairs(arguments)
     if arguments.hold_out and arguments.fit is not None:
         raise UsageError("--hold-out splits one folder and --fit asks for two", "Give one of them.")
     models = tuple(find_model(name) for name in dict.fromkeys(arguments.only)) or list_models()
@@ -164,6 +173,54 @@ def _validate(arguments: argparse.Namespace) -> int:
         _print_notes(left_out)
     # A folder may hold only some of the tables; a table that is there and cannot serve is a failure.
     return 1 if set(not_judged) - absent else 0
+
+
+def _validate_pairs(arguments: argparse.Namespace) -> int:
+    from rackscope.cli.model_tables import default_folder, read_tables
+    from rackscope.models.trained.pair_validation import TABLES, validate_pairs
+
+    if arguments.fit is not None or arguments.only:
+        raise UsageError("--pairs judges the one model of redis on one folder", "Leave out --fit and --only.")
+    on = arguments.on if arguments.on is not None else default_folder()
+    times = arguments.hold_out or _TIMES
+    scores = validate_pairs(read_tables(on, TABLES).frames, times, partial(_tell, arguments, "pairs of redis"))
+    if arguments.json:
+        print_json({"judged_on": str(on), "confidence": 0.9, "scores": [score.to_dict() for score in scores]})
+        return 0
+    rows: list[tuple[str, ...]] = [("redis", "pairs", "by", "answered", "median", "p90", "90 % holds", "ends")]
+    rows += [
+        (
+            score.part,
+            score.of,
+            score.way,
+            f"{100 * score.answered:.0f} %",
+            f"{100 * score.median_error:.1f} %",
+            f"{100 * score.p90_error:.0f} %",
+            f"{100 * score.coverage:.1f} %",
+            f"x{score.interval_ratio:.2f}",
+        )
+        for score in scores
+    ]
+    console = open_console()
+    if arguments.markdown:
+        for row in (rows[0], tuple("---" for _ in rows[0]), *rows[1:]):
+            console.print("| " + " | ".join(row) + " |", markup=False, soft_wrap=True)
+        return 0
+    from rich.table import Table
+    from rich.text import Text
+
+    for part in dict.fromkeys(score.part for score in scores):
+        for of in dict.fromkeys(score.of for score in scores):
+            console.print(f"\nredis, {part}; pairs: {of}", style="bold", markup=False)
+            table = Table(box=None, pad_edge=False, header_style="dim")
+            for place, column in enumerate(rows[0][2:]):
+                table.add_column(Text(column), justify="right" if place else "left")
+            for row in rows[1:]:
+                if row[:2] == (part, of):
+                    table.add_row(*(Text(cell) for cell in row[2:]))
+            console.print(table)
+    console.print("\nErrors are |predicted / measured - 1| of ratios. 'ends': upper end / lower end, median.")
+    return 0
 
 
 def _tell(arguments: argparse.Namespace, name: str, what: str) -> None:

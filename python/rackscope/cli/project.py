@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rackscope.advice.projecting.project import Projection
+    from rackscope.advice.projecting.trained import Trained
     from rackscope.models.catalogue import ServerFile
     from rackscope.models.papers.reproduction import Reproduction
 
@@ -43,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this one; may be repeated")
     parser.add_argument("--cores", metavar="N", type=common.count, help="hardware threads for it (default: its share)")
     parser.add_argument("--rate", metavar="N", type=common.rate, help="operations a second to state times and power at")
+    parser.add_argument(
+        "--fit",
+        metavar="FOLDER",
+        type=common.path,
+        help="tables of servers to train models on (default: what RACKSCOPE_DATA names, if set)",
+    )
     parser.add_argument("--phase", metavar="NAME", help="of runs with several phases")
     parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with plots")
     parser.add_argument(
@@ -107,7 +114,18 @@ def _project(arguments: argparse.Namespace) -> None:
     from rackscope.cli.projecting import print_projection
 
     servers = read_servers(arguments.to)
-    projection = project(measured, servers, arguments.server, cores=arguments.cores, rate_per_second=arguments.rate)
+    with ProgressLine(quiet=not sys.stderr.isatty()) as progress:
+        trained = _trained(arguments)
+        if trained is not None:
+            progress.say("fitting models to tables of servers")
+        projection = project(
+            measured,
+            servers,
+            arguments.server,
+            cores=arguments.cores,
+            rate_per_second=arguments.rate,
+            trained=trained,
+        )
     written = {}
     if arguments.out is not None:
         from rackscope.advice.projecting.page import record_of
@@ -124,6 +142,17 @@ def _project(arguments: argparse.Namespace) -> None:
     print_projection(projection)
     for path in written.values():
         print(f"Written: {path}")
+
+
+def _trained(arguments: argparse.Namespace) -> Trained | None:
+    """Models of the tables in --fit, else of the folder that RACKSCOPE_DATA names. Raises UsageError for no folder."""
+    from rackscope.advice.projecting.trained import TABLES, Trained
+    from rackscope.cli.model_tables import chosen_folder, read_tables
+
+    folder = arguments.fit if arguments.fit is not None else chosen_folder()
+    if folder is None:
+        return None
+    return Trained(str(folder), read_tables(folder, TABLES).frames)
 
 
 def _write_catalogue(arguments: argparse.Namespace, projection: Projection, servers: ServerFile) -> None:

@@ -59,6 +59,10 @@ class Server:
     measured: tuple[Measured, ...]
     frequency_hertz: Uncertain | None = None
     last_level_cache_bytes: int | None = None
+    #: Of its data sheet, for models of its watts; ``thermal_design_watts`` are of one chip.
+    chips: int | None = None
+    year: int | None = None
+    thermal_design_watts: Uncertain | None = None
     #: What 'rackscope calibrate' found there: keys of ``CEILINGS``.
     ceilings: Mapping[str, Uncertain] = field(default_factory=dict)
 
@@ -127,8 +131,10 @@ _PRICE = _Bounds(0, math.inf, "Write what one server costs.")
 _ABOVE_ZERO = _Bounds(math.ulp(0.0), math.inf, "It must be above zero.")
 _SERVER_KEYS = (
     "name", "processor", "source", "price", "idle_watts", "full_watts", "cores", "threads", "memory_bytes", "measured",
-    "frequency_hertz", "last_level_cache_bytes", "ceilings",
+    "frequency_hertz", "last_level_cache_bytes", "chips", "year", "thermal_design_watts", "ceilings",
 )  # fmt: skip
+_CHIP_WATTS = _Bounds(1, 2_000, "Write the thermal design power of one chip in watts.")
+_FIRST_YEAR, _LAST_YEAR = 1990, 2100
 _HERTZ = _Bounds(1e8, 2e10, "Write hertz, not MHz or GHz: 2.4e9.")
 _SPEED = _Bounds(1e6, 1e16, "Write it a second, in the unit of its name: 5.2e9, not 5200 million.")
 _OPERATIONS = _Bounds(1, 1e12, "Write operations a second.")
@@ -247,6 +253,9 @@ class _Reader:
             measured=measured,
             frequency_hertz=self._amount(place, table, "frequency_hertz", _HERTZ),
             last_level_cache_bytes=self._memory(place, table, "last_level_cache_bytes"),
+            chips=self._count(place, table, "chips"),
+            year=self._year(place, table),
+            thermal_design_watts=self._amount(place, table, "thermal_design_watts", _CHIP_WATTS),
             ceilings=self._ceilings(place, table.get("ceilings", {})),
         )
 
@@ -343,6 +352,12 @@ class _Reader:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise self._fault(_join(place, key), f"is {value!r}", "Write a whole number above zero.")
         return value
+
+    def _year(self, place: str, table: Mapping[str, Any]) -> int | None:
+        year = self._count(place, table, "year")
+        if year is not None and not _FIRST_YEAR <= year <= _LAST_YEAR:
+            raise self._fault(_join(place, "year"), f"is {year}", "Write the year that it is sold from, such as 2024.")
+        return year
 
     def _memory(self, place: str, table: Mapping[str, Any], key: str) -> int | None:
         value = table.get(key)

@@ -36,11 +36,11 @@ def _server(server: Server) -> list[str]:
     lines = ["[[server]]", f"name = {_text(server.name)}"]
     if server.processor:
         lines.append(f"processor = {_text(server.processor)}")
-    for name in ("cores", "threads", "memory_bytes", "last_level_cache_bytes"):
+    for name in ("cores", "threads", "chips", "year", "memory_bytes", "last_level_cache_bytes"):
         value = getattr(server, name)
         if value is not None:
             lines.append(f"{name} = {value}")
-    for name in ("frequency_hertz", "idle_watts", "full_watts", "price"):
+    for name in ("frequency_hertz", "thermal_design_watts", "idle_watts", "full_watts", "price"):
         amount = getattr(server, name)
         if amount is not None:
             lines.append(f"{name} = {_amount(amount)}")

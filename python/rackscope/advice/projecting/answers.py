@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rackscope.models.catalogue import Server
 from rackscope.models.estimates import LEVEL, Prediction
+from rackscope.models.rated_power import RatedPowerModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +50,8 @@ class ServerProjection:
     answers: tuple[Answer, ...]
     notes: tuple[str, ...]
     drawn: Projected
+    #: Of watts idle and full, as the catalogue states or a model of data sheets gives them.
+    rated: RatedPowerModel | None = None
 
     def answer(self, name: str) -> Answer | None:
         """By its name."""

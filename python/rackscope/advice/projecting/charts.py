@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rackscope.advice.projecting.power import rated_power
 from rackscope.advice.projecting.response import fit_mean, fit_p99, loads_of, stretched
 from rackscope.advice.projecting.throughput import at_top_clock
 from rackscope.errors import RackscopeError
@@ -149,7 +148,7 @@ def power_chart(projection: Projection) -> Chart | None:
     """Modelled watts over how busy the cores are."""
     series = []
     for one in projection.servers[:_MOST_SERVERS]:
-        model = rated_power(one.server)
+        model = one.rated
         if model is not None:
             series.append(_curve(one.server.name, _rated(model), 0.0, 1.0))
     return None if not series else Chart(
@@ -168,7 +167,7 @@ def efficiency_over_load_chart(projection: Projection) -> Chart | None:
 
     series = []
     for one in projection.servers[:_MOST_SERVERS]:
-        model = rated_power(one.server)
+        model = one.rated
         if model is None:
             continue
         line = Series(label=one.server.name, x=[], y=[], low=[], high=[], level=LEVEL)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rackscope.advice.measured_runs import Measurements
     from rackscope.advice.projecting.answers import Array
     from rackscope.advice.projecting.throughput import Throughput
+    from rackscope.advice.projecting.trained import ModelledWatts, Trained
 
 #: Two copies of one server differ by so much in watts, 90 % of them. Ours.
 _COPY = 1.05
@@ -27,6 +28,16 @@ def rated_power(server: Server) -> RatedPowerModel | None:
     if server.idle_watts is None or server.full_watts is None:
         return None
     return RatedPowerModel(server.idle_watts, server.full_watts)
+
+
+def modelled_watts(server: Server, trained: Trained | None) -> tuple[ModelledWatts | None, str]:
+    """Where the catalogue states none, what a model of data sheets says of its watts, or why that says nothing."""
+    if trained is None or rated_power(server) is not None:
+        return None, ""
+    try:
+        return trained.watts(server), ""
+    except RackscopeError as error:
+        return None, f"They cannot be modelled either: {error}"
 
 
 def metered_power(measured: Measurements) -> PowerOverLoadModel:
@@ -44,7 +55,15 @@ def metered_power(measured: Measurements) -> PowerOverLoadModel:
 
 
 def draw_watts(
-    measured: Measurements, server: Server, found: Throughput, busy: Array, *, same_processor: bool, flat_out: bool
+    measured: Measurements,
+    server: Server,
+    found: Throughput,
+    busy: Array,
+    *,
+    same_processor: bool,
+    flat_out: bool,
+    modelled: ModelledWatts | None = None,
+    not_modelled: str = "",
 ) -> tuple[Array, str, str, str]:
     """Watts draw by draw where ``busy`` (0 to 1) of the server's cores are; the basis, what it stands on and changes.
 
@@ -60,10 +79,17 @@ def draw_watts(
             f"idle_watts and full_watts of {server.name} ({server.source}); model: rated_power, modelled",
             "A meter there would settle it; rated watts are often those of a fuller or emptier server.",
         )
-    if not same_processor:
+    if not same_processor and modelled is None:
         raise RackscopeError(
             f"{server.name} has no idle_watts and full_watts, so its power is not known",
-            "Write both; a maker's configurator or SPECpower has them.",
+            f"Write both; a maker's configurator or SPECpower has them. {not_modelled}",
+        )
+    if not same_processor and modelled is not None:
+        return (
+            modelled.rated.draw(busy),
+            modelled.basis + RATED_BASIS,
+            modelled.stands_on,
+            "Write idle_watts and full_watts: what a meter or a maker's configurator says is surer than a model.",
         )
     metered = [one for one in measured.closed if one.watts is not None and one.cores == found.cores]
     runs = ", ".join(dict.fromkeys(one.run for one in (*measured.loads, *measured.closed) if one.watts is not None))
@@ -96,6 +122,8 @@ def power_answers(
     same_processor: bool,
     site: Site | None,
     currency: str,
+    modelled: ModelledWatts | None = None,
+    not_modelled: str = "",
 ) -> tuple[list[Answer], Projected]:
     """Watts, operations a joule, and per unit of currency; each refused in a line of its own."""
     import numpy as np
@@ -108,16 +136,23 @@ def power_answers(
     watts: Array | None = None
     try:
         watts, basis, stands_on, changes = draw_watts(
-            measured, server, found, busy, same_processor=same_processor, flat_out=rate is None
+            measured,
+            server,
+            found,
+            busy,
+            same_processor=same_processor,
+            flat_out=rate is None,
+            modelled=modelled,
+            not_modelled=not_modelled,
         )
         # Only the host itself, flat out, was metered as it is asked for.
-        modelled = "" if stands_on.endswith("metered") else " (modelled)"
-        said = f"modelled, {at}" if modelled else f"metered here, {at}"
+        unit = "" if stands_on.endswith("metered") else " (modelled)"
+        said = f"modelled, {at}" if unit else f"metered here, {at}"
         answers.append(
             Answer(
                 "watts",
                 f"power, {said}",
-                of_draws(watts, f"watts{modelled}", basis, extrapolated=True),
+                of_draws(watts, f"watts{unit}", basis, extrapolated=True),
                 stands_on,
                 changes,
             )
@@ -126,7 +161,7 @@ def power_answers(
             Answer(
                 "operations_per_joule",
                 f"per watt, {said}",
-                of_draws(served / watts, f"operations/joule{modelled}", "draws of throughput over draws of watts",
+                of_draws(served / watts, f"operations/joule{unit}", "draws of throughput over draws of watts",
                          extrapolated=True),
                 f"throughput and power; {found.cores} of {threads} hardware threads at work, the rest idle",
                 "It rises with what else the idle threads would be given.",

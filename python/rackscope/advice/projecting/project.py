@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rackscope.advice.projecting.answers import Answer, ServerProjection, of_draws
-from rackscope.advice.projecting.power import power_answers
+from rackscope.advice.projecting.power import modelled_watts, power_answers, rated_power
 from rackscope.advice.projecting.response import closed_loop_answer, response_answers
 from rackscope.advice.projecting.throughput import Throughput, is_same_processor, project_throughput, threads_of
 from rackscope.errors import RackscopeError, UsageError
 
 if TYPE_CHECKING:
     from rackscope.advice.measured_runs import Measurements
+    from rackscope.advice.projecting.trained import Trained
     from rackscope.models.catalogue import Server, ServerFile
 
 
@@ -52,8 +53,9 @@ def project(
     *,
     cores: int | None = None,
     rate_per_second: float | None = None,
+    trained: Trained | None = None,
 ) -> Projection:
-    """Project to every server of the file, or to those of ``names``.
+    """Project to every server of the file, or to those of ``names``; with ``trained``, also by models of its tables.
 
     Raises UsageError for a name it does not have, and what a server was refused for when no server is left.
     """
@@ -64,13 +66,13 @@ def project(
     first: RackscopeError | None = None
     for server in chosen:
         try:
-            throughput = project_throughput(measured, server, cores)
+            throughput = project_throughput(measured, server, cores, trained)
         except RackscopeError as error:
             first = first or error
             refused.append(f"{server.name}: {error}")
             continue
         models.append(throughput)
-        found.append(_server(measured, servers, server, throughput, rate_per_second))
+        found.append(_server(measured, servers, server, throughput, rate_per_second, trained))
     if not found and first is not None:
         raise first
     return Projection(
@@ -87,7 +89,12 @@ def _chosen(servers: ServerFile, names: Sequence[str]) -> list[Server]:
 
 
 def _server(
-    measured: Measurements, servers: ServerFile, server: Server, found: Throughput, rate: float | None
+    measured: Measurements,
+    servers: ServerFile,
+    server: Server,
+    found: Throughput,
+    rate: float | None,
+    trained: Trained | None,
 ) -> ServerProjection:
     threads = threads_of(server, measured)
     same = is_same_processor(measured, server)
@@ -104,6 +111,7 @@ def _server(
     ]
     if rate is not None:
         answers += response_answers(measured, found, rate)
+    modelled, not_modelled = modelled_watts(server, trained)
     powered, drawn = power_answers(
         measured,
         server,
@@ -113,5 +121,8 @@ def _server(
         same_processor=same,
         site=servers.site,
         currency=servers.currency,
+        modelled=modelled,
+        not_modelled=not_modelled,
     )
-    return ServerProjection(server, found.cores, threads, same, (*answers, *powered), found.notes, drawn)
+    rated = rated_power(server) or (modelled.rated if modelled is not None and not same else None)
+    return ServerProjection(server, found.cores, threads, same, (*answers, *powered), found.notes, drawn, rated)

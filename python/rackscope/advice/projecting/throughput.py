@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rackscope.advice.projecting.answers import DRAWS, draws_of
+from rackscope.advice.projecting.trained import why_not
 from rackscope.analysis.intervals import student_quantile
 from rackscope.analysis.latency_curve import CurvePoint
 from rackscope.errors import RackscopeError
@@ -23,6 +24,8 @@ from rackscope.models.uncertain import Uncertain
 if TYPE_CHECKING:
     from rackscope.advice.measured_runs import Measurements, Point
     from rackscope.advice.projecting.answers import Array
+    from rackscope.advice.projecting.trained import Trained
+    from rackscope.models.trained.redis_elsewhere import Ratio
 
 #: Core counts and frequencies from which a model over them is fitted.
 FEWEST_CORE_COUNTS, FEWEST_FREQUENCIES = 4, 3
@@ -41,6 +44,11 @@ _BY_CEILING = {
     "dram_latency": "dram_latency_seconds",
     "dram_bandwidth": "dram_read_bytes_per_second",
 }
+#: What the tables' servers have in common.
+_AS_THERE = (
+    "both do as servers of the tables, which are virtual machines with all hardware threads busy, redis beside its "
+    "clients; where those had one processor from several providers, they differed by 4 to 20 %"
+)
 #: Compared only where they were squeezed.
 _ONLY_SQUEEZED = {
     "network": "network_bytes_per_second",
@@ -63,6 +71,14 @@ _DOUBTED = {
     "processor": (
         "that another server does this workload better or worse than its calibration says",
         "Only a run there narrows it: public servers lie that far from what their micro-benchmarks say.",
+    ),
+    "by processor": (
+        "how far servers with these processors lie from others with the same in the tables",
+        "Only a run there narrows it.",
+    ),
+    "by calibration": (
+        "what sizes, DRAM bandwidth and caches do not say of processors that were never seen",
+        "Tables with servers of both processors would narrow it, and so would a run there.",
     ),
     "measurement": ("how far repetitions here lie apart", "Repeat more, or make the host quieter."),
     "core scaling": ("the fit over cores", "Measure at more core counts, and nearer to that of the server."),
@@ -106,18 +122,37 @@ class Throughput:
         return float(np.median(self.speed))
 
 
-def project_throughput(measured: Measurements, server: Server, cores: int | None) -> Throughput:
+def project_throughput(
+    measured: Measurements, server: Server, cores: int | None, trained: Trained | None = None
+) -> Throughput:
     """At the most that the system does on ``cores`` of the server (by default the share of them that it had here).
+
+    With ``trained``, another processor is projected to by its tables where those know more than elasticities do.
 
     Raises ProjectionRefused where a gate fails or the runs do not span what is needed, RackscopeError where the server
     lacks what it would be compared by.
     """
-    return _Throughput(measured, server, cores).project()
+    return _Throughput(measured, server, cores, trained).project()
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """Draws of throughput there over here, ``None`` for the host itself, and what they come from."""
+
+    ratios: Mapping[str, Uncertain]
+    model: ThroughputRatioModel
+    drawn: Array | None = None
+    models: tuple[str, ...] = ()
+    spread: Mapping[str, float] = field(default_factory=dict)
+    trained: Ratio | None = None
+    #: Why this model, and what it would take to use another.
+    why: str = ""
 
 
 class _Throughput:
-    def __init__(self, measured: Measurements, server: Server, cores: int | None) -> None:
+    def __init__(self, measured: Measurements, server: Server, cores: int | None, trained: Trained | None) -> None:
         self._measured = measured
+        self._trained = trained
         self._server = server
         self._source = measured.source
         self._same = is_same_processor(measured, server)
@@ -166,40 +201,108 @@ class _Throughput:
                 drawn, half = _anchor(group)
             models, extrapolated = [], False
             spread["measurement"] = half
-        ratios = self._ratios(anchor, time, group)
+        elsewhere = self._elsewhere(anchor, time, group)
+        ratios = elsewhere.ratios
         factor = np.ones(DRAWS)
         if time is not None and self._at_frequency() is not None:
             moved = self._over_frequency(time)
             factor *= moved
             models.append("execution_time")
             spread["execution time"] = float(np.log(np.quantile(moved, 0.95) / np.quantile(moved, 0.05))) / 2
-        beyond = any(abs(math.log(one.middle)) > _HERE for one in ratios.values())
-        model = self._model(time, group)
-        likeness = likeness_of(measured=self._measured, server=self._server)
-        if beyond or likeness != "itself":
-            factor *= model.draw(ratios, likeness=likeness, draws=DRAWS)
-            models.append("throughput_ratio")
-            spread |= model.doubts(ratios, likeness=likeness)
-        unchanged = (
-            not beyond and likeness == "itself" and scaling is None and (time is None or self._at_frequency() is None)
-        )
+        if elsewhere.drawn is not None:
+            factor *= elsewhere.drawn
+            models += elsewhere.models
+            spread |= elsewhere.spread
+        unchanged = elsewhere.drawn is None and scaling is None and (time is None or self._at_frequency() is None)
         by_cores = self._cores / anchor
         doubt = max(spread, key=lambda name: spread[name])
         words, advice = _DOUBTED[doubt]
+        changes_if = f"Most of the doubt (±{100 * math.expm1(spread[doubt]):.0f} %) is {words}. {advice}"
         return Throughput(
             drawn=drawn * factor,
             speed=factor / by_cores,
             cores=self._cores,
             unchanged=unchanged,
-            extrapolated=extrapolated or beyond or likeness != "itself",
-            basis=_basis(models),
-            stands_on=self._stands_on(models, group, model),
-            changes_if=f"Most of the doubt (±{100 * math.expm1(spread[doubt]):.0f} %) is {words}. {advice}",
+            extrapolated=extrapolated or elsewhere.drawn is not None,
+            basis=_basis(models, elsewhere.trained),
+            stands_on=self._stands_on(models, group, elsewhere),
+            changes_if=f"{changes_if} {elsewhere.why}".rstrip(),
             notes=tuple(self._notes),
             core_scaling=scaling,
             execution_time=time,
             ratios=ratios,
         )
+
+    def _elsewhere(self, anchor: int, time: ExecutionTimeModel | None, group: Sequence[Point]) -> _Elsewhere:
+        """The factor of throughput there over here, by whichever model was off the least on servers left out.
+
+        Of redis, tables with both processors were off by less than half of what ``throughput_ratio`` was; without them
+        that was off by no more than the regression, which then answers only where it refuses.
+        """
+        if self._trained is None or self._same:
+            return self._by_elasticities(anchor, time, group)
+        try:
+            found = self._by_tables("by processor", anchor, time, group)
+            return replace(found, why=self._compared(found, anchor, time, group))
+        except RackscopeError as error:
+            reason = why_not(error)
+        surer = f"Servers of the tables with both processors would be surer, and were not used: {reason}."
+        try:
+            return replace(self._by_elasticities(anchor, time, group), why=surer)
+        except RackscopeError as error:
+            try:
+                found = self._by_tables("by calibration", anchor, time, group)
+            except RackscopeError as second:
+                said = "; ".join(dict.fromkeys([reason, why_not(second)]))
+                raise type(error)(error.what, f"{error.advice} Nor do the tables tell: {said}.") from None
+            return replace(found, why=f"throughput_ratio was not used: {why_not(error)}. {surer}")
+
+    def _by_elasticities(self, anchor: int, time: ExecutionTimeModel | None, group: Sequence[Point]) -> _Elsewhere:
+        ratios = self._ratios(anchor, time, group)
+        model = self._model(time, group)
+        likeness = likeness_of(measured=self._measured, server=self._server)
+        if likeness == "itself" and all(abs(math.log(one.middle)) <= _HERE for one in ratios.values()):
+            return _Elsewhere(ratios, model)
+        drawn = model.draw(ratios, likeness=likeness, draws=DRAWS)
+        return _Elsewhere(ratios, model, drawn, ("throughput_ratio",), model.doubts(ratios, likeness=likeness))
+
+    def _by_tables(self, way: str, anchor: int, time: ExecutionTimeModel | None, group: Sequence[Point]) -> _Elsewhere:
+        """The processor by the tables; another number of cores by elasticities, as tables are of whole servers."""
+        import numpy as np
+
+        assert self._trained is not None
+        pipelined = all(one.pipelined for one in group)
+        ratio = self._trained.ratio(self._measured, self._server, self._threads, way=way, pipelined=pipelined)
+        half = math.log(ratio.high / ratio.low) / 2
+        drawn = Uncertain.lognormal(ratio.value, math.exp(half)).draw(f"tables {way}", DRAWS, 1)
+        models, spread = [f"redis {way}"], {way: half}
+        model, ratios = self._model(time, group), {}
+        if self._cores != anchor:
+            ratios = {"cores": Uncertain.certain(self._cores / anchor)}
+            drawn = np.asarray(drawn * model.draw(ratios, likeness="itself", draws=DRAWS))
+            models.append("throughput_ratio over cores")
+            spread |= model.doubts(ratios, likeness="itself")
+        self._notes.append(_AS_THERE)
+        return _Elsewhere(ratios, model, drawn, tuple(models), spread, ratio)
+
+    def _compared(self, found: _Elsewhere, anchor: int, time: ExecutionTimeModel | None, group: Sequence[Point]) -> str:
+        """What elasticities would have said, beside the tables."""
+        import numpy as np
+
+        assert found.trained is not None
+        notes = list(self._notes)
+        off = f"on pairs of servers left out the tables were {100 * found.trained.left_out.median_error:.0f} % off"
+        try:
+            other = self._by_elasticities(anchor, time, group)
+            assert other.drawn is not None
+            low, middle, high = np.quantile(other.drawn, (0.05, 0.5, 0.95))
+            said = f"{middle:.2f} ({low:.2f} to {high:.2f}) times what is done here"
+            return f"throughput_ratio, not used, says {said}; {off}."
+        except RackscopeError as error:
+            return f"throughput_ratio was not used: {why_not(error)}. At the median, {off}."
+        finally:
+            # What elasticities would assume is not assumed.
+            self._notes[:] = notes
 
     def _check_memory(self) -> None:
         needed = max((one.resident_bytes for one in self._points if one.resident_bytes), default=None)
@@ -363,16 +466,18 @@ class _Throughput:
             "Run 'rackscope calibrate --quick' here, and measure again.",
         )
 
-    def _stands_on(self, models: Sequence[str], group: Sequence[Point], model: ThroughputRatioModel) -> str:
+    def _stands_on(self, models: Sequence[str], group: Sequence[Point], elsewhere: _Elsewhere) -> str:
         runs = ", ".join(dict.fromkeys(one.run for one in group))
         parts = [runs]
         if "throughput_ratio" in models:
             known = [
                 f"{one.squeeze} {one.elasticity()[0]:.2f} ({one.elasticity()[1]:.2f} to {one.elasticity()[2]:.2f})"
-                for one in model.squeezed.values()
+                for one in elsewhere.model.squeezed.values()
             ]
             parts.append(f"elasticities: {', '.join(known)}" if known else "no elasticity")
             parts.append(f"ceilings of both ({self._server.source})")
+        if elsewhere.trained is not None and self._trained is not None:
+            parts.append(f"{self._trained.folder}: {elsewhere.trained.stands_on}")
         named = ", ".join(models)
         return "; ".join(parts) + (f"; models: {named}" if named else "; no model: it is this host itself")
 
@@ -462,7 +567,7 @@ def _over(there: Uncertain, here: float, *, inverse: bool = False) -> Uncertain:
     return Uncertain(there.shape, there.low / here, middle, there.high / here)
 
 
-def _basis(models: Sequence[str]) -> str:
+def _basis(models: Sequence[str], trained: Ratio | None = None) -> str:
     from rackscope.models import non_negative, throughput_ratio
 
     parts = {
@@ -470,5 +575,9 @@ def _basis(models: Sequence[str]) -> str:
         "execution_time": f"over frequency: {non_negative.BASIS}",
         "throughput_ratio": f"to the other server: {throughput_ratio.BASIS}",
     }
-    said = [parts[name] for name in models]
+    parts["throughput_ratio over cores"] = f"over cores: {throughput_ratio.BASIS}"
+    said = [parts[name] for name in models if name in parts]
+    if trained is not None:
+        outside = f"; {trained.outside} outside of the servers that were fitted on" if trained.outside else ""
+        said.append(trained.basis + outside)
     return "; ".join(said) if said else "Student's t over repetitions, for another run like these"

@@ -28,7 +28,7 @@ class Examples:
     and ``target`` what was measured. ``groups`` names the processor of each row: whole processors are left out.
     Rows of different ``parts`` are regressed apart. ``splits`` name what else is left out together (a provider);
     ``years`` are those of publication, with a fraction, or None. ``extra`` holds what a model needs beside.
-    ``subsets`` are rows that are also judged by themselves.
+    ``subsets`` are rows that are also judged by themselves. Of a server that is described, ``target`` is NaN.
     """
 
     features: Floats
@@ -107,8 +107,8 @@ class Model:
     must be known of a server never seen and what is then predicted. ``examples`` raises ModelError where a table lacks
     columns, or where its units cannot be what they are said to be; ``fit`` where there is too little to fit on. Given a
     fit of the same model, ``fit`` takes over how smooth and how noisy that one found things to be: this takes its time.
-    ``describe`` makes examples out of what is said of one server by ``inputs``, with anything for what is to be
-    predicted. ``later_years`` are the first years of the windows that are also predicted from the years before alone.
+    ``describe`` makes examples out of what is said of one server by ``inputs``, whose ``target`` is NaN.
+    ``later_years`` are the first years of the windows that are also predicted from the years before alone.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
@@ -16,18 +16,17 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Strings = NDArray[np.str_]
 
-#: Stands in a described server's table where the answer would be: rows without one are left out as incomplete, and no
-#: prediction looks at it.
-ASKED_FOR = 1e4
 SERVERS, SCALING = "sparecores-servers", "sparecores-core-scaling"
 CALIBRATED = ("vcpus", "threads_per_core", "read_bandwidth_dram_mb_s", "read_bandwidth_l2_mb_s")
 
 
-def calibrated_servers(frames: Mapping[str, pl.DataFrame], also: tuple[str, ...] = ()) -> pl.DataFrame:
+def calibrated_servers(
+    frames: Mapping[str, pl.DataFrame], also: tuple[str, ...] = (), *, at_all: bool = True
+) -> pl.DataFrame:
     """Servers that have all of ``CALIBRATED``, the columns ``also``, and stress-ng at one worker and at all of them.
 
     Adds ``one`` and ``all`` (operations/s at one worker and at as many as there are hardware threads), and leaves out
-    what lacks any. Raises ModelError as ``columns`` does.
+    what lacks any; without ``at_all``, what lacks the last is kept. Raises ModelError as ``columns`` does.
     """
     import polars as pl
 
@@ -40,7 +39,14 @@ def calibrated_servers(frames: Mapping[str, pl.DataFrame], also: tuple[str, ...]
     one = points.filter(pl.col("workers") == 1).select("server", pl.col("ops_per_second").alias("one"))
     every = points.filter(pl.col("workers") == pl.col("vcpus")).select("server", pl.col("ops_per_second").alias("all"))
     joined = servers.join(one, on="server", how="left").join(every, on="server", how="left")
-    return joined.drop_nulls(["server", "cpu_model", *CALIBRATED, *also, "one", "all"]).sort("server")
+    return joined.drop_nulls(["server", "cpu_model", *CALIBRATED, *also, "one", *(("all",) * at_all)]).sort("server")
+
+
+def with_unknown(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """``frame`` with NaN in those columns of ``names`` that it lacks: what is asked of a server that is described."""
+    import polars as pl
+
+    return frame.with_columns(pl.lit(float("nan")).alias(name) for name in names if name not in frame.columns)
 
 
 def scaling_points(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -101,15 +107,19 @@ INPUTS = (
 CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all, hardware threads and threads a core"
 
 
-def described_tables(server: Described, **measured: object) -> dict[str, pl.DataFrame]:
-    """Tables of the one server that is described; ``measured`` are further columns. Raises ModelError."""
+def described_tables(server: Described, *, at_all: bool = True, **measured: object) -> dict[str, pl.DataFrame]:
+    """Tables of the one server that is described; ``measured`` are further columns. Raises ModelError.
+
+    Without ``at_all``, stress-ng need not be known at all hardware threads.
+    """
     import polars as pl
 
     rates = points(server, "operations_per_second")
-    for workers in (1.0, float(str(server["hardware_threads"]))):
+    for workers in (1.0, *((float(str(server["hardware_threads"])),) * at_all)):
         if workers not in rates:
             raise ModelError(
-                f"'operations_per_second' lacks {workers:.0f} workers", "Give it at 1 and at all hardware threads."
+                f"'operations_per_second' lacks {workers:.0f} worker{'s' * (workers > 1)}",
+                "Give it at 1 and at all hardware threads." if at_all else "Give it like {1: 1500.0}.",
             )
     row = {
         "server": "described",

@@ -62,7 +62,8 @@ _EVENNESS, _CAUTION = 0.0, 0.5
 _HOW = "conformal, calibrated on processors left out of the fit, apart for workers within and beyond the cores"
 
 
-def _examples(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
+def _examples(frames: Mapping[str, pl.DataFrame], few: bool, asked: float | None = None) -> Examples:
+    """Every measured number of workers; of a described server only ``asked``, which was not measured."""
     import numpy as np
     import polars as pl
 
@@ -74,7 +75,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
         scaling_points,
     )
 
-    servers = calibrated_servers(frames).filter(pl.col("vcpus") >= 2).with_row_index("index")
+    servers = calibrated_servers(frames, at_all=asked is None).filter(pl.col("vcpus") >= 2).with_row_index("index")
     if servers.is_empty():
         raise ModelError(
             f"no server has all that the model of core count needs in {SERVERS} and {SCALING}",
@@ -83,9 +84,17 @@ def _examples(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
     threads = servers["vcpus"].to_numpy()
     cores = np.maximum(np.round(threads / servers["threads_per_core"].to_numpy()), 1.0)
     one, every = servers["one"].to_numpy(), servers["all"].to_numpy()
+    measured_points = scaling_points(frames)
+    if asked is not None:
+        measured_points = pl.DataFrame(
+            {
+                "server": servers["server"],
+                "workers": [asked] * len(servers),
+                "ops_per_second": [float("nan")] * len(servers),
+            }
+        )
     rows = (
-        scaling_points(frames)
-        .join(servers.select("server", "index", "vcpus"), on="server")
+        measured_points.join(servers.select("server", "index", "vcpus"), on="server")
         .filter((pl.col("workers") > 1) & (pl.col("workers") <= pl.col("vcpus")))
         .sort("index", "workers")
     )
@@ -294,8 +303,6 @@ def _from_few(frames: Mapping[str, pl.DataFrame]) -> Examples:
 
 def _describe(server: Described) -> Examples:
     """The described server at ``workers``, from one worker alone. Raises ModelError."""
-    import numpy as np
-
     threads, workers = float(str(server["hardware_threads"])), float(str(server["workers"]))
     rates = points(server, "operations_per_second")
     if 1.0 not in rates:
@@ -305,10 +312,8 @@ def _describe(server: Described) -> Examples:
             f"{workers:g} workers are not between 2 and the {threads:g} hardware threads",
             "Beyond the hardware threads nothing was fitted.",
         )
-    # What is not known yet, and is not looked at.
-    curve = {1.0: rates[1.0], workers: rates[1.0] * workers, threads: rates[1.0] * threads}
-    examples = _from_one(described_tables({**server, "operations_per_second": curve}))
-    return examples.take(np.isclose(examples.extra["workers"], workers))
+    tables = described_tables({**server, "operations_per_second": {1.0: rates[1.0]}}, at_all=False)
+    return _examples(tables, few=False, asked=workers)
 
 
 def _describe_few(server: Described) -> Examples:

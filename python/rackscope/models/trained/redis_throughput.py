@@ -8,11 +8,12 @@ is less: redis without pipelining is mostly that path. The best pipeline is then
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model
-from rackscope.models.trained.cloud_servers import ASKED_FOR, CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
+from rackscope.models.trained.cloud_servers import CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
 from rackscope.models.trained.web_load import WEB, described_web
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ _ANCHORS = ("1k", "16k", "256k")
 _CAUTION, _CAUTION_ANCHORED = 0.75, 0.25
 
 
-def _examples(frames: Mapping[str, pl.DataFrame], with_web: bool) -> Examples:
+def _examples(
+    frames: Mapping[str, pl.DataFrame], with_web: bool, known: tuple[str, ...] = tuple(_ANSWERS.values())
+) -> Examples:
+    """``known`` are the answers that the tables have: of a described server, at most the anchor."""
     import numpy as np
     import polars as pl
 
@@ -35,10 +39,11 @@ def _examples(frames: Mapping[str, pl.DataFrame], with_web: bool) -> Examples:
         calibration_features,
         processors,
         providers,
+        with_unknown,
     )
     from rackscope.models.trained.web_load import web_points
 
-    servers = calibrated_servers(frames, tuple(_ANSWERS.values()))
+    servers = with_unknown(calibrated_servers(frames, known), _ANSWERS.values())
     if with_web:
         points = web_points(frames, servers).drop_nulls("light")
         for size in _ANCHORS:
@@ -63,8 +68,8 @@ def _examples(frames: Mapping[str, pl.DataFrame], with_web: bool) -> Examples:
     if with_web:
         # What is measured without pipelining is not known where that itself is predicted: a column that never changes.
         plain = np.log(servers["redis_rps_pipeline1"].to_numpy() / threads)
-        known = np.concatenate([plain * (column != "redis_rps_pipeline1") for column in _ANSWERS.values()])
-        columns = np.column_stack([columns, known])
+        anchors = np.concatenate([plain * (column != "redis_rps_pipeline1") for column in _ANSWERS.values()])
+        columns = np.column_stack([columns, anchors])
     groups, _, _ = processors(servers)
     return Examples(
         features=columns,
@@ -96,13 +101,20 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
 
 
 def _describe(server: Described) -> Examples:
-    return _from_calibration(described_tables(server, redis_rps_pipeline1=ASKED_FOR, redis_rps_best=ASKED_FOR))
+    return _examples(described_tables(server), with_web=False, known=())
 
 
 def _describe_anchored(server: Described) -> Examples:
-    plain = server["redis_requests_per_second"]
-    tables = described_tables(server, redis_rps_pipeline1=plain, redis_rps_best=ASKED_FOR)
-    return _with_web({**tables, WEB: described_web(server)})
+    tables = described_tables(server, redis_rps_pipeline1=server["redis_requests_per_second"])
+    return _asked({**tables, WEB: described_web(server)})
+
+
+def _asked(tables: Mapping[str, pl.DataFrame]) -> Examples:
+    """What is measured without pipelining is given, and no target."""
+    import numpy as np
+
+    examples = _examples(tables, with_web=True, known=("redis_rps_pipeline1",))
+    return replace(examples, target=np.full(len(examples), np.nan))
 
 
 _INPUTS = (

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
@@ -67,7 +68,8 @@ _OF_RATED, _OF_MEMORY, _OF_CHIP, _OF_BOARD = 0.9, 0.3, 10.0, 30.0
 _RATED_UNKNOWN = 110.0
 
 
-def _examples(frames: Mapping[str, pl.DataFrame], asked: str) -> Examples:
+def _examples(frames: Mapping[str, pl.DataFrame], asked: str, described: bool = False) -> Examples:
+    """``asked`` are the watts of which the ``target`` is; of a server that is ``described`` they are not known."""
     import numpy as np
     import polars as pl
 
@@ -78,8 +80,10 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str) -> Examples:
     table = frames[TABLE]
     require(table, TABLE, ("CPU Description", "Published"))
     other = IDLE if asked == FULL else FULL
-    frame = numbers(table, TABLE, (*_NUMBERS, asked))
-    frame = frame.with_columns(pl.lit(None).alias(name) for name in (*_OPTIONAL, other) if name not in frame.columns)
+    frame = numbers(table, TABLE, _NUMBERS if described else (*_NUMBERS, asked))
+    frame = frame.with_columns(
+        pl.lit(None).alias(name) for name in (*_OPTIONAL, asked, other) if name not in frame.columns
+    )
     published = pl.col("Published").cast(pl.String)
     frame = frame.with_columns(
         published.str.extract(r"((?:19|20)\d\d)").cast(pl.Float64).alias("year"),
@@ -93,7 +97,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str) -> Examples:
         pl.col("Power Supply Details").cast(pl.String).str.contains(_SHARED_SUPPLY).fill_null(False).alias("shared"),
         (pl.col("Hardware Vendor").cast(pl.String).fill_null("").str.to_lowercase() + " ").alias("builder"),
     )
-    complete = frame.drop_nulls([*_NUMBERS, asked, "year", "CPU Description"])
+    complete = frame.drop_nulls([*_NUMBERS, *(() if described else (asked,)), "year", "CPU Description"])
     if complete.is_empty():
         raise ModelError(f"no row of {TABLE} is complete", "See the columns and units in docs/models.md.")
     idle, full = (complete[name].cast(pl.Float64, strict=False) for name in (IDLE, FULL))
@@ -126,7 +130,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str) -> Examples:
         anchor=chips * (_OF_RATED * np.where(known, rated, _RATED_UNKNOWN) + _OF_CHIP)
         + memory * _OF_MEMORY
         + _OF_BOARD,
-        target=complete[asked].to_numpy(),
+        target=complete[asked].cast(pl.Float64, strict=False).to_numpy(),
         groups=np.array([name.model for name in names]),
         parts=np.full(len(names), asked),
         splits={"server": np.array([" ".join(text.lower().split()) for text in complete["system"].fill_null("?")])},
@@ -213,7 +217,7 @@ _INPUTS = (
 )
 
 
-def _describe(server: Described) -> Examples:
+def _describe(asked: str, server: Described) -> Examples:
     import polars as pl
 
     row = {
@@ -227,9 +231,8 @@ def _describe(server: Described) -> Examples:
         _RATED: server.get("thermal_design_watts"),
         "Hardware Vendor": server.get("vendor"),
         "Power Supply Details": "Shared" if server.get("shared_power_supply") else None,
-        FULL: 100.0,
     }
-    return _examples({TABLE: pl.DataFrame({name: [value] for name, value in row.items()})}, FULL)
+    return _examples({TABLE: pl.DataFrame({name: [value] for name, value in row.items()})}, asked, described=True)
 
 
 _MEASURED = "nothing: the data sheet's chips, cores, clock, memory, year, processor, builder"
@@ -247,7 +250,7 @@ MODELS = (
         examples=_full,
         fit=_fit,
         inputs=_INPUTS,
-        describe=_describe,
+        describe=partial(_describe, FULL),
         later_years=_LATER,
     ),
     Model(
@@ -261,7 +264,7 @@ MODELS = (
         examples=_idle,
         fit=_fit,
         inputs=_INPUTS,
-        describe=_describe,
+        describe=partial(_describe, IDLE),
         later_years=_LATER,
     ),
 )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 WEB = "sparecores-web-load"
+_SIZES = ("1k", "16k", "64k", "256k", "512k")
 
 
 def web_points(frames: Mapping[str, pl.DataFrame], servers: pl.DataFrame) -> pl.DataFrame:
@@ -36,6 +37,20 @@ def web_points(frames: Mapping[str, pl.DataFrame], servers: pl.DataFrame) -> pl.
         .with_columns(pl.col("response_size").cast(pl.String))
         .sort("server", "response_size")
     )
+
+
+def described_points(frames: Mapping[str, pl.DataFrame], servers: pl.DataFrame) -> pl.DataFrame:
+    """As ``web_points`` for the described server: ``best``, which is asked, is NaN; ``light`` of the given sizes.
+
+    Without a table of light load, every size is asked. Raises ModelError as ``columns`` does.
+    """
+    import polars as pl
+
+    unknown = pl.lit(float("nan"))
+    if WEB in frames:
+        return web_points(frames, servers).drop_nulls("light").with_columns(unknown.alias("best"))
+    sizes = pl.DataFrame({"response_size": sorted(_SIZES)})
+    return servers.select("server").join(sizes, how="cross").with_columns(unknown.alias("light"), unknown.alias("best"))
 
 
 def described_web(server: Described) -> pl.DataFrame:

@@ -4,7 +4,7 @@ The logarithm of requests/s a hardware thread over what calibration measured the
 of that size (one connection a thread) and redis measured there tell what the kernel's network path costs; without them
 the error is about twice as large, and is stated so.
 
-What large servers answer is bounded by a lock of the kernel that all threads take turns on, in requests/s of the whole
+What large servers answer seems bounded by something that all threads take turns on, in requests/s of the whole
 server whatever the number of threads, and falls with more of these: Arm's lose most of it beyond 48 threads, Intel's
 beyond 128. The light-load point already meets that bound, so that with it what is regressed is the *ratio* of the most
 to it, which is never below one: a server that is bound gains nothing from more connections, one that is not up to
@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model, Predictions
-from rackscope.models.trained.cloud_servers import ASKED_FOR, CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
+from rackscope.models.trained.cloud_servers import CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
 from rackscope.models.trained.web_load import WEB, described_web
 
 if TYPE_CHECKING:
     import polars as pl
 
 #: Chosen by the intervals of quarters of the processors that were held out, other ones than those of docs/models.md.
-_CAUTION = 0.75
+_CAUTION = 1.0
 #: Beyond so many hardware threads the server gains less by more, which a smooth curve through all sizes would miss.
 _BENDS = (32, 64, 128)
 _BENT = (*(f"times over {bend} hardware threads" for bend in _BENDS), f"times over {_BENDS[0]}, of arm")
@@ -34,7 +34,7 @@ _ANCHORS = ("redis requests/s a thread", "the same, pipelined", "web requests/s 
 _REDIS = ("redis_rps_pipeline1", "redis_rps_best")
 
 
-def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
+def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool, described: bool = False) -> Examples:
     import numpy as np
 
     from rackscope.models.trained.cloud_servers import (
@@ -44,10 +44,13 @@ def _examples(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
         processors,
         providers,
     )
-    from rackscope.models.trained.web_load import web_points
+    from rackscope.models.trained.web_load import described_points, web_points
 
     servers = calibrated_servers(frames, _REDIS if anchored else ())
-    points = web_points(frames, servers).drop_nulls(["light", "best"] if anchored else ["best"])
+    if described:
+        points = described_points(frames, servers)
+    else:
+        points = web_points(frames, servers).drop_nulls(["light", "best"] if anchored else ["best"])
     rows = points.join(servers, on="server", how="inner", maintain_order="left")
     if rows.is_empty():
         raise ModelError(
@@ -109,14 +112,12 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
 
 
 def _describe(server: Described) -> Examples:
-    sizes = dict.fromkeys(("1k", "16k", "64k", "256k", "512k"), ASKED_FOR)
-    web = described_web({**server, "web_requests_per_second": sizes})
-    return _from_calibration({**described_tables(server), WEB: web})
+    return _examples(described_tables(server), anchored=False, described=True)
 
 
 def _describe_anchored(server: Described) -> Examples:
-    redis = {column: server[name] for column, name in zip(_REDIS, _REDIS_INPUTS, strict=True)}
-    return _anchored({**described_tables(server, **redis), WEB: described_web(server)})
+    redis: dict[str, Any] = {column: server[name] for column, name in zip(_REDIS, _REDIS_INPUTS, strict=True)}
+    return _examples({**described_tables(server, **redis), WEB: described_web(server)}, anchored=True, described=True)
 
 
 _REDIS_INPUTS = ("redis_requests_per_second", "redis_pipelined_requests_per_second")
