@@ -61,13 +61,19 @@ _COLUMNS = (
     *_BUILDERS,
     "thermal design W",
 )
-_YEAR, _RATED_COLUMN = 0, len(_COLUMNS) - 1
+_YEAR, _AMD, _RATED_COLUMN = 0, _COLUMNS.index("amd"), len(_COLUMNS) - 1
 #: What draws power, roughly: a part of the thermal design power, W a GB, W a chip, W a server.
 _OF_RATED, _OF_MEMORY, _OF_CHIP, _OF_BOARD = 0.9, 0.3, 10.0, 30.0
 _RATED_UNKNOWN = 110.0
+#: What draws power at idle, roughly: W a chip, W a GB, W a server. Not a part of the thermal design power: that rose
+#: from 95 W to 360 W, what an idle chip draws did not.
+_IDLE_OF_CHIP, _IDLE_OF_MEMORY, _IDLE_OF_BOARD = 30.0, 0.1, 20.0
+#: Less memory than this, in GB a core, no server has: published tables cut "1,536" off at the comma. All that is known
+#: are then the thousands.
+_LEAST_MEMORY, _THOUSAND, _HALF_CUT_OFF = 0.1, 1000.0, 0.4
 
 
-def _examples(frames: Mapping[str, pl.DataFrame], asked: str) -> Examples:
+def _examples(frames: Mapping[str, pl.DataFrame], asked: str, *, published: bool = True) -> Examples:
     import numpy as np
     import polars as pl
 
@@ -80,10 +86,16 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str) -> Examples:
     other = IDLE if asked == FULL else FULL
     frame = numbers(table, TABLE, (*_NUMBERS, asked))
     frame = frame.with_columns(pl.lit(None).alias(name) for name in (*_OPTIONAL, other) if name not in frame.columns)
-    published = pl.col("Published").cast(pl.String)
+    if published:
+        memory_column = pl.col("Total Memory (GB)")
+        cut_off = (memory_column < _LEAST_MEMORY * pl.col("# Cores")) & (memory_column == memory_column.floor())
+        frame = frame.with_columns(
+            pl.when(cut_off).then((memory_column + _HALF_CUT_OFF) * _THOUSAND).otherwise(memory_column)
+        )
+    when = pl.col("Published").cast(pl.String)
     frame = frame.with_columns(
-        published.str.extract(r"((?:19|20)\d\d)").cast(pl.Float64).alias("year"),
-        published.str.extract("(" + "|".join(_MONTHS) + ")")
+        when.str.extract(r"((?:19|20)\d\d)").cast(pl.Float64).alias("year"),
+        when.str.extract("(" + "|".join(_MONTHS) + ")")
         .replace_strict({name: number / 12 for number, name in enumerate(_MONTHS)}, default=0.5)
         .cast(pl.Float64)
         .alias("month"),
@@ -123,9 +135,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str) -> Examples:
     return Examples(
         features=np.column_stack(columns),
         columns=_COLUMNS,
-        anchor=chips * (_OF_RATED * np.where(known, rated, _RATED_UNKNOWN) + _OF_CHIP)
-        + memory * _OF_MEMORY
-        + _OF_BOARD,
+        anchor=_anchor(asked, chips, memory, np.where(known, rated, _RATED_UNKNOWN)),
         target=complete[asked].to_numpy(),
         groups=np.array([name.model for name in names]),
         parts=np.full(len(names), asked),
@@ -134,6 +144,13 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str) -> Examples:
         subsets={} if known.all() else {"thermal design power not known": ~known},
         incomplete=len(frame) - len(complete),
     )
+
+
+def _anchor(asked: str, chips: Floats, memory: Floats, rated: Floats | float) -> Floats:
+    """Roughly the watts of servers with as many ``chips``, GB of ``memory`` and watts ``rated`` a chip."""
+    if asked == IDLE:
+        return chips * _IDLE_OF_CHIP + memory * _IDLE_OF_MEMORY + _IDLE_OF_BOARD
+    return chips * (_OF_RATED * rated + _OF_CHIP) + memory * _OF_MEMORY + _OF_BOARD
 
 
 def _full(frames: Mapping[str, pl.DataFrame]) -> Examples:
@@ -178,9 +195,11 @@ def _without_rating(examples: Examples) -> Examples:
     """The same rows for those who do not know the thermal design power of any."""
     import numpy as np
 
-    chips = np.exp(examples.features[:, _COLUMNS.index("chips")])
-    memory = np.exp(examples.features[:, _COLUMNS.index("GB a chip")]) * chips
-    anchor = chips * (_OF_RATED * _RATED_UNKNOWN + _OF_CHIP) + memory * _OF_MEMORY + _OF_BOARD
+    anchor = examples.anchor
+    if not (examples.parts == IDLE).all():
+        chips = np.exp(examples.features[:, _COLUMNS.index("chips")])
+        memory = np.exp(examples.features[:, _COLUMNS.index("GB a chip")]) * chips
+        anchor = _anchor(FULL, chips, memory, _RATED_UNKNOWN)
     return replace(examples, features=examples.features[:, :_RATED_COLUMN], columns=_COLUMNS[:-1], anchor=anchor)
 
 
@@ -190,10 +209,13 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
     from rackscope.models.trained.regressed import fit_regressed
 
     before = like if isinstance(like, _Power) else None
-    unrated = fit_regressed(_without_rating(examples), before and before.unrated, drifting=_YEAR)
+    # Idle watts of the two makers went their own ways, as what a chip has beside its cores is theirs; at full load the
+    # thermal design power says it, and a walk of each maker's own made later years worse.
+    apart = _AMD if (examples.parts == IDLE).all() else None
+    unrated = fit_regressed(_without_rating(examples), before and before.unrated, drifting=_YEAR, apart=apart)
     known = examples.take(np.isfinite(examples.features[:, _RATED_COLUMN]))
     try:
-        rated = fit_regressed(_with_rating(known), before and before.rated, drifting=_YEAR)
+        rated = fit_regressed(_with_rating(known), before and before.rated, drifting=_YEAR, apart=apart)
     except ModelError:
         rated = None
     return _Power(rated, unrated)
@@ -213,7 +235,7 @@ _INPUTS = (
 )
 
 
-def _describe(server: Described) -> Examples:
+def _describe(server: Described, asked: str) -> Examples:
     import polars as pl
 
     row = {
@@ -227,9 +249,18 @@ def _describe(server: Described) -> Examples:
         _RATED: server.get("thermal_design_watts"),
         "Hardware Vendor": server.get("vendor"),
         "Power Supply Details": "Shared" if server.get("shared_power_supply") else None,
-        FULL: 100.0,
+        asked: 100.0,
     }
-    return _examples({TABLE: pl.DataFrame({name: [value] for name, value in row.items()})}, FULL)
+    frame = pl.DataFrame({name: [value] for name, value in row.items()})
+    return _examples({TABLE: frame}, asked, published=False)
+
+
+def _describe_full(server: Described) -> Examples:
+    return _describe(server, FULL)
+
+
+def _describe_idle(server: Described) -> Examples:
+    return _describe(server, IDLE)
 
 
 _MEASURED = "nothing: the data sheet's chips, cores, clock, memory, year, processor, builder"
@@ -247,7 +278,7 @@ MODELS = (
         examples=_full,
         fit=_fit,
         inputs=_INPUTS,
-        describe=_describe,
+        describe=_describe_full,
         later_years=_LATER,
     ),
     Model(
@@ -261,7 +292,7 @@ MODELS = (
         examples=_idle,
         fit=_fit,
         inputs=_INPUTS,
-        describe=_describe,
+        describe=_describe_idle,
         later_years=_LATER,
     ),
 )
