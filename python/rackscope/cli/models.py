@@ -10,6 +10,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from dataclasses import asdict
 from functools import partial
@@ -246,23 +247,33 @@ def _print_tables(scores: list[Score]) -> None:
             table.add_row(
                 Text(split),
                 str(score.processors),
-                str(score.predictions),
+                _predictions(score),
                 Text(_marked(score.median_error, score.aim_median)),
                 Text(_marked(score.p90_error, score.aim_p90)),
-                f"{100 * score.coverage:.1f} %",
-                f"x{score.interval_ratio:.2f}",
+                f"{100 * score.coverage:.1f} %" if score.predictions else "-",
+                f"x{score.interval_ratio:.2f}" if score.predictions else "-",
             )
         console.print(table)
     console.print(
         "\nErrors are |predicted / measured - 1|; '!' is above its aim. 'ends': upper end / lower end, median."
     )
+    if any(score.refused for score in scores):
+        console.print(
+            "'refused': far outside of what was fitted, or an interval over a factor of 20: a user gets no number."
+        )
 
 
 def _aims(score: Score) -> tuple[tuple[str, float | None], ...]:
     return (("median", score.aim_median), ("p90", score.aim_p90))
 
 
+def _predictions(score: Score) -> str:
+    return f"{score.predictions}" + (f" + {score.refused} refused" if score.refused else "")
+
+
 def _marked(error: float, aim: float | None) -> str:
+    if math.isnan(error):
+        return "-"
     return f"{'! ' if aim is not None and error > aim else ''}{100 * error:.1f} %"
 
 
@@ -277,11 +288,11 @@ def _print_markdown(scores: list[Score]) -> None:
             score.model,
             score.split,
             score.what,
-            f"{score.predictions}",
+            _predictions(score),
             f"{score.processors}" + (f" ({score.processors_seen} seen)" if score.processors_seen else ""),
             _beside(score.median_error, score.aim_median),
             _beside(score.p90_error, score.aim_p90),
-            f"{100 * score.coverage:.1f} %, x{score.interval_ratio:.2f}",
+            f"{100 * score.coverage:.1f} %, x{score.interval_ratio:.2f}" if score.predictions else "-",
         )
         for score in scores
     ]
@@ -301,6 +312,8 @@ def _print_notes(left_out: dict[str, int]) -> None:
 
 def _beside(error: float, aim: float | None) -> str:
     """An error and its aim, in percent; what misses it is marked."""
+    if math.isnan(error):
+        return "-"
     if aim is None:
         return f"{100 * error:.1f} %"
     return f"{100 * error:.1f} % ({'aim' if error <= aim else 'misses'} {100 * aim:.0f} %)"

@@ -14,6 +14,7 @@ from rackscope.errors import ModelError
 from rackscope.models.estimates import Prediction
 from rackscope.models.trained import find_model
 from rackscope.models.trained.base import Described, Examples, Fitted, Model
+from rackscope.models.trained.refusals import VAGUEST, furthest, outside, seen_range
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,12 +23,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: A feature may be this far outside of what was fitted (as a logarithm: twice, or a half), or so many years later.
-_FURTHEST, _YEARS_FURTHEST = 0.694, 4.0
 #: Less than this outside is the rounding of a data sheet.
 _SLACK = 0.02
-#: An interval whose ends are further apart than this, as a ratio, says nothing.
-_VAGUEST = 20.0
 _OUTSIDE = "; outside of the servers that were fitted on it also takes the model's form to hold there"
 
 
@@ -66,7 +63,7 @@ class TrainedModel:
         found = {}
         for row, part in enumerate(np.asarray(examples.parts).tolist()):
             value, low, high = (float(ends[row]) for ends in (answers.estimate, answers.low, answers.high))
-            if high > _VAGUEST * low:
+            if high > VAGUEST * low:
                 raise ModelError(
                     f"{self.model.name} cannot tell: anything from {low:.3g} to {high:.3g} {self.model.unit} may be",
                     "Say more of the server (of watts: thermal_design_watts), or fit on servers like it.",
@@ -91,18 +88,13 @@ class TrainedModel:
         import numpy as np
 
         said = []
-        for column, name in enumerate(examples.columns):
-            values = examples.features[:, column]
-            values = values[np.isfinite(values)]
-            if not len(values):
-                continue
-            least, most = self.lowest[column], self.highest[column]
-            by = max(float(least - values.min()), float(values.max() - most), 0.0)
-            year = name in ("year", "year of the generation")
-            if by > (_YEARS_FURTHEST if year else _FURTHEST) and not _is_flag(least, most):
+        for column, name, distances, limited in outside(examples, self.lowest, self.highest):
+            by, year = float(distances.max()), name in ("year", "year of the generation")
+            if limited and by > furthest(name):
+                value = examples.features[int(np.argmax(distances)), column]
                 shown = [
                     f"{value if year else np.exp(value):.{0 if year else 4}{'f' if year else 'g'}}"
-                    for value in (values[0], least, most)
+                    for value in (value, self.lowest[column], self.highest[column])
                 ]
                 raise ModelError(
                     f"{name} is {shown[0]}, far outside of the {shown[1]} to {shown[2]} that {self.model.name} saw",
@@ -111,11 +103,6 @@ class TrainedModel:
             if by > _SLACK:
                 said.append(name)
         return ", ".join(said)
-
-
-def _is_flag(least: float, most: float) -> bool:
-    """A column of zeros and ones, such as a maker: not fitted on is extrapolated, not refused."""
-    return {float(least), float(most)} <= {0.0, 1.0}
 
 
 def train(name: str, tables: Mapping[str, pl.DataFrame]) -> TrainedModel:
@@ -132,7 +119,4 @@ def train(name: str, tables: Mapping[str, pl.DataFrame]) -> TrainedModel:
         raise ModelError(f"{name} is fitted on {missing[0]}, which is not given", "See docs/models.md.")
     examples = model.examples({table: tables[table] for table in model.tables})
     fitted = model.fit(examples, None)
-    features = examples.features
-    return TrainedModel(
-        model, fitted, np.nanmin(features, axis=0), np.nanmax(features, axis=0), len(np.unique(examples.groups))
-    )
+    return TrainedModel(model, fitted, *seen_range(examples), len(np.unique(examples.groups)))

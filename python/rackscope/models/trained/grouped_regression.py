@@ -3,8 +3,9 @@
 The logarithm of what is predicted is a sum of four parts (Rasmussen and Williams 2006, chapter 2.7 and equation 2.41):
 a linear one, a smooth one (squared exponential over all features), a deviation that all rows of a group share (a
 random effect: it tells the fit that a hundred servers with one processor are not a hundred processors) and noise. For
-data that reach over years the linear part may change with time (``drifting``): its coefficients are then those of the
-years nearby, and past the last year those of the last.
+data that reach over years the level and the linear part may walk (``drifting``; a Wiener process, the same book,
+equation 6.16; the local level model of Harvey 1989, chapter 2.3): the years nearby count most, past the last year the
+last level goes on, and the predicted deviation grows with every year.
 
 The few scales of these parts are those that predict *left-out groups* best, not those that fit best: what leaving a
 whole group out predicts is known in closed form (the same book, equations 5.10 to 5.12, for blocks in place of single
@@ -38,6 +39,8 @@ _SCALES = (-7.0, 3.0)
 #: What is known of the level beforehand: next to nothing.
 _PRIOR_OF_LEVEL = 100.0
 _FEWEST_ROWS, _FEWEST_GROUPS = 20, 5
+#: How long before the mean year the walks began, in standard deviations of the years: long before the first row.
+_WALK_BEGAN = 5.0
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Scales:
     smooth_length: float
     group: float
     noise: float
-    drift: float = 0.0
-    drift_length: float = 0.0
+    walk: float = 0.0
+    apart_walk: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class GroupedRegression:
     level: float
     scales: Scales
     drifting: int | None
+    apart: int | None
     features: Floats
     weights: Floats
     precision: Floats
@@ -81,11 +85,9 @@ class GroupedRegression:
 
         ``features`` is rows times columns, the columns those of the fit.
         """
-        import numpy as np
-
         # Past the data the last known ways of things go on: neither a trend drawn on, nor a return to old ones.
-        new = np.clip(self._scaled(features), self.features.min(axis=0), self.features.max(axis=0))
-        shared = _Pairs.of(new, self.features, self.drifting).covariance(self.scales)
+        new = self._within(self._scaled(features), self.features)
+        shared = _Pairs.of(new, self.features, self.drifting, self.apart).covariance(self.scales)
         explained = ((shared @ self.precision) * shared).sum(axis=1)
         return shared @ self.weights + self.level, self._deviation(new, explained)
 
@@ -117,11 +119,20 @@ class GroupedRegression:
         result: Floats = (np.asarray(features, dtype=np.float64) - self.mean) / self.spread
         return result
 
+    def _within(self, new: Floats, seen: Floats) -> Floats:
+        """Each feature no further than it was seen, but for the time: the walk knows how far off that is."""
+        import numpy as np
+
+        result: Floats = np.clip(new, seen.min(axis=0), seen.max(axis=0))
+        if self.drifting is not None:
+            result[:, self.drifting] = new[:, self.drifting]
+        return result
+
     def _deviation(self, new: Floats, explained: Floats) -> Floats:
         """What is not explained of rows of a group never seen."""
         import numpy as np
 
-        own = _PRIOR_OF_LEVEL + _own_variance(new, self.scales, self.drifting)
+        own = _PRIOR_OF_LEVEL + _own_variance(new, self.scales, self.drifting, self.apart)
         variance = own - explained + np.exp(self.scales.group) + np.exp(self.scales.noise)
         result: Floats = np.sqrt(np.maximum(variance, 1e-8))
         return result
@@ -133,16 +144,17 @@ def fit_grouped_regression(
     groups: Strings,
     *,
     drifting: int | None = None,
+    apart: int | None = None,
     scales: Scales | None = None,
     lengths: tuple[float, ...] = LENGTHS,
 ) -> GroupedRegression:
     """Fit ``target`` (a logarithm, one a row) on ``features`` (rows times columns) with rows in ``groups``.
 
-    ``drifting`` is the column that holds the time, of which the linear part's coefficients may depend; that column is
-    then not part of the linear part itself, so that no trend is drawn on beyond the data. ``scales`` are chosen from
-    the data unless they are given; ``lengths`` are the logarithms of lengths of the smooth part that the search starts
-    from: where some servers go ways of their own, the likeliest length is a short one, which a search from a long one
-    misses.
+    ``drifting`` is the column that holds the time, over which the level and the linear part's coefficients walk; that
+    column is then part of nothing else, so that no trend is drawn on beyond the data. Rows that agree in the column
+    ``apart`` (a maker) also share a walk of their own level. ``scales`` are chosen from the data unless they are given;
+    ``lengths`` are the logarithms of lengths of the smooth part that the search starts from: where some servers go ways
+    of their own, the likeliest length is a short one, which a search from a long one misses.
     Raises ModelError where there are too few rows or groups, or where rows are not finite.
     """
     import numpy as np
@@ -155,11 +167,11 @@ def fit_grouped_regression(
     centred = target - level
     if scales is None:
         few = _spread_rows(groups, _ROWS_OF_A_GROUP_FOR_SCALES)
-        scales = _choose_scales(scaled[few], centred[few], groups[few], drifting, lengths)
+        scales = _choose_scales(scaled[few], centred[few], groups[few], drifting, apart, lengths)
     kept = _spread_rows(groups, _ROWS_OF_A_GROUP)
     scaled, centred, groups = scaled[kept], centred[kept], groups[kept]
     noise = np.ones(len(centred))
-    pairs, together = _Pairs.of(scaled, scaled, drifting), _together(groups)
+    pairs, together = _Pairs.of(scaled, scaled, drifting, apart), _together(groups)
     for _ in range(_ROBUST_PASSES):
         precision = _precision(pairs, together, scales, noise)
         residual, variance = _leave_groups_out(precision, centred, groups)
@@ -172,6 +184,7 @@ def fit_grouped_regression(
         level=level,
         scales=scales,
         drifting=drifting,
+        apart=apart,
         features=scaled,
         weights=precision @ centred,
         precision=precision,
@@ -206,7 +219,7 @@ def _spread_rows(groups: Strings, most: int) -> NDArray[np.intp]:
     return np.sort(np.array(kept, dtype=np.intp))
 
 
-def _linear_columns(features: Floats, drifting: int | None) -> Floats:
+def _timeless(features: Floats, drifting: int | None) -> Floats:
     import numpy as np
 
     return features if drifting is None else np.delete(features, drifting, axis=1)
@@ -218,18 +231,26 @@ class _Pairs:
 
     products: Floats
     distance: Floats
+    #: For how long the two rows' walks were the same one; the second only of rows that agree in ``apart``.
+    together: Floats | None
     apart: Floats | None
 
     @classmethod
-    def of(cls, one: Floats, other: Floats, drifting: int | None) -> _Pairs:
+    def of(cls, one: Floats, other: Floats, drifting: int | None, apart: int | None = None) -> _Pairs:
         import numpy as np
 
-        first, second = _linear_columns(one, drifting), _linear_columns(other, drifting)
-        squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)[None, :] - 2.0 * one @ other.T
+        first, second = _timeless(one, drifting), _timeless(other, drifting)
+        squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)[None, :] - 2.0 * first @ second.T
+        walked = same = None
+        if drifting is not None:
+            walked = np.minimum(_walked(one, drifting)[:, None], _walked(other, drifting)[None, :])
+            if apart is not None:
+                same = walked * (np.abs(one[:, apart][:, None] - other[:, apart][None, :]) < 1e-6)
         return cls(
             products=first @ second.T / first.shape[1],
-            distance=np.maximum(squares, 0.0) / one.shape[1],
-            apart=None if drifting is None else (one[:, drifting][:, None] - other[:, drifting][None, :]) ** 2,
+            distance=np.maximum(squares, 0.0) / first.shape[1],
+            together=walked,
+            apart=same,
         )
 
     def covariance(self, scales: Scales) -> Floats:
@@ -238,22 +259,33 @@ class _Pairs:
         total = np.exp(self.distance * (-0.5 * np.exp(-2.0 * scales.smooth_length)) + scales.smooth)
         total += _PRIOR_OF_LEVEL
         total += np.exp(scales.linear) * self.products
+        if self.together is not None:
+            total += np.exp(scales.walk) * (1.0 + self.products) * self.together
         if self.apart is not None:
-            drift = np.exp(self.apart * (-0.5 * np.exp(-2.0 * scales.drift_length)) + scales.drift)
-            total += (1.0 + self.products) * drift
+            total += np.exp(scales.apart_walk) * self.apart
         result: Floats = total
         return result
 
 
-def _own_variance(features: Floats, scales: Scales, drifting: int | None) -> Floats:
+def _walked(features: Floats, drifting: int) -> Floats:
+    import numpy as np
+
+    result: Floats = np.maximum(features[:, drifting] + _WALK_BEGAN, 0.0)
+    return result
+
+
+def _own_variance(features: Floats, scales: Scales, drifting: int | None, apart: int | None) -> Floats:
     """The diagonal of the covariance of rows with themselves, without the level's."""
     import numpy as np
 
-    linear = _linear_columns(features, drifting)
+    linear = _timeless(features, drifting)
     products = (linear**2).sum(axis=1) / linear.shape[1]
     own = np.exp(scales.linear) * products + np.exp(scales.smooth)
     if drifting is not None:
-        own += np.exp(scales.drift) * (1.0 + products)
+        walked = _walked(features, drifting)
+        own += np.exp(scales.walk) * (1.0 + products) * walked
+        if apart is not None:
+            own += np.exp(scales.apart_walk) * walked
     result: Floats = own
     return result
 
@@ -311,7 +343,12 @@ def _invert(matrix: Floats) -> Floats:
 
 
 def _choose_scales(
-    features: Floats, target: Floats, groups: Strings, drifting: int | None, lengths: tuple[float, ...]
+    features: Floats,
+    target: Floats,
+    groups: Strings,
+    drifting: int | None,
+    apart: int | None,
+    lengths: tuple[float, ...],
 ) -> Scales:
     """The scales under which left-out groups are the likeliest (Student t of four degrees of freedom)."""
     import numpy as np
@@ -320,7 +357,7 @@ def _choose_scales(
     _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
     weight = 1.0 / np.sqrt(counts[which])
     ones = np.ones(len(target))
-    pairs, together = _Pairs.of(features, features, drifting), _together(groups)
+    pairs, together = _Pairs.of(features, features, drifting, apart), _together(groups)
 
     def surprise(logarithms: Floats) -> float:
         scales = Scales(*np.clip(logarithms, *_SCALES))
@@ -344,7 +381,7 @@ def _choose_scales(
     starts = []
     for length in lengths:
         start = np.array([total, total - 1.0, length, total - 2.0, total - 3.0])
-        starts.append(start if drifting is None else np.append(start, [total - 1.0, 0.0]))
+        starts.append(start if drifting is None else np.append(start, [total - 2.0] * (1 if apart is None else 2)))
     if len(starts) > 1:
         starts = [min((search(start, _TRIALS) for start in starts), key=lambda tried: tried[0])[1]]
     _, found = search(starts[0], _EVALUATIONS)

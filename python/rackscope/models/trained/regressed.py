@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Examples, Fitted, Predictions
 from rackscope.models.trained.conformal import Calibration, calibrate
-from rackscope.models.trained.grouped_regression import LENGTHS, GroupedRegression, Scales, fit_grouped_regression
+from rackscope.models.trained.grouped_regression import LENGTHS, GroupedRegression, fit_grouped_regression
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _HOW = "conformal, calibrated on processors left out of the fit"
-_HOW_LATER = f"{_HOW}; past the last year of the fit also on later years predicted from earlier ones"
-#: Windows of years that are predicted from those before, to see by how much later servers are missed.
-_WINDOWS, _WINDOW_YEARS, _FEWEST_BEFORE = 4, 3.0, 60
+_HOW_LATER = f"{_HOW}; past the last year of the fit, on later years predicted from earlier ones"
+#: From so many years the next few are forecast, each from those before it, to see by how much later servers are missed.
+_ORIGINS, _YEARS_AHEAD, _FEWEST_BEFORE, _FEWEST_GROUPS = 10, 3.0, 60, 5
+#: A forecast from this many years before counts half.
+#: Of 90 % of a normal distribution, either side.
+_NORMAL_QUANTILE = 1.645
+_HALF_LIFE_YEARS = 4.0
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,12 @@ def fit_regressed(
     like: Fitted | None = None,
     *,
     drifting: int | None = None,
+    apart: int | None = None,
     caution: float = 0.5,
     lengths: tuple[float, ...] = LENGTHS,
 ) -> Regressed:
-    """Fit each part; ``drifting`` and ``lengths`` as in ``fit_grouped_regression``, ``caution`` as in ``calibrate``.
+    """Fit each part; ``drifting``, ``apart`` and ``lengths`` as in ``fit_grouped_regression``, ``caution`` as in
+    ``calibrate``.
 
     Raises ModelError where there is too little.
 
@@ -88,7 +94,9 @@ def fit_regressed(
         target = np.log(rows.target[order] / rows.anchor[order])
         known = like.parts.get(str(name)) if isinstance(like, Regressed) else None
         scales = None if known is None else known.regression.scales
-        regression = fit_grouped_regression(features, target, groups, drifting=drifting, scales=scales, lengths=lengths)
+        regression = fit_grouped_regression(
+            features, target, groups, drifting=drifting, apart=apart, scales=scales, lengths=lengths
+        )
         if known is not None:
             calibration = known.calibration
         else:
@@ -100,7 +108,7 @@ def fit_regressed(
             later = (
                 known.later
                 if known is not None
-                else _later(features, target, groups, rows.years[order], drifting, regression.scales, calibration)
+                else _later(features, target, groups, rows.years[order], regression, calibration)
             )
         parts[str(name)] = _Part(regression, calibration, later, last_year)
     return Regressed(parts)
@@ -111,30 +119,44 @@ def _later(
     target: Floats,
     groups: NDArray[np.str_],
     years: Floats,
-    drifting: int | None,
-    scales: Scales,
+    fitted: GroupedRegression,
     usual: Calibration,
 ) -> Calibration:
-    """What later years turned out like when predicted from the years before them alone.
+    """What later years turned out like when forecast from the years before them alone, the recent ones weighing most.
 
     Only the interval takes this up: in which direction they were missed changed every few years, so that moving the
-    estimate by it made later windows worse.
+    estimate by it made later windows worse. It replaces ``usual``, which is of servers of years that the fit knows.
     """
     import numpy as np
 
     scores: list[Floats] = []
     names: list[NDArray[np.str_]] = []
-    for window in range(1, _WINDOWS + 1):
-        start = years.max() - window * _WINDOW_YEARS
-        before, after = years <= start, (years > start) & (years <= start + _WINDOW_YEARS)
-        if before.sum() < _FEWEST_BEFORE or not after.any():
+    importance: list[Floats] = []
+    for ago in range(1, _ORIGINS + 1):
+        start = years.max() - ago
+        before, after = years <= start, (years > start) & (years <= start + _YEARS_AHEAD)
+        if before.sum() < _FEWEST_BEFORE or len(np.unique(groups[before])) < _FEWEST_GROUPS or not after.any():
             break
         regression = fit_grouped_regression(
-            features[before], target[before], groups[before], drifting=drifting, scales=scales
+            features[before],
+            target[before],
+            groups[before],
+            drifting=fitted.drifting,
+            apart=fitted.apart,
+            scales=fitted.scales,
         )
         centre, deviation = regression.predict(features[after])
         scores.append((target[after] - centre) / deviation)
-        names.append(groups[after])
+        names.append(np.char.add(groups[after].astype(str), f" {ago}"))
+        importance.append(np.full(int(after.sum()), 2.0 ** (-ago / _HALF_LIFE_YEARS)))
     if not scores or sum(map(len, scores)) < 20:
         return usual
-    return usual.widened(calibrate(np.concatenate(scores), np.concatenate(names)))
+    # One vote a processor: later years bring others, and how many servers have each is not known beforehand.
+    seen = calibrate(np.concatenate(scores), np.concatenate(names), evenness=1.0, importance=np.concatenate(importance))
+    # All servers of a year share its step: the forecasts hold a few steps only, which say too little of the next one
+    # where they were small. Half of what the walk itself expects beyond them is added.
+    return replace(
+        seen,
+        below=(seen.below + min(seen.below, -_NORMAL_QUANTILE)) / 2,
+        above=(seen.above + max(seen.above, _NORMAL_QUANTILE)) / 2,
+    )

@@ -62,10 +62,16 @@ _COLUMNS = (
     *_BUILDERS,
     "thermal design W",
 )
-_YEAR, _RATED_COLUMN = 0, len(_COLUMNS) - 1
+_YEAR, _AMD, _RATED_COLUMN = 0, _COLUMNS.index("amd"), len(_COLUMNS) - 1
 #: What draws power, roughly: a part of the thermal design power, W a GB, W a chip, W a server.
 _OF_RATED, _OF_MEMORY, _OF_CHIP, _OF_BOARD = 0.9, 0.3, 10.0, 30.0
 _RATED_UNKNOWN = 110.0
+#: What draws power at idle, roughly: W a chip, W a GB, W a server. Not a part of the thermal design power: that rose
+#: from 95 W to 360 W, what an idle chip draws did not.
+_IDLE_OF_CHIP, _IDLE_OF_MEMORY, _IDLE_OF_BOARD = 30.0, 0.1, 20.0
+#: Less memory than this, in GB a core, no server has: published tables cut "1,536" off at the comma. All that is known
+#: are then the thousands.
+_LEAST_MEMORY, _THOUSAND, _HALF_CUT_OFF = 0.1, 1000.0, 0.4
 
 
 def _examples(frames: Mapping[str, pl.DataFrame], asked: str, described: bool = False) -> Examples:
@@ -84,10 +90,16 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str, described: bool = 
     frame = frame.with_columns(
         pl.lit(None).alias(name) for name in (*_OPTIONAL, asked, other) if name not in frame.columns
     )
-    published = pl.col("Published").cast(pl.String)
+    if not described:
+        memory_column = pl.col("Total Memory (GB)")
+        cut_off = (memory_column < _LEAST_MEMORY * pl.col("# Cores")) & (memory_column == memory_column.floor())
+        frame = frame.with_columns(
+            pl.when(cut_off).then((memory_column + _HALF_CUT_OFF) * _THOUSAND).otherwise(memory_column)
+        )
+    when = pl.col("Published").cast(pl.String)
     frame = frame.with_columns(
-        published.str.extract(r"((?:19|20)\d\d)").cast(pl.Float64).alias("year"),
-        published.str.extract("(" + "|".join(_MONTHS) + ")")
+        when.str.extract(r"((?:19|20)\d\d)").cast(pl.Float64).alias("year"),
+        when.str.extract("(" + "|".join(_MONTHS) + ")")
         .replace_strict({name: number / 12 for number, name in enumerate(_MONTHS)}, default=0.5)
         .cast(pl.Float64)
         .alias("month"),
@@ -127,9 +139,7 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str, described: bool = 
     return Examples(
         features=np.column_stack(columns),
         columns=_COLUMNS,
-        anchor=chips * (_OF_RATED * np.where(known, rated, _RATED_UNKNOWN) + _OF_CHIP)
-        + memory * _OF_MEMORY
-        + _OF_BOARD,
+        anchor=_anchor(asked, chips, memory, np.where(known, rated, _RATED_UNKNOWN)),
         target=complete[asked].cast(pl.Float64, strict=False).to_numpy(),
         groups=np.array([name.model for name in names]),
         parts=np.full(len(names), asked),
@@ -138,6 +148,13 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str, described: bool = 
         subsets={} if known.all() else {"thermal design power not known": ~known},
         incomplete=len(frame) - len(complete),
     )
+
+
+def _anchor(asked: str, chips: Floats, memory: Floats, rated: Floats | float) -> Floats:
+    """Roughly the watts of servers with as many ``chips``, GB of ``memory`` and watts ``rated`` a chip."""
+    if asked == IDLE:
+        return chips * _IDLE_OF_CHIP + memory * _IDLE_OF_MEMORY + _IDLE_OF_BOARD
+    return chips * (_OF_RATED * rated + _OF_CHIP) + memory * _OF_MEMORY + _OF_BOARD
 
 
 def _full(frames: Mapping[str, pl.DataFrame]) -> Examples:
@@ -182,9 +199,11 @@ def _without_rating(examples: Examples) -> Examples:
     """The same rows for those who do not know the thermal design power of any."""
     import numpy as np
 
-    chips = np.exp(examples.features[:, _COLUMNS.index("chips")])
-    memory = np.exp(examples.features[:, _COLUMNS.index("GB a chip")]) * chips
-    anchor = chips * (_OF_RATED * _RATED_UNKNOWN + _OF_CHIP) + memory * _OF_MEMORY + _OF_BOARD
+    anchor = examples.anchor
+    if not (examples.parts == IDLE).all():
+        chips = np.exp(examples.features[:, _COLUMNS.index("chips")])
+        memory = np.exp(examples.features[:, _COLUMNS.index("GB a chip")]) * chips
+        anchor = _anchor(FULL, chips, memory, _RATED_UNKNOWN)
     return replace(examples, features=examples.features[:, :_RATED_COLUMN], columns=_COLUMNS[:-1], anchor=anchor)
 
 
@@ -194,10 +213,13 @@ def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
     from rackscope.models.trained.regressed import fit_regressed
 
     before = like if isinstance(like, _Power) else None
-    unrated = fit_regressed(_without_rating(examples), before and before.unrated, drifting=_YEAR)
+    # Idle watts of the two makers went their own ways, as what a chip has beside its cores is theirs; at full load the
+    # thermal design power says it, and a walk of each maker's own made later years worse.
+    apart = _AMD if (examples.parts == IDLE).all() else None
+    unrated = fit_regressed(_without_rating(examples), before and before.unrated, drifting=_YEAR, apart=apart)
     known = examples.take(np.isfinite(examples.features[:, _RATED_COLUMN]))
     try:
-        rated = fit_regressed(_with_rating(known), before and before.rated, drifting=_YEAR)
+        rated = fit_regressed(_with_rating(known), before and before.rated, drifting=_YEAR, apart=apart)
     except ModelError:
         rated = None
     return _Power(rated, unrated)

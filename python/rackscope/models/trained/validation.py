@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import ModelError
 from rackscope.models.trained.base import Examples, Fitted, Model, Predictions
+from rackscope.models.trained.refusals import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Strings = NDArray[np.str_]
+    Booleans = NDArray[np.bool_]
+    Floats = NDArray[np.float64]
 
 #: Names are left out in at most this many turns: with more names than that, a few at a time.
 _MOST_TURNS = 36
@@ -34,12 +37,15 @@ class Score:
 
     ``bias`` is the median of predicted / measured - 1, ``coverage`` the share of outcomes within the intervals of 90 %,
     ``interval_ratio`` the median of upper end / lower end. ``processors_seen`` of ``processors`` were in the fit, too.
+    All of these are of the ``predictions`` that a user would be given; ``refused`` more would be refused
+    (``refusals.py``), and where all are, errors, coverage and ratio are not a number.
     """
 
     model: str
     split: str
     what: str
     predictions: int
+    refused: int
     processors: int
     processors_seen: int
     median_error: float
@@ -58,8 +64,11 @@ class Score:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "reaches_aims": self.reaches_aims}
+        """For JSON; what is not a number is null."""
+        import math
+
+        known = {key: None if isinstance(of, float) and math.isnan(of) else of for key, of in asdict(self).items()}
+        return {**known, "reaches_aims": self.reaches_aims}
 
 
 def validate(model: Model, examples: Examples, progress: Callable[[str], None] = lambda _: None) -> list[Score]:
@@ -68,14 +77,14 @@ def validate(model: Model, examples: Examples, progress: Callable[[str], None] =
 
     progress("leaving processors out")
     whole = np.ones(len(examples), dtype=bool)
-    scores = _scores(model, "CPU model left out", examples, whole, _leave_out(model, examples, examples.groups))
+    scores = _scores(model, "CPU model left out", examples, whole, *_leave_out(model, examples, examples.groups))
     for name, values in examples.splits.items():
         if len(np.unique(values)) < 2:
             continue
         progress(f"leaving {name}s out")
-        predicted = _leave_out(model, examples, values)
+        predicted, refused = _leave_out(model, examples, values)
         seen = {group for group in set(examples.groups.tolist()) if len(set(values[examples.groups == group])) > 1}
-        scores += _scores(model, f"{name} left out", examples, whole, predicted, parts=False, seen=seen)
+        scores += _scores(model, f"{name} left out", examples, whole, predicted, refused, parts=False, seen=seen)
     for year in model.later_years:
         if examples.years is None:
             break
@@ -84,10 +93,12 @@ def validate(model: Model, examples: Examples, progress: Callable[[str], None] =
         if before.sum() < 60 or after.sum() < _FEWEST_TO_JUDGE:
             continue
         progress(f"predicting {year} and later from before")
-        fitted, later = model.fit(examples.take(before), None), examples.take(after)
+        earlier, later = examples.take(before), examples.take(after)
+        predicted = model.fit(earlier, None).predict(later)
         split = f"{year} to {year + _YEARS_AHEAD - 1} from before"
         seen = set(examples.groups[before].tolist())
-        scores += _scores(model, split, later, np.ones(len(later), dtype=bool), fitted.predict(later), seen=seen)
+        everything, refused = np.ones(len(later), dtype=bool), refusals(earlier, later, predicted)
+        scores += _scores(model, split, later, everything, predicted, refused, seen=seen)
     return scores
 
 
@@ -101,12 +112,13 @@ def judge(model: Model, fit_on: Examples, judged_on: Examples, fitted: Fitted | 
     if len(judged_on) == 0:
         raise ModelError("there is nothing to judge the model on", "Give a table with servers in it.")
     predicted = (fitted or model.fit(fit_on, None)).predict(judged_on)
-    seen = set(fit_on.groups.tolist())
+    seen, refused = set(fit_on.groups.tolist()), refusals(fit_on, judged_on, predicted)
     whole = np.ones(len(judged_on), dtype=bool)
-    scores = _scores(model, "other table", judged_on, whole, predicted, seen=seen)
+    scores = _scores(model, "other table", judged_on, whole, predicted, refused, seen=seen)
     new = np.array([group not in seen for group in judged_on.groups])
     if new.any() and not new.all():
-        scores += _scores(model, "other table, CPU models never seen", judged_on, new, predicted, seen=seen)
+        split = "other table, CPU models never seen"
+        scores += _scores(model, split, judged_on, new, predicted, refused, seen=seen)
     return scores
 
 
@@ -135,13 +147,17 @@ def hold_out(
 
 
 def _mean(scores: list[Score], split: str) -> Score:
+    answered = [score for score in scores if score.predictions]
+
     def mean(name: str) -> float:
-        return sum(float(getattr(score, name)) for score in scores) / len(scores)
+        of = scores if name in ("predictions", "refused", "processors") else answered
+        return sum(float(getattr(score, name)) for score in of) / len(of) if of else float("nan")
 
     return replace(
         scores[0],
         split=split,
         predictions=round(mean("predictions")),
+        refused=round(mean("refused")),
         processors=round(mean("processors")),
         median_error=mean("median_error"),
         p90_error=mean("p90_error"),
@@ -151,8 +167,8 @@ def _mean(scores: list[Score], split: str) -> Score:
     )
 
 
-def _leave_out(model: Model, examples: Examples, names: Strings) -> Predictions:
-    """Predict every row by a fit that saw nothing of its name."""
+def _leave_out(model: Model, examples: Examples, names: Strings) -> tuple[Predictions, Booleans]:
+    """Predict every row by a fit that saw nothing of its name; and which of these a user would be refused."""
     import numpy as np
 
     distinct = np.unique(names)
@@ -166,7 +182,7 @@ def _leave_out(model: Model, examples: Examples, names: Strings) -> Predictions:
     turn = {str(name): number % turns for number, name in enumerate(distinct)}
     turn_of = np.array([turn[str(name)] for name in names])
     estimate, low, high = (np.full(len(examples), np.nan) for _ in range(3))
-    how = ""
+    how, refused = "", np.zeros(len(examples), dtype=bool)
     quarters = _QUARTERS if turns >= 4 * _QUARTERS else turns
     for quarter in range(quarters):
         apart = turn_of % quarters == quarter
@@ -175,8 +191,9 @@ def _leave_out(model: Model, examples: Examples, names: Strings) -> Predictions:
             left = turn_of == number
             fitted = like if quarters == turns else model.fit(examples.take(~left), like)
             one = fitted.predict(examples.take(left))
+            refused[left] = refusals(examples.take(~apart if quarters == turns else ~left), examples.take(left), one)
             estimate[left], low[left], high[left], how = one.estimate, one.low, one.high, one.how
-    return Predictions(estimate, low, high, how)
+    return Predictions(estimate, low, high, how), refused
 
 
 def _scores(
@@ -185,6 +202,7 @@ def _scores(
     examples: Examples,
     rows: NDArray[np.bool_],
     predicted: Predictions,
+    refused: Booleans,
     *,
     parts: bool = True,
     seen: set[str] | frozenset[str] = frozenset(),
@@ -201,7 +219,9 @@ def _scores(
     found: list[Score] = []
     for what, chosen in kinds.items():
         if chosen.any():
-            found.append(_score(model, split, what, examples.take(chosen), _only(predicted, chosen), seen))
+            given = chosen & ~refused
+            score = _score(model, split, what, examples.take(given), _only(predicted, given), seen)
+            found.append(replace(score, refused=int((chosen & refused).sum())))
     return found
 
 
@@ -217,18 +237,23 @@ def _score(
     ratio = predicted.estimate / examples.target - 1.0
     held = (examples.target >= predicted.low) & (examples.target <= predicted.high)
     processors = set(examples.groups.tolist())
+
+    def middle(values: Floats) -> float:
+        return float(np.median(values)) if len(values) else float("nan")
+
     return Score(
         model=model.name,
         split=split,
         what=what,
         predictions=len(examples),
+        refused=0,
         processors=len(processors),
         processors_seen=len(processors & known),
-        median_error=float(np.median(np.abs(ratio))),
-        p90_error=float(np.quantile(np.abs(ratio), 0.9)),
-        bias=float(np.median(ratio)),
-        coverage=float(np.mean(held)),
-        interval_ratio=float(np.median(predicted.high / predicted.low)),
+        median_error=middle(np.abs(ratio)),
+        p90_error=float(np.quantile(np.abs(ratio), 0.9)) if len(ratio) else float("nan"),
+        bias=middle(ratio),
+        coverage=float(np.mean(held)) if len(held) else float("nan"),
+        interval_ratio=middle(predicted.high / predicted.low),
         aim_median=model.aim.median,
         aim_p90=model.aim.p90,
     )
