@@ -23,7 +23,7 @@ UNDOES_LEFTOVERS = False
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
     parser.add_argument("workload", metavar="WORKLOAD", help="one that the catalogue's servers are measured under")
-    parser.add_argument("servers", metavar="SERVER", nargs="*", help="only these servers")
+    parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with the Pareto plot")
     common.add_json(parser)

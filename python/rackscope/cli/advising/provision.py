@@ -19,7 +19,7 @@ HELP = "the cheapest fleet for a demand"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
     parser.add_argument("workload", metavar="WORKLOAD", help="one that the catalogue's servers are measured under")
-    parser.add_argument("servers", metavar="SERVER", nargs="*", help="only these servers")
+    parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
     parser.add_argument("--rate", type=common.rate, required=True, help="operations (or jobs) a second, such as 5M")
     parser.add_argument(
         "--spares", type=common.count, default=0, metavar="K", help="serve it without any K servers, too"
