@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     validating.add_argument(
         "--hold-out",
         metavar="N",
-        type=common.count,
+        type=common.positive_count,
         help="instead: hold out a quarter of the CPU models, N times another, and fit on the rest",
     )
     validating.add_argument(

@@ -192,7 +192,7 @@ class _Reader:
     def catalogue(self, content: Mapping[str, Any]) -> Catalogue:
         found = self.servers(content, needs_currency=True)
         if found.site is None:
-            raise self._fault("site", "is missing", "Give a table [site] with electricity, PUE, discount, years.")
+            raise self._fault("site", "is missing", f"Write [site] and below it {', '.join(_SITE)}.")
         return Catalogue(found.file, found.currency, found.site, found.servers)
 
     def servers(self, content: Mapping[str, Any], *, needs_currency: bool = False) -> ServerFile:

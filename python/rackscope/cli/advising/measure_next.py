@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--spares", type=common.count, default=0, metavar="K", help="serve it without any K servers, too"
     )
     parser.add_argument(
-        "--error", type=float, default=0.05, metavar="SHARE", help="of a measurement, 90 %% (default 0.05)"
+        "--error", type=common.share, default=0.05, metavar="SHARE", help="of a measurement, 90 %% (default 0.05)"
     )
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     common.add_json(parser)

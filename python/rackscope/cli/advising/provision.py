@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--p99", type=common.duration, metavar="TIME", help="99 %% answered within it (M/M/c, modelled)"
     )
-    parser.add_argument("--watts", type=float, help="at most so much power, PUE included")
-    parser.add_argument("--budget", type=float, metavar="MONEY", help="at most so much a year")
-    parser.add_argument("--purchase", type=float, metavar="MONEY", help="at most so much for servers")
+    parser.add_argument("--watts", type=common.positive_number, help="at most so much power, PUE included")
+    parser.add_argument("--budget", type=common.positive_number, metavar="MONEY", help="at most so much a year")
+    parser.add_argument("--purchase", type=common.positive_number, metavar="MONEY", help="at most so much for servers")
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     common.add_json(parser)
 
