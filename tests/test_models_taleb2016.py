@@ -26,8 +26,17 @@ def fitted() -> Fit:
 
 
 @pytest.fixture(scope="module")
-def made() -> Document:
-    return document()
+def steps() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def made(steps: list[str]) -> Document:
+    return document(steps.append)
+
+
+def test_what_takes_seconds_says_what_it_does(made: Document, steps: list[str]) -> None:
+    assert made.sections and len(steps) == len(dict.fromkeys(steps)) > 4
 
 
 def test_what_is_fitted_is_met(fitted: Fit) -> None:

@@ -164,9 +164,12 @@ def _show_page(arguments: argparse.Namespace) -> None:
 
     from rackscope.cli.document import print_document
     from rackscope.cli.output import open_console, print_json
+    from rackscope.cli.progress import ProgressLine
     from rackscope.models.papers.document import Document
 
-    document: Document = import_module(f"rackscope.models.papers.{arguments.model}.page").document()
+    # On a terminal only, as above: a page takes some seconds.
+    with ProgressLine(quiet=not sys.stderr.isatty()) as progress:
+        document: Document = import_module(f"rackscope.models.papers.{arguments.model}.page").document(progress.say)
     if arguments.json:
         print_json(document.values)
     elif arguments.markdown:
