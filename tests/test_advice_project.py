@@ -31,6 +31,7 @@ from rackscope.cli import main
 from rackscope.errors import RackscopeError
 from rackscope.models.estimates import Prediction
 from rackscope.report.study import render_study
+from rackscope.report.svg import write_chart_svg
 
 
 def projected(tmp_path: Path, runs: list[Path], *servers: str, **options: float) -> Projection:
@@ -242,7 +243,11 @@ def test_a_meter_here_counts_for_the_host_itself_only(tmp_path: Path) -> None:
     assert watts.value == pytest.approx(42.0, rel=0.02)
     assert watts.unit == "watts"
     idling = projected(tmp_path, [run], twin, rate=10_000).servers[0].answer("watts")
-    assert idling is not None and idling.prediction is None and "different loads, and at least 4 are needed" in idling.refused
+    assert (
+        idling is not None
+        and idling.prediction is None
+        and "different loads, and at least 4 are needed" in idling.refused
+    )
     pressure = write_pressure(tmp_path / "pressure")
     foreign = projected(tmp_path, [run, pressure], server(idle_watts=None, full_watts=None)).servers[0].answer("watts")
     assert foreign is not None and "no idle_watts and full_watts" in foreign.refused
@@ -442,6 +447,24 @@ def test_costs_have_a_pareto_plot(tmp_path: Path, capsys: pytest.CaptureFixture[
     charts = pareto_charts(compare_costs(read_catalogue(file), "get"))
     assert [len(chart.series) for chart in charts] == [2, 2, 2]
     assert charts[0].series[1].label == "b (100 % in the Pareto set)"
+    # What a year costs is what is known least, and lies along the other axis.
+    money = charts[0].series[0]
+    assert money.x_low[0] < money.x[0] < money.x_high[0]
+    write_chart_svg(charts[0], tmp_path / "pareto.svg")
+    assert (tmp_path / "pareto.svg").read_text(encoding="utf-8").count('class="whisker') == 2
+    jobs = measured.replace("operations_per_second = 1e5", "seconds_per_job = 400")
+    file = write_servers(tmp_path / "jobs.toml", server("a") + jobs, server("b", price=900) + jobs)
+    chart = pareto_charts(compare_costs(read_catalogue(file), "get"))[0]
+    assert chart.y.label == "jobs for each kWh"
+    assert chart.series[0].y[0] == pytest.approx(3.6e6 / (400 * 90))
+
+
+def test_nothing_of_the_costs_is_cut_off_where_there_is_little_room(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    assert main(["cost", "memcached get 64 B"]) == 0
+    assert "…" not in capsys.readouterr().out
 
 
 def test_a_described_server_reads_back(tmp_path: Path) -> None:

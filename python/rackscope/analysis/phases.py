@@ -1,9 +1,9 @@
 """Phases found from the data: where the level of the resource series changes, whatever the workload declares.
 
 What is found is the segmentation that is cheapest under a squared-error cost and a penalty for each change, as by PELT
-(Killick, Fearnhead, Eckley 2012). Series are brought to the scale of their noise first, so the penalty is that of the Bayesian
-information criterion (Schwarz 1978), and does not depend on units. Rows are averaged into at most ``_MOST_ROWS``:
-what is looked for lasts seconds, not ticks.
+(Killick, Fearnhead, Eckley 2012). Series are brought to the scale of their noise first, so the penalty is that of the
+Bayesian information criterion (Schwarz 1978), and does not depend on units. Rows are averaged into at most
+``_MOST_ROWS``: what is looked for lasts seconds, not ticks.
 """
 
 from __future__ import annotations
@@ -133,8 +133,6 @@ def match_declared(
 
 def _changes(times: NDArray[np.int64], series: Array, shortest_seconds: float) -> list[int]:
     """Rows at which a new level begins."""
-    import numpy as np
-
     width = -(-len(times) // _MOST_ROWS)
     averaged = _averaged(series, width)
     scaled = _scaled(averaged)

@@ -179,9 +179,7 @@ def _fit(sizes: Array, values: Array, *, sloped: bool = True) -> _Break | None:
     return _Break(float(places[best]), float(heights[best] * shapes[best].max()), gain, explained)
 
 
-def _place_interval(
-    sizes: Array, times: Array, place: float, resamples: int, seed: int, *, sloped: bool
-) -> Interval:
+def _place_interval(sizes: Array, times: Array, place: float, resamples: int, seed: int, *, sloped: bool) -> Interval:
     """Interval of the wall's size, never narrower than the sizes that were measured around it."""
     import numpy as np
 

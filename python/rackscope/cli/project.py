@@ -41,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", type=common.path, help="run or study directories")
     parser.add_argument("--to", metavar="FILE", type=common.path, help="servers to project to (TOML)")
     parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this one; may be repeated")
-    parser.add_argument("--cores", metavar="N", type=common.positive_count, help="hardware threads for it (default: its share)")
+    parser.add_argument(
+        "--cores", metavar="N", type=common.positive_count, help="hardware threads for it (default: its share)"
+    )
     parser.add_argument("--rate", metavar="N", type=common.rate, help="operations a second to state times and power at")
     parser.add_argument("--phase", metavar="NAME", help="of runs with several phases")
     parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with plots")
