@@ -316,6 +316,12 @@ def test_the_command_prints_people_and_programs_their_own(files: Path, capsys: p
     assert "cheapest that is known" in printed
     assert "modelled" in printed
     assert main([*ask, "75"]) == 1
+    capsys.readouterr()
+    for wrong, words in ((["-75G"], "'-75G' is not a size"), (["75G", "--most", "0"], "'0' is too few")):
+        assert main([*ask, *wrong]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["advise", "scale", str(files / "jobs.csv"), *ask[2:], "75G"]) == 2
+    assert "named twice" in capsys.readouterr().err
     assert main([*ask, "75G", "--like", "bigger"]) == 2
     assert main([*ask, "9000G", "--json"]) == 1
     failed = capsys.readouterr()

@@ -120,7 +120,7 @@ def test_the_page_in_docs_is_what_is_printed(made: Document) -> None:
 def test_the_command_prints_it_in_three_forms(
     made: Document, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rackscope.models.papers.taleb2016.page.document", lambda: made)
+    monkeypatch.setattr("rackscope.models.papers.taleb2016.page.document", lambda say: made)
     assert main(["project", "--model", "taleb2016", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["modelled"] is True
