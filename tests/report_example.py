@@ -89,21 +89,19 @@ class Example:
         return rows
 
 
-def h2_index(value: int, grouping_power: int = GROUPING_POWER) -> int:
-    """Bucket of a value in an H2 histogram (linear below 2^(g+1), then 2^g buckets a power of two)."""
-    if value < 2 ** (grouping_power + 1):
-        return value
-    power = value.bit_length() - 1
-    return (
+def h2_indices(values: np.ndarray, grouping_power: int = GROUPING_POWER) -> np.ndarray:
+    """Buckets of whole numbers in an H2 histogram (linear below 2^(g+1), then 2^g buckets a power of two)."""
+    power = np.frexp(values.astype(np.float64))[1].astype(np.int64) - 1
+    above = (
         2 ** (grouping_power + 1)
         + (power - grouping_power - 1) * 2**grouping_power
-        + ((value - 2**power) >> (power - grouping_power))
+        + ((values - (1 << np.maximum(power, 0))) >> np.maximum(power - grouping_power, 0))
     )
+    return np.where(values < 2 ** (grouping_power + 1), values, above)
 
 
 def _histogram(latencies_seconds: np.ndarray) -> tuple[list[int], list[int]]:
-    indices = [h2_index(int(value)) for value in latencies_seconds * 1e9]
-    unique, counts = np.unique(indices, return_counts=True)
+    unique, counts = np.unique(h2_indices((latencies_seconds * 1e9).astype(np.int64)), return_counts=True)
     return unique.tolist(), counts.tolist()
 
 

@@ -125,3 +125,6 @@ def test_the_command_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "new*" in printed
     assert "modelled" in printed
     assert main([*ask, "nan"]) == 2
+    capsys.readouterr()
+    assert main([*ask, "5M", "--error", "5"]) == 2  # 5 %, or five times as much?
+    assert "Write it like 5% or 0.05" in capsys.readouterr().err

@@ -31,6 +31,7 @@ from rackscope.cli import main
 from rackscope.errors import RackscopeError
 from rackscope.models.estimates import Prediction
 from rackscope.report.study import render_study
+from rackscope.report.svg import write_chart_svg
 
 
 def projected(tmp_path: Path, runs: list[Path], *servers: str, **options: float) -> Projection:
@@ -195,7 +196,7 @@ def test_loads_give_response_times_at_the_rate(tmp_path: Path) -> None:
     assert figure(found, "p99_response_seconds").contains(100e-6 + 60e-6 / (1 - 0.7 / 1.01))
     few = projected(tmp_path, runs[:3], twin, rate=70_000).servers[0].answer("p99_response_seconds")
     assert few is not None and few.prediction is None
-    assert "2 different rates of at least 4" in few.refused
+    assert "2 different rates, and at least 4 are needed" in few.refused
     beyond = projected(tmp_path, runs, twin, rate=98_500).servers[0].answer("p99_response_seconds")
     assert beyond is not None and beyond.prediction is None and "not at 98,500" in beyond.refused
 
@@ -242,7 +243,11 @@ def test_a_meter_here_counts_for_the_host_itself_only(tmp_path: Path) -> None:
     assert watts.value == pytest.approx(42.0, rel=0.02)
     assert watts.unit == "watts"
     idling = projected(tmp_path, [run], twin, rate=10_000).servers[0].answer("watts")
-    assert idling is not None and idling.prediction is None and "different loads of at least 4" in idling.refused
+    assert (
+        idling is not None
+        and idling.prediction is None
+        and "different loads, and at least 4 are needed" in idling.refused
+    )
     pressure = write_pressure(tmp_path / "pressure")
     foreign = projected(tmp_path, [run, pressure], server(idle_watts=None, full_watts=None)).servers[0].answer("watts")
     assert foreign is not None and "no idle_watts and full_watts" in foreign.refused
@@ -254,7 +259,7 @@ def test_a_meter_here_counts_for_the_host_itself_only(tmp_path: Path) -> None:
         (server(full_watts=-150), "is negative"),
         (server(price=-1), "is negative"),
         (server(idle_watts=200), "is above full_watts"),
-        (server(cores=-4), "whole number above zero"),
+        (server(cores=-4), "a whole number"),
         (server(frequency_hertz=2400), "Write hertz, not MHz or GHz"),
         (server(ceilings="dram_latency_seconds = 95"), "Write seconds, not nanoseconds"),
         (server(ceilings="dram_read_bytes_per_second = 21.4"), "not MB/s or GB/s"),
@@ -263,6 +268,10 @@ def test_a_meter_here_counts_for_the_host_itself_only(tmp_path: Path) -> None:
         (server(ceilings=""), "no ceilings.instructions_per_second"),
         (server(cores=None, threads=None), "neither cores nor threads"),
         (server(memory_bytes="512MiB"), "does not hold"),
+        (server(memory_bytes=384), "384 bytes, which cannot be"),
+        (server(last_level_cache_bytes="32"), "32 bytes, which cannot be"),
+        (server(cores=8, threads=4), "is below cores (4 < 8)"),
+        (server(cores=10**18), "how many there are"),
         (server(ceilings="instructions_per_second = 2e11"), "what limits next is not known"),
         (server(ceilings="instructions_per_second = 4e9"), "squeezed to 0.40 only"),
     ],
@@ -329,10 +338,52 @@ def test_a_killed_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "rackscope was killed before the run ended" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+    run, study = write_run(tmp_path / "run", noisy(100_000)), write_pressure(tmp_path / "pressure")
+    again = read_measurements([run, tmp_path / "." / "run", study, study / "runs" / "squeezed"])
+    once = read_measurements([run, study])
+    assert [one.throughputs for one in again.points] == [one.throughputs for one in once.points]
+    assert sum("named twice" in remark for remark in again.remarks) == 2
+
+
+def test_two_repetitions_far_apart_give_numbers(tmp_path: Path) -> None:
+    # Student's t of one degree of freedom has draws that no exponential holds.
+    run = write_run(tmp_path / "run", [20_000, 60_000], mean_seconds=50 / 40_000)
+    there = projected(tmp_path, [run], server(name=IDENTITY, processor=PROCESSOR, ceilings=""), rate=20_000)
+    for answer in there.servers[0].answers:
+        found = answer.prediction
+        assert found is None or 0 < found.low <= found.value <= found.high < math.inf, answer.label
+    assert there.servers[0].answer("watts").prediction is not None  # type: ignore[union-attr]
+
+
+def test_a_catalogue_is_of_what_servers_can_do_whatever_the_rate(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", noisy(100_000))
+    file = write_servers(tmp_path / "servers.toml", server(name=IDENTITY, processor=PROCESSOR, ceilings=""))
+    written = []
+    for rate in ([], ["--rate", "20k"]):
+        out = tmp_path / "out.toml"
+        assert main(["project", str(run), "--to", str(file), *rate, "--catalogue-out", str(out)]) == 0
+        assert out.read_text().endswith("\n")
+        written.append(read_catalogue(out).servers[0].measured[0])
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize(
+    "options", [("--out", "page.html"), ("--cores", "4"), ("--rate", "5k"), ("--phase", "measure"), ("--server", "one")]
+)
+def test_what_a_paper_does_not_heed_is_refused(options: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["project", "--model", "issa2012", *options]) == 2
+    said = capsys.readouterr()
+    assert f"{options[0]} says nothing to --model" in said.err and said.out == ""
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--cores", "0"), "it cannot be 0"),
+        (("--cores", "0"), "'0' is too few"),
+        (("--cores", "-3"), "'-3' is not a count"),
+        (("--describe",), "--to says nothing to --describe"),
+        (("--catalogue-out", "nowhere/servers.toml"), "Name another file with --catalogue-out"),
         (("--cores", "9"), "it cannot be 9"),
         (("--rate", "-5"), "rate"),
         (("--server", "absent"), "has no server 'absent'"),
@@ -396,6 +447,24 @@ def test_costs_have_a_pareto_plot(tmp_path: Path, capsys: pytest.CaptureFixture[
     charts = pareto_charts(compare_costs(read_catalogue(file), "get"))
     assert [len(chart.series) for chart in charts] == [2, 2, 2]
     assert charts[0].series[1].label == "b (100 % in the Pareto set)"
+    # What a year costs is what is known least, and lies along the other axis.
+    money = charts[0].series[0]
+    assert money.x_low[0] < money.x[0] < money.x_high[0]
+    write_chart_svg(charts[0], tmp_path / "pareto.svg")
+    assert (tmp_path / "pareto.svg").read_text(encoding="utf-8").count('class="whisker') == 2
+    jobs = measured.replace("operations_per_second = 1e5", "seconds_per_job = 400")
+    file = write_servers(tmp_path / "jobs.toml", server("a") + jobs, server("b", price=900) + jobs)
+    chart = pareto_charts(compare_costs(read_catalogue(file), "get"))[0]
+    assert chart.y.label == "jobs for each kWh"
+    assert chart.series[0].y[0] == pytest.approx(3.6e6 / (400 * 90))
+
+
+def test_nothing_of_the_costs_is_cut_off_where_there_is_little_room(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    assert main(["cost", "memcached get 64 B"]) == 0
+    assert "…" not in capsys.readouterr().out
 
 
 def test_a_described_server_reads_back(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_the_cost_at_which_it_changes_is_no_too_early() -> None:
 def test_limits_hold_and_what_cannot_be_is_said() -> None:
     free = planned(Demand(3_000_000, 1))
     assert planned(Demand(3_000_000, 1, watts=free.site_watts)).site_watts <= free.site_watts
-    with pytest.raises(NoFleetError, match=r"no fleet serves 3e\+06 a second at N\+1 within the power"):
+    with pytest.raises(NoFleetError, match=r"no fleet serves 3.00 M a second at N\+1 within the power"):
         planned(Demand(3_000_000, 1, watts=1000))
     with pytest.raises(NoFleetError, match="within the budget"):
         planned(Demand(3_000_000, 1, budget_per_year=1000))
@@ -146,5 +146,8 @@ def test_the_command_plans_and_refuses(tmp_path: Path, capsys: pytest.CaptureFix
     assert "modelled" in capsys.readouterr().out
     assert main([*ask, "--rate", "2M", "--watts", "100"]) == 1
     assert "no fleet serves" in capsys.readouterr().err
-    assert main([*ask, "--rate", "2M", "--watts", "nan"]) != 0
-    assert "cannot be" in capsys.readouterr().err
+    for amount in ("nan", "-1", "0", "5 EUR"):
+        assert main([*ask, "--rate", "2M", "--watts", amount]) == 2
+        assert "no number above zero" in capsys.readouterr().err
+    assert main(["advise", "provision"]) == 2
+    assert "SERVER" not in capsys.readouterr().err  # all servers, unless some are named

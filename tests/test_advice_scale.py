@@ -259,7 +259,7 @@ def test_without_prices_there_is_time_and_no_cost(files: Path) -> None:
 def test_too_few_or_colinear_points_are_refused_in_words(files: Path) -> None:
     catalogue = parse_catalogue(CATALOGUE, "m.toml")
     few = [JobPoint("big", 1, size * GIGA, big_seconds(size * GIGA), None, "f") for size in (10, 20, 40)]
-    with pytest.raises(NoWayError, match="3 different sizes of at least 5"):
+    with pytest.raises(NoWayError, match="3 different sizes, and at least 5 are needed"):
         advise_scale(JobEvidence(tuple(few)), catalogue, Job(30 * GIGA), draws=500)
     colinear = [JobPoint("small", n, 6 * n * GIGA, 100.0 + n, None, "f") for n in (2, 4, 8, 16, 32)]
     with pytest.raises(NoWayError, match="apart: they vary together"):
@@ -316,6 +316,12 @@ def test_the_command_prints_people_and_programs_their_own(files: Path, capsys: p
     assert "cheapest that is known" in printed
     assert "modelled" in printed
     assert main([*ask, "75"]) == 1
+    capsys.readouterr()
+    for wrong, words in ((["-75G"], "'-75G' is not a size"), (["75G", "--most", "0"], "'0' is too few")):
+        assert main([*ask, *wrong]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["advise", "scale", str(files / "jobs.csv"), *ask[2:], "75G"]) == 2
+    assert "named twice" in capsys.readouterr().err
     assert main([*ask, "75G", "--like", "bigger"]) == 2
     assert main([*ask, "9000G", "--json"]) == 1
     failed = capsys.readouterr()

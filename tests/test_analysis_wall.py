@@ -86,3 +86,19 @@ def test_too_little_to_say() -> None:
     assert find_wall(grown(1)[:8]).at_bytes is None
     assert find_wall([SizePoint(size, 1e-9) for size in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)]).at_bytes is None
     assert find_wall([SizePoint(-1.0, 1e-9), SizePoint(1.0, math.nan)]).at_bytes is None
+
+
+@pytest.mark.parametrize("start_up", [0.001, 0.01, 0.1, 1.0])
+def test_a_start_up_is_no_wall_and_hides_none(start_up: float) -> None:
+    """Seconds before the first byte, at a nanosecond a byte: 1 MB to 1 GB of data."""
+    sizes, wall = np.geomspace(1e6, 1e9, 19), 1.5e8
+    noise = np.exp(0.01 * np.random.default_rng(1).standard_normal(len(sizes)))
+    seconds = (start_up + 1e-9 * sizes) * noise
+    found = find_wall([SizePoint(size, time / size) for size, time in zip(sizes, seconds, strict=True)])
+    assert found.at_bytes is None, found.reason
+    if start_up == 1.0:
+        return  # As long as all of the data takes: what is past the wall never takes longer a byte than the smallest.
+    seconds = (start_up + 1e-9 * sizes * (np.maximum(sizes / wall, 1)) ** 1.5) * noise
+    found = find_wall([SizePoint(size, time / size) for size, time in zip(sizes, seconds, strict=True)], resamples=100)
+    assert found.at_bytes is not None, found.reason
+    assert found.at_bytes.estimate == pytest.approx(wall, rel=0.3)

@@ -69,6 +69,13 @@ def certain(name: str, price: float, watts: float, rate: float) -> Candidate:
     return Candidate(name, one(price), one(watts), one(rate), "operations", "a test")
 
 
+def test_a_kilowatt_hour_costs_what_it_does_in_any_currency() -> None:
+    yen = GOOD.replace('"EUR"', '"JPY"').replace(" EUR", " JPY").replace("hour = 0.20", "hour = 31")
+    assert parse_catalogue(yen, "mine.toml").site.electricity_price_per_kilowatt_hour == Uncertain.certain(31)
+    with pytest.raises(CatalogueError, match="no cents"):
+        parse_catalogue(GOOD.replace("hour = 0.20", "hour = 31"), "mine.toml")
+
+
 def test_a_catalogue_is_read() -> None:
     read = catalogue()
     assert read.currency == "EUR"
@@ -107,6 +114,8 @@ def test_a_catalogue_is_read() -> None:
         ("rate_per_year = 0.08", "rate_per_year = 8", "site.discount_rate_per_year is 8. Write 0.08 for 8 %"),
         ("service_years = 4", "service_years = 48", "site.service_years is 48. Write years, not months"),
         ("service_years = 4", "", "site.service_years is missing"),
+        ("operations_per_second = 100000", "operations_per_second = 1e-300", "operations_per_second is 1e-300"),
+        ("price = 1000", "price = 1e29", "price is 1e+29"),
         ("kilowatt_hour = 0.20", "kilowatt_hour = 200", "site.electricity_price_per_kilowatt_hour is 200"),
         ("[site]", "[sight]", "sight is no key that is read. Did you mean site?"),
         ('name = "large"', 'name = "small"', 'server "small" is there twice'),

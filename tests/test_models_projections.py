@@ -279,7 +279,7 @@ def test_littles_law_is_asked_before_latencies_are_believed() -> None:
 
 
 REFUSALS: list[tuple[Callable[[], Any], str]] = [
-    (lambda: fit_execution_time([1e9, 2e9], [2.0, 1.0]), "2 different frequencies of at least 3"),
+    (lambda: fit_execution_time([1e9, 2e9], [2.0, 1.0]), "2 different frequencies, and at least 3 are needed"),
     (lambda: fit_execution_time([2e9, 2.0001e9, 1e9], [1.0, 1.0, 2.0]), "2 different frequencies"),
     (lambda: fit_execution_time([1e9, 2e9], [1.0]), "differ in length: 2 of frequencies, 1 of seconds"),
     (lambda: fit_execution_time([1e9, 2e9, -3e9], [1.0, 1.0, 1.0]), "frequency of point 3 is -3e"),
@@ -299,7 +299,7 @@ REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: fit_cluster_size([1, 2, 4] * 2, [1, 2, 4] * 2, [9, 9, 9] * 2), "vary together or not at all"),
     (lambda: fit_cluster_size(*jobs(job_seconds)).predict(64, 1.0), "64 machines are more than 4 times the 8"),
     (lambda: fit_cluster_size(*jobs(job_seconds)).predict(2, 4.0), "10.0 times the data"),
-    (lambda: fit_core_scaling([1, 2, 4], [1.0, 2.0, 3.0]), "3 different numbers of cores of at least 4"),
+    (lambda: fit_core_scaling([1, 2, 4], [1.0, 2.0, 3.0]), "3 different numbers of cores, and at least 4 are needed"),
     (lambda: fit_core_scaling(CORES, [one**1.5 for one in CORES]), "more than cores alone can do"),
     (lambda: fit_core_scaling([2, 3, 4, 5, 6], [9.0, 3.0, 1.6, 1.0, 0.7]), "nothing for what one core does"),
     (lambda: fit_core_scaling([0, 1, 2, 3], [1.0] * 4), "number of cores of point 1 is 0"),
@@ -307,13 +307,13 @@ REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: fit_power_over_frequency(CLOCKS, [150, 140, 130, 120, 110]), "falls as frequency rises"),
     (lambda: fit_power_over_frequency(CLOCKS, [watts_at(one) for one in CLOCKS]).predict(6e9), "too far"),
     (lambda: fit_power_over_load([0, 25, 50, 100], [50, 60, 70, 80]), "a load of 25 is no share"),
-    (lambda: fit_power_over_load([0, 0.5, 1], [50, 60, 80]), "3 different loads of at least 4"),
+    (lambda: fit_power_over_load([0, 0.5, 1], [50, 60, 80]), "3 different loads, and at least 4 are needed"),
     (lambda: fit_power_over_load([0, 0.1, 0.2, 0.5], [50, 60, 70, 80]).predict(0.9), "not at 90 %"),
-    (lambda: fit_mean_latency([1, 2, 3, 4], [1, 1, 1, 1], servers=1), "4 different rates of at least 5"),
+    (lambda: fit_mean_latency([1, 2, 3, 4], [1, 1, 1, 1], servers=1), "4 different rates, and at least 5 are needed"),
     (lambda: fit_mean_latency(RATES, [response(one) for one in RATES], servers=0), "0 servers serve nothing"),
     (lambda: fit_mean_latency(RATES, [1 / one for one in RATES], servers=4), "fall as load rises"),
     (lambda: fit_latency_percentile(RATES, [response(one) for one in RATES]).predict(2e5), "not at 200,000"),
-    (lambda: fit_data_size(SIZES[:4], [1, 2, 4, 8]), "4 different sizes of at least 5"),
+    (lambda: fit_data_size(SIZES[:4], [1, 2, 4, 8]), "4 different sizes, and at least 5 are needed"),
     (lambda: fit_data_size(SIZES, [*[1.0] * 7, 0.0]), "time of point 8 is 0"),
     (lambda: erlang_c(2, 1.0), "has no steady state"),
 ]

@@ -100,7 +100,7 @@ def test_mixed_when_that_is_cheaper() -> None:
 
 def test_what_cannot_be_met_says_what_could() -> None:
     fast = Kind("fast", 100_000, 300, 2500)
-    says = "no fleet serves 1e+06 a second at N+1 within the power. The most is 500000 a second, by 6 x fast."
+    says = "no fleet serves 1.00 M a second at N+1 within the power. The most is 500 k a second, by 6 x fast."
     with pytest.raises(NoFleetError, match=re.escape(says)):
         cheapest_fleet([fast], Demand(1e6, 1, watts=2000))
     with pytest.raises(NoFleetError, match="No kind serves anything"):

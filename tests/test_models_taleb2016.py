@@ -26,8 +26,17 @@ def fitted() -> Fit:
 
 
 @pytest.fixture(scope="module")
-def made() -> Document:
-    return document()
+def steps() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def made(steps: list[str]) -> Document:
+    return document(steps.append)
+
+
+def test_what_takes_seconds_says_what_it_does(made: Document, steps: list[str]) -> None:
+    assert made.sections and len(steps) == len(dict.fromkeys(steps)) > 4
 
 
 def test_what_is_fitted_is_met(fitted: Fit) -> None:
@@ -111,7 +120,7 @@ def test_the_page_in_docs_is_what_is_printed(made: Document) -> None:
 def test_the_command_prints_it_in_three_forms(
     made: Document, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rackscope.models.papers.taleb2016.page.document", lambda: made)
+    monkeypatch.setattr("rackscope.models.papers.taleb2016.page.document", lambda say: made)
     assert main(["project", "--model", "taleb2016", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["modelled"] is True

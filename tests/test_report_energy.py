@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from energy_runs import counter, gauge
+from rackscope.cli import main
 from rackscope.errors import RackscopeError
 from rackscope.models.modelled_power import ServerWatts
 from rackscope.models.uncertain import Uncertain
@@ -187,9 +188,19 @@ def test_performance_per_watt_over_runs_at_two_rates(metered: RunDirectory, tmp_
     assert results_with_energy(plain)[1] is None
 
 
-def rackscope(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rackscope", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@dataclass(frozen=True)
+class Ended:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def rackscope(*arguments: str | Path) -> Ended:
+    """In this process: a new one would spend its seconds on imports."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main([*map(str, arguments)])
+    return Ended(status, out.getvalue(), err.getvalue())
 
 
 def test_the_terminal_and_json_carry_the_same(metered: RunDirectory) -> None:

@@ -438,6 +438,10 @@ def test_a_folder_without_any_table_gives_a_line(tmp_path: Path, capsys: pytest.
     (tmp_path / "notes.txt").write_text("nothing")
     assert main(["models", "validate", "--on", str(tmp_path)]) == 2
     assert "holds none of the tables" in capsys.readouterr().err
+    (tmp_path / "specpower-servers.csv").mkdir()
+    assert main(["models", "validate", "--on", str(tmp_path), "--only", "idle-watts"]) == 2
+    assert "holds no table specpower-servers" in capsys.readouterr().err
+    assert main(["models", "validate", "--on", str(tmp_path), "--hold-out", "0"]) == 2
     assert main(["models", "validate", "--on", str(tmp_path / "gone")]) == 2
     (tmp_path / "specpower-servers.csv.gz").write_bytes(b"\x00\x01 no table")
     assert main(["models", "validate", "--on", str(tmp_path)]) == 1

@@ -61,6 +61,25 @@ def parse_count(text: str) -> int:
     return round(count)
 
 
+def parse_positive_count(text: str) -> int:
+    """As ``parse_count``, of one or more. Raises UsageError."""
+    count = parse_count(text)
+    if count < 1:
+        raise UsageError(f"'{text}' is too few", "Give one or more.")
+    return count
+
+
+def parse_positive_number(text: str) -> float:
+    """A number above zero, with or without thousands' commas: money, watts. Raises UsageError."""
+    try:
+        number = float(text.replace(",", ""))
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise UsageError(f"'{text}' is no number above zero", "Write it without a unit, like 25000.")
+    return number
+
+
 def parse_rate_per_second(text: str) -> float:
     """Operations a second: ``20000``, ``20k`` or ``20k/s``. Raises UsageError."""
     rate = _parse(text.strip().removesuffix("/s"), _COUNT, "a rate", "20000 or 20k")

@@ -13,6 +13,7 @@ from rackscope.models.pareto import ParetoChances, pareto_chances
 
 #: A best in so many of the draws is called so without a doubt in its sentence.
 _SURE = 0.95
+_JOULES_PER_KILOWATT_HOUR = 3.6e6
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,14 @@ class CostRow:
     most_per_joule: float
     most_per_money: float
     stands_on: str
+
+
+def by_energy(row: CostRow) -> tuple[str, Amount]:
+    """Work for energy in a unit that people read: operations a joule, jobs a kWh."""
+    if row.unit != "jobs":
+        return "J", row.rate_per_joule
+    one = row.rate_per_joule
+    return "kWh", Amount(*(_JOULES_PER_KILOWATT_HOUR * value for value in (one.value, one.low, one.high)))
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,7 @@ def _advice(catalogue: Catalogue, rows: Sequence[CostRow], drawn: Sequence[CostD
         Advice(
             f"{best.name} does the most for each {catalogue.currency}, {_how_sure(best.most_per_money)}: "
             f"{best.rate_per_money.value / next_best.rate_per_money.value:.2f} times as much as {next_best.name}.",
-            f"{best.stands_on}; {next_best.stands_on}; {site}",
+            "; ".join(dict.fromkeys((best.stands_on, next_best.stands_on, site))),
             _price_to_tie(catalogue.currency, drawn[by_money[0]], best, next_best),
         )
     )
@@ -126,7 +135,7 @@ def _advice(catalogue: Catalogue, rows: Sequence[CostRow], drawn: Sequence[CostD
         Advice(
             f"{first.name} does the most for each joule, {_how_sure(first.most_per_joule)}: "
             f"{ratio:.2f} times as much as {second.name}.",
-            f"{first.stands_on}; {second.stands_on}",
+            "; ".join(dict.fromkeys((first.stands_on, second.stands_on))),
             f"It changes if {first.name} takes {ratio:.2f} times the watts, or {second.name} is that much faster.",
         )
     )

@@ -1,7 +1,7 @@
 """The Pareto plot of servers, and the page that it is on.
 
-Servers are drawn by their medians with the interval of 90 % of the draws of what is on the vertical axis; the legend
-says how probable it is that nothing dominates each.
+Servers are drawn by their medians with the intervals of 90 % of the draws along either axis; the legend says how
+probable it is that nothing dominates each.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rackscope import __version__
+from rackscope.advice.cost import by_energy
 from rackscope.models.cost import CONFIDENCE, Amount
 from rackscope.runs.study import Axis, Chart, Column, Finding, Series, StudyRecord, Table
 
@@ -28,7 +29,7 @@ def pareto_charts(comparison: CostComparison) -> list[Chart]:
             "Pareto set: work for each joule and for each unit of currency",
             "Up and to the right is better. Nothing dominates what is in the Pareto set.",
             (f"{unit} for each {currency} of a year's cost", lambda row: row.rate_per_money),
-            (f"{unit} for each joule", lambda row: row.rate_per_joule),
+            (f"{unit} for each {_ENERGY[by_energy(comparison.rows[0])[0]]}", lambda row: by_energy(row)[1]),
         ),
         _chart(
             comparison,
@@ -74,6 +75,7 @@ def record_of(comparison: CostComparison, file: str, command_line: Sequence[str]
     return record
 
 
+_ENERGY = {"J": "joule", "kWh": "kWh"}
 #: Values this many times apart are seen on a logarithmic axis only.
 _WIDE = 20
 _Amount = Callable[["CostRow"], Amount]
@@ -98,6 +100,8 @@ def _chart(
                 y=[y.value],
                 low=[y.low],
                 high=[y.high],
+                x_low=[x.low],
+                x_high=[x.high],
                 level=CONFIDENCE,
             )
         )

@@ -64,8 +64,13 @@ def read_job_evidence(sources: Iterable[str]) -> JobEvidence:
     points: list[JobPoint] = []
     memory: list[MemoryNeed] = []
     curves: list[CoreCurve] = []
+    seen: set[Path] = set()
     for text in sources:
         server, path = _named(text)
+        if path.resolve() in seen:
+            # The same jobs twice would make every interval narrower than what was measured allows.
+            raise UsageError(f"{path} is named twice", "Name each file and study once.")
+        seen.add(path.resolve())
         if path.is_dir():
             record = read_study(path)
             if record.kind == "wall":

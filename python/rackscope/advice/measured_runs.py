@@ -133,6 +133,13 @@ def read_measurements(paths: Sequence[Path], phase: str | None = None) -> Measur
         runs += [(str(path), path / MEMBERS / one.folder) for one in members]
         if not members:
             raise RunDirectoryError(f"{path} has no run that counts", "Do the study again.")
+    once: dict[Path, tuple[str, Path]] = {}
+    for name, path in runs:
+        # Twice the same repetitions would be half as far from the truth as they are.
+        if path.resolve() in once:
+            remarks.append(f"{path} is named twice, and counts once")
+        once.setdefault(path.resolve(), (name, path))
+    runs = list(once.values())
     opened = [(name, _open(path)) for name, path in runs]
     for name, run in opened:
         # Of the tables, histograms are not what is read here.

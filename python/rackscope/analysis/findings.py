@@ -135,7 +135,7 @@ class PhaseOverlap:
 
 @dataclass(frozen=True)
 class PhasesFound:
-    """What PELT found (Killick, Fearnhead, Eckley 2012), in seconds since the start of the run."""
+    """What change-point detection found (``analysis.phases``), in seconds since the start of the run."""
 
     phases: tuple[tuple[float, float], ...]
     declared: tuple[PhaseOverlap, ...]

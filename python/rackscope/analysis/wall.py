@@ -4,13 +4,17 @@ Time per byte over data size, both as logarithms, is one line while nothing runs
 line that starts at some size and is steeper, or a leap to a higher line. It is believed where the Bayesian information
 criterion (Schwarz 1978) prefers it strongly to one line. Its interval is a bootstrap over measured points (Efron
 1987), each point one run.
+
+What a job takes before it touches its data (start-up) lies on small sizes most, and bends the line as a wall does.
+Where it explains times better than a slope does, they are taken without it; and time per byte that only falls has no
+wall.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Sizes at which a hinge is tried, evenly apart in logarithms.
 _PLACES = 128
+#: Start-ups that are tried, as the size of data that takes as long.
+_START_UPS = 32
 #: A line and a break take four parameters; fewer sizes than this cannot show both.
 _FEWEST_SIZES = 5
 
@@ -76,7 +82,9 @@ def find_wall(points: Sequence[SizePoint], *, resamples: int = 400, seed: int = 
     if len(set(sizes)) < _FEWEST_SIZES:
         return Wall(None, None, (), f"{len(set(sizes))} of at least {_FEWEST_SIZES} sizes were measured")
     limit = packaged_thresholds().limit
-    fit = _fit(sizes, times)
+    lowest = min(float(times[sizes == size].mean()) for size in set(sizes))
+    grown = math.exp(float(times[sizes == sizes.max()].mean()) - lowest)
+    times, started, fit = _without_start_up(sizes, times)
     if fit is None or fit.gain < limit("wall.evidence"):
         return Wall(None, None, (), "one line describes time per byte over all sizes: no wall up to the largest")
     slowdown = math.exp(fit.rise)
@@ -85,7 +93,9 @@ def find_wall(points: Sequence[SizePoint], *, resamples: int = 400, seed: int = 
             f"time per byte bends at {format_bytes(math.exp(fit.place))} but grows by {wording.percent(slowdown - 1)}"
         )
         return Wall(None, slowdown, (), f"{reason} only: no wall up to the largest size")
-    at = _place_interval(sizes, times, fit.place, resamples, seed)
+    if grown < limit("wall.slowdown"):
+        return Wall(None, None, (), "time per byte does not grow over the sizes: no wall up to the largest")
+    at = _place_interval(sizes, times, fit.place, resamples, seed, sloped=not started)
     broke = _departures(usable, sizes, at)
     what = f"; {wording.listing([one.resource for one in broke])} departed there" if broke else ""
     reason = f"from {format_bytes(at.estimate)} on, time per byte grows to {slowdown:.1f} times its line{what}"
@@ -102,7 +112,40 @@ class _Break:
     explained: float
 
 
-def _fit(sizes: Array, values: Array) -> _Break | None:
+def _without_start_up(sizes: Array, times: Array) -> tuple[Array, bool, _Break | None]:
+    """Times per byte without the start-up that explains them best, whether there is one, and the break in them.
+
+    The line below the wall is straight in logarithms, or constant but for a start-up: two parameters either way, as
+    both together would imitate any wall. The break's gain is over the best line of either kind: what a start-up
+    explains is no wall.
+    """
+    import numpy as np
+
+    count = len(sizes)
+    floor = count * (1e-6 * max(float(np.std(times)), 1e-300)) ** 2
+    best_line, chosen, started, best = math.inf, times, False, None
+    for start_up in (0.0, *np.exp(np.linspace(sizes.min() - 3, sizes.max() + 1, _START_UPS))):
+        left = times - np.log1p(start_up / np.exp(sizes))
+        basis = _line(sizes, sloped=start_up == 0)
+        residual = left - basis @ (basis.T @ left)
+        line = count * math.log(max(float(residual @ residual), floor))
+        best_line = min(best_line, line)
+        fit = _fit(sizes, left, sloped=start_up == 0)
+        if fit is not None and (best is None or line - fit.gain < best[0]):
+            chosen, started, best = left, start_up > 0, (line - fit.gain, fit)
+    return chosen, started, None if best is None else replace(best[1], gain=best_line - best[0])
+
+
+def _line(sizes: Array, *, sloped: bool) -> Array:
+    """An orthonormal basis of lines over sizes, or of constants."""
+    import numpy as np
+
+    columns = [np.ones_like(sizes), sizes - sizes.mean()]
+    basis, _ = np.linalg.qr(np.stack(columns[: 1 + sloped], axis=1))
+    return np.asarray(basis, dtype=np.float64)
+
+
+def _fit(sizes: Array, values: Array, *, sloped: bool = True) -> _Break | None:
     """The best break upwards, a hinge or a leap; ``None`` where there is none."""
     import numpy as np
 
@@ -116,7 +159,7 @@ def _fit(sizes: Array, values: Array) -> _Break | None:
     )
     # The part of each shape that a line does not explain: its regression gives the height and the residual of the
     # full fit.
-    basis, _ = np.linalg.qr(np.stack([np.ones_like(sizes), sizes - sizes.mean()], axis=1))
+    basis = _line(sizes, sloped=sloped)
     parts = shapes - (shapes @ basis) @ basis.T
     norms = np.sum(parts**2, axis=1)
     left_over = values - basis @ (basis.T @ values)
@@ -136,7 +179,7 @@ def _fit(sizes: Array, values: Array) -> _Break | None:
     return _Break(float(places[best]), float(heights[best] * shapes[best].max()), gain, explained)
 
 
-def _place_interval(sizes: Array, times: Array, place: float, resamples: int, seed: int) -> Interval:
+def _place_interval(sizes: Array, times: Array, place: float, resamples: int, seed: int, *, sloped: bool) -> Interval:
     """Interval of the wall's size, never narrower than the sizes that were measured around it."""
     import numpy as np
 
@@ -146,7 +189,7 @@ def _place_interval(sizes: Array, times: Array, place: float, resamples: int, se
         drawn = generator.integers(0, len(sizes), size=len(sizes))
         if len(np.unique(sizes[drawn])) < _FEWEST_SIZES - 1:
             continue
-        fit = _fit(sizes[drawn], times[drawn])
+        fit = _fit(sizes[drawn], times[drawn], sloped=sloped)
         if fit is not None:
             places.append(fit.place)
     low, high = np.quantile(places, [0.025, 0.975]) if places else (place, place)

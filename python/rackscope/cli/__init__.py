@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -57,6 +58,11 @@ class _Terminated(KeyboardInterrupt):
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line; the whole usage is what --help is for."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        # Newer versions of Python have this: '--data -5G' is a value that is wrong, and not a value that is missing.
+        self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message[:1].lower() + message[1:], f"See '{self.prog} --help'.")

@@ -35,6 +35,8 @@ def _path(text: str) -> Path:
 path = checked(_path)
 duration = checked(units.parse_duration_seconds)
 count = checked(units.parse_count)
+positive_count = checked(units.parse_positive_count)
+positive_number = checked(units.parse_positive_number)
 rate = checked(units.parse_rate_per_second)
 share = checked(units.parse_share)
 cores = checked(units.parse_cores)

@@ -23,7 +23,7 @@ UNDOES_LEFTOVERS = False
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
     parser.add_argument("workload", metavar="WORKLOAD", help="one that the catalogue's servers are measured under")
-    parser.add_argument("servers", metavar="SERVER", nargs="*", help="only these servers")
+    parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with the Pareto plot")
     common.add_json(parser)
@@ -57,6 +57,7 @@ def _print(comparison: CostComparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from rackscope.advice.cost import by_energy
     from rackscope.cli.output import complain, open_console
 
     console = open_console()
@@ -65,11 +66,15 @@ def _print(comparison: CostComparison) -> None:
         console.print(f"  → {one.changes_if} Stands on: {one.stands_on}.", style="dim", markup=False)
     unit = comparison.rows[0].unit
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    headings = ("server", f"{comparison.currency} a year", "of it power", f"{unit}/J", f"{unit}/{comparison.currency}")
+    energy = by_energy(comparison.rows[0])[0]
+    headings = (
+        "server", f"{comparison.currency} a year", "of it power", f"{unit}/{energy}", f"{unit}/{comparison.currency}"
+    )  # fmt: skip
     for number, heading in enumerate((*headings, "in the Pareto set")):
-        table.add_column(heading, justify="right" if number else "left")
+        # Nothing is cut off where the terminal is narrow.
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for row in comparison.rows:
-        amounts = (row.total_per_year, row.power_per_year, row.rate_per_joule, row.rate_per_money)
+        amounts = (row.total_per_year, row.power_per_year, by_energy(row)[1], row.rate_per_money)
         cells = (row.name, *(_amount(one) for one in amounts), f"{100 * row.on_front:.1f} %")
         table.add_row(*(Text(cell) for cell in cells))
     console.print(table)

@@ -61,13 +61,15 @@ def read_tables(folder: Path, wanted: tuple[str, ...]) -> Tables:
     frames: dict[str, pl.DataFrame] = {}
     for table in wanted:
         files = sorted(
-            path for path in folder.iterdir() if path.name.startswith(table) and path.name.endswith(_ENDINGS)
+            path
+            for path in folder.iterdir()
+            if path.name.startswith(table) and path.name.endswith(_ENDINGS) and not path.is_dir()
         )
         if files:
             frames[table] = pl.concat([_read(path) for path in files], how="diagonal_relaxed")
     if not frames:
         raise UsageError(
-            f"{folder} holds none of the tables {', '.join(wanted)}",
+            f"{folder} holds {'no table' if len(wanted) == 1 else 'none of the tables'} {', '.join(wanted)}",
             f"Files are named so and end in {', '.join(_ENDINGS)}.",
         )
     return Tables(folder, frames)

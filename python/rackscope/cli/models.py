@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     validating.add_argument(
         "--hold-out",
         metavar="N",
-        type=common.count,
+        type=common.positive_count,
         help="instead: hold out a quarter of the CPU models, N times another, and fit on the rest",
     )
     validating.add_argument(
@@ -88,17 +88,25 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
+    from rich.padding import Padding
+    from rich.text import Text
+
     from rackscope.models.trained import list_models
 
     models = list_models()
     if arguments.json:
         print_json({"models": [_described(model) for model in models]})
         return 0
+    console = open_console()
     for model in models:
-        print(f"{model.name}: {model.help}")
-        print(f"  known there: {model.measured}")
-        print(f"  predicted: {model.predicted}, in {model.unit}")
-        print(f"  fitted on: {', '.join(model.tables)}")
+        console.print(f"{model.name}: {model.help}", style="bold", markup=False)
+        lines = {
+            "known there": model.measured,
+            "predicted": f"{model.predicted}, in {model.unit}",
+            "fitted on": ", ".join(model.tables),
+        }
+        for name, text in lines.items():
+            console.print(Padding(Text(f"{name}: {text}"), (0, 0, 0, 2)))
     return 0
 
 

@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", type=common.path, help="run or study directories")
     parser.add_argument("--to", metavar="FILE", type=common.path, help="servers to project to (TOML)")
     parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this one; may be repeated")
-    parser.add_argument("--cores", metavar="N", type=common.count, help="hardware threads for it (default: its share)")
+    parser.add_argument(
+        "--cores", metavar="N", type=common.positive_count, help="hardware threads for it (default: its share)"
+    )
     parser.add_argument("--rate", metavar="N", type=common.rate, help="operations a second to state times and power at")
     parser.add_argument(
         "--fit",
@@ -81,6 +83,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.model is not None:
         if arguments.runs or arguments.to or arguments.describe:
             raise UsageError("--model reproduces a paper, and no runs of yours", "Leave out --model, or the runs.")
+        _refuse(arguments, "--model", ("server", "cores", "rate", "phase", "out", "catalogue_out"))
         return
     if arguments.markdown:
         raise UsageError("--markdown is of --model", "Use --out for a page with plots.")
@@ -88,11 +91,22 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "there is nothing to project", "Write 'rackscope project RUN... --to server.toml', or --model issa2012."
         )
-    if arguments.to is None and not arguments.describe:
+    if arguments.describe:
+        _refuse(arguments, "--describe", ("to", "server", "cores", "rate", "out", "catalogue_out", "json"))
+    elif arguments.to is None:
         raise UsageError(
             "no server is named",
             "Give --to server.toml; 'rackscope project RUN --describe' prints one of the host here to start from.",
         )
+
+
+def _refuse(arguments: argparse.Namespace, option: str, others: Sequence[str]) -> None:
+    """Raises UsageError where ``option`` was given with one that it would not heed."""
+    from rackscope.errors import UsageError
+
+    given = next((one for one in others if getattr(arguments, one)), None)
+    if given is not None:
+        raise UsageError(f"--{given.replace('_', '-')} says nothing to {option}", "Leave out one of them.")
 
 
 def _project(arguments: argparse.Namespace) -> None:
@@ -134,7 +148,11 @@ def _project(arguments: argparse.Namespace) -> None:
         write_study_page(record_of(projection, arguments.command_line), arguments.out)
         written["report"] = str(arguments.out)
     if arguments.catalogue_out is not None:
-        _write_catalogue(arguments, projection, servers)
+        # What a fleet is planned with is what a server can do, and its watts then: not those at some rate.
+        flat_out = projection
+        if arguments.rate is not None:
+            flat_out = project(measured, servers, arguments.server, cores=arguments.cores)
+        _write_catalogue(arguments, flat_out, servers)
         written["catalogue"] = str(arguments.catalogue_out)
     if arguments.json:
         print_json({**projection.to_dict(), **written})
@@ -163,8 +181,11 @@ def _write_catalogue(arguments: argparse.Namespace, projection: Projection, serv
 
     text, left_out = projected_catalogue(projection, servers)
     if not text:
-        raise RackscopeError(f"no server can be written to {arguments.catalogue_out}: {left_out[0]}")
-    write_atomically(arguments.catalogue_out, text.encode())
+        raise RackscopeError(f"nothing is written to {arguments.catalogue_out}: {left_out[0]}")
+    try:
+        write_atomically(arguments.catalogue_out, f"{text.rstrip()}\n".encode())
+    except RackscopeError as error:
+        raise RackscopeError(error.what, "Name another file with --catalogue-out.") from error
     for sentence in left_out:
         complain(f"not in {arguments.catalogue_out}: {sentence}")
 
@@ -174,9 +195,12 @@ def _show_page(arguments: argparse.Namespace) -> None:
 
     from rackscope.cli.document import print_document
     from rackscope.cli.output import open_console, print_json
+    from rackscope.cli.progress import ProgressLine
     from rackscope.models.papers.document import Document
 
-    document: Document = import_module(f"rackscope.models.papers.{arguments.model}.page").document()
+    # On a terminal only, as above: a page takes some seconds.
+    with ProgressLine(quiet=not sys.stderr.isatty()) as progress:
+        document: Document = import_module(f"rackscope.models.papers.{arguments.model}.page").document(progress.say)
     if arguments.json:
         print_json(document.values)
     elif arguments.markdown:

@@ -117,18 +117,22 @@ class _Bounds:
     hint: str
 
 
+#: More than a server costs in the smallest unit of money there is.
+_MOST_MONEY = 1e13
 #: Limits far beyond what is sold or charged: what lies outside is in another unit.
 _SITE: Mapping[str, _Bounds] = {
-    "electricity_price_per_kilowatt_hour": _Bounds(0, 5, "Write the price of a kWh, not of a MWh, and no cents."),
+    "electricity_price_per_kilowatt_hour": _Bounds(0, 1e5, "Write the price of a kWh, not of a MWh."),
     "power_usage_effectiveness": _Bounds(1, 4, "It is all power over that of the servers: 1.5, not 150 or 50 %."),
     "discount_rate_per_year": _Bounds(0, 1, "Write 0.08 for 8 %."),
     "service_years": _Bounds(0.25, 30, "Write years, not months."),
-    "network_price_per_server": _Bounds(0, math.inf, "Write its share of switches, ports and cables."),
+    "network_price_per_server": _Bounds(0, _MOST_MONEY, "Write its share of switches, ports and cables."),
     "upkeep_share_per_year": _Bounds(0, 1, "Write 0.05 for 5 % of the server's price a year."),
 }
 _WATTS = _Bounds(0.1, 50_000, "Write watts of one server, not kilowatts.")
-_PRICE = _Bounds(0, math.inf, "Write what one server costs.")
-_ABOVE_ZERO = _Bounds(math.ulp(0.0), math.inf, "It must be above zero.")
+_PRICE = _Bounds(0, _MOST_MONEY, "Write what one server costs.")
+#: Of a kWh, where a unit of the currency buys about as much as a dollar: more is cents, or a MWh.
+_DOLLAR_LIKE = ("USD", "EUR", "GBP", "CHF", "CAD", "AUD", "NZD", "SGD")
+_DOLLARS_PER_KILOWATT_HOUR = _Bounds(0, 5, "Write the price of a kWh, not of a MWh, and no cents.")
 _SERVER_KEYS = (
     "name", "processor", "source", "price", "idle_watts", "full_watts", "cores", "threads", "memory_bytes", "measured",
     "frequency_hertz", "last_level_cache_bytes", "chips", "year", "thermal_design_watts", "ceilings",
@@ -138,6 +142,8 @@ _FIRST_YEAR, _LAST_YEAR = 1990, 2100
 _HERTZ = _Bounds(1e8, 2e10, "Write hertz, not MHz or GHz: 2.4e9.")
 _SPEED = _Bounds(1e6, 1e16, "Write it a second, in the unit of its name: 5.2e9, not 5200 million.")
 _OPERATIONS = _Bounds(1, 1e12, "Write operations a second.")
+_MEMORY = _Bounds(2**20, 2**60, 'Write bytes, or give the unit: "384GiB".')
+_CACHE = _Bounds(2**14, 2**40, 'Write bytes, or give the unit: "32MiB".')
 #: Ceilings that 'rackscope calibrate' measures and a projection may compare by, with what they can be.
 CEILINGS: Mapping[str, _Bounds] = {
     "instructions_per_second": _Bounds(1e8, 1e16, "Write instructions a second of all cores together, no MIPS."),
@@ -154,6 +160,12 @@ CEILINGS: Mapping[str, _Bounds] = {
     "disk_random_write_operations_per_second": _OPERATIONS,
 }
 _RATES = {"operations_per_second": "operations", "seconds_per_job": "jobs"}
+_RATE_BOUNDS = {
+    "operations_per_second": _Bounds(1e-9, 1e15, "Write operations a second, above zero."),
+    "seconds_per_job": _Bounds(1e-9, 1e9, "Write how many seconds one job takes, above zero."),
+}
+#: More than any server has.
+_MOST_CORES = 1_000_000
 
 
 def parse_catalogue(text: str, file: str) -> Catalogue:
@@ -186,7 +198,7 @@ class _Reader:
     def catalogue(self, content: Mapping[str, Any]) -> Catalogue:
         found = self.servers(content, needs_currency=True)
         if found.site is None:
-            raise self._fault("site", "is missing", "Give a table [site] with electricity, PUE, discount, years.")
+            raise self._fault("site", "is missing", f"Write [site] and below it {', '.join(_SITE)}.")
         return Catalogue(found.file, found.currency, found.site, found.servers)
 
     def servers(self, content: Mapping[str, Any], *, needs_currency: bool = False) -> ServerFile:
@@ -217,7 +229,10 @@ class _Reader:
 
     def _site(self, table: Mapping[str, Any]) -> Site:
         self._only("site", table, _SITE)
-        amounts = {name: self._needed("site", table, name, bounds) for name, bounds in _SITE.items()}
+        limits = dict(_SITE)
+        if self._currency in _DOLLAR_LIKE:
+            limits["electricity_price_per_kilowatt_hour"] = _DOLLARS_PER_KILOWATT_HOUR
+        amounts = {name: self._needed("site", table, name, bounds) for name, bounds in limits.items()}
         return Site(**amounts)
 
     def _server(self, number: int, table: Any) -> Server:
@@ -232,6 +247,9 @@ class _Reader:
             raise self._fault(
                 f"{place}.idle_watts", f"is above full_watts ({idle.low:g} > {full.high:g})", "Exchange them?"
             )
+        cores, threads = (self._count(place, table, key) for key in ("cores", "threads"))
+        if cores and threads and threads < cores:
+            raise self._fault(f"{place}.threads", f"is below cores ({threads} < {cores})", "Exchange them?")
         entries = table.get("measured", [])
         if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
             raise self._fault(f"{place}.measured", "is not a list of tables", "Write [[server.measured]].")
@@ -247,12 +265,12 @@ class _Reader:
             price=self._amount(place, table, "price", _PRICE),
             idle_watts=idle,
             full_watts=full,
-            cores=self._count(place, table, "cores"),
-            threads=self._count(place, table, "threads"),
-            memory_bytes=self._memory(place, table, "memory_bytes"),
+            cores=cores,
+            threads=threads,
+            memory_bytes=self._size(place, table, "memory_bytes", _MEMORY),
             measured=measured,
             frequency_hertz=self._amount(place, table, "frequency_hertz", _HERTZ),
-            last_level_cache_bytes=self._memory(place, table, "last_level_cache_bytes"),
+            last_level_cache_bytes=self._size(place, table, "last_level_cache_bytes", _CACHE),
             chips=self._count(place, table, "chips"),
             year=self._year(place, table),
             thermal_design_watts=self._amount(place, table, "thermal_design_watts", _CHIP_WATTS),
@@ -280,7 +298,7 @@ class _Reader:
         if len(given) != 1:
             said = "both" if given else "neither"
             raise self._fault(place, f"has {said} of operations_per_second and seconds_per_job", "Give one of them.")
-        amount = self._needed(place, table, given[0], _ABOVE_ZERO)
+        amount = self._needed(place, table, given[0], _RATE_BOUNDS[given[0]])
         return Measured(
             workload=self._text(place, table, "workload"),
             unit=_RATES[given[0]],
@@ -349,8 +367,8 @@ class _Reader:
         value = table.get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise self._fault(_join(place, key), f"is {value!r}", "Write a whole number above zero.")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_CORES:
+            raise self._fault(_join(place, key), f"is {str(value)[:40]}", "Write how many there are, a whole number.")
         return value
 
     def _year(self, place: str, table: Mapping[str, Any]) -> int | None:
@@ -359,14 +377,20 @@ class _Reader:
             raise self._fault(_join(place, "year"), f"is {year}", "Write the year that it is sold from, such as 2024.")
         return year
 
-    def _memory(self, place: str, table: Mapping[str, Any], key: str) -> int | None:
+    def _size(self, place: str, table: Mapping[str, Any], key: str, bounds: _Bounds) -> int | None:
         value = table.get(key)
-        if not isinstance(value, str):
-            return self._count(place, table, key)
-        try:
-            return parse_size_bytes(value)
-        except UsageError as error:
-            raise self._fault(f"{place}.{key}", f"is '{value}'", error.advice) from error
+        if isinstance(value, str):
+            try:
+                value = parse_size_bytes(value)
+            except UsageError as error:
+                raise self._fault(_join(place, key), f"is '{value}'", error.advice) from error
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._fault(_join(place, key), f"is {value!r}", bounds.hint)
+        if not bounds.least <= value <= bounds.most:
+            raise self._fault(_join(place, key), f"is {str(value)[:40]} bytes, which cannot be", bounds.hint)
+        return value
 
     def _text(self, place: str, table: Mapping[str, Any], key: str, *, needed: bool = True) -> str:
         value = table.get(key, None if needed else "")

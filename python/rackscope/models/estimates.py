@@ -119,7 +119,9 @@ def require_distinct(values: Sequence[float], least: int, what: str) -> None:
     """Raises RackscopeError unless there are ``least`` different values (within 0.1 % is the same)."""
     distinct = count_distinct(values)
     if distinct < least:
-        raise RackscopeError(f"{distinct} different {what} of at least {least}", f"Measure at more {what}.")
+        raise RackscopeError(
+            f"{distinct} different {what}, and at least {least} are needed", f"Measure at more {what}."
+        )
 
 
 def count_distinct(values: Sequence[float]) -> int:

@@ -59,7 +59,7 @@ def fit_monotone(places: Sequence[float], values: Sequence[float], what: str) ->
     distinct = np.unique(x)
     if len(distinct) < FEWEST_PLACES:
         raise RackscopeError(
-            f"{len(distinct)} different {what} of at least {FEWEST_PLACES}", f"Measure at more {what}."
+            f"{len(distinct)} different {what}, and at least {FEWEST_PLACES} are needed", f"Measure at more {what}."
         )
     errors = []
     for left_out in distinct[1:-1]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rackscope.errors import RackscopeError
+from rackscope.units import format_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,11 +155,13 @@ def _why_none(kinds: Sequence[Kind], demand: Demand) -> tuple[str, str]:
     named = [name for name, limit in limits.items() if limit is not None]
     best = largest_fleet(kinds, demand) if named else None
     within = f" within {' and '.join(named)}" if named else ""
-    what = f"no fleet serves {demand.rate_per_second:g} a second at N+{demand.spares}{within}"
+    what = f"no fleet serves {format_count(demand.rate_per_second)} a second at N+{demand.spares}{within}"
     if best is None or best.rate_after_loss_per_second <= 0:
-        return what, "No fleet serves anything: give more, or fewer spares." if named else "No kind serves anything."
+        if not named:
+            return what, "No kind serves anything."
+        return what, f"It is too little for any fleet: give more{', or ask for fewer spares' if demand.spares else ''}."
     fleet = " and ".join(f"{count} x {name}" for name, count in best.counts.items())
-    return what, f"The most is {best.rate_after_loss_per_second:g} a second, by {fleet}."
+    return what, f"The most is {format_count(best.rate_after_loss_per_second)} a second, by {fleet}."
 
 
 def _solve(

@@ -185,7 +185,11 @@ def _numbers(chart: Chart) -> ShownTable:
     axis = chart.x if chart.y.scale == "category" else chart.y
     for series in chart.series:
         for place, (x, y) in enumerate(zip(series.x, series.y, strict=False)):
-            texts = [series.label, describe_value(x, chart.x), describe_value(y, chart.y)]
+            across = describe_value(x, chart.x)
+            if place < min(len(series.x_low), len(series.x_high)):
+                ends_of_x = (describe_value(end[place], chart.x) for end in (series.x_low, series.x_high))
+                across = f"{across} ({' to '.join(ends_of_x)})"
+            texts = [series.label, across, describe_value(y, chart.y)]
             if intervals:
                 ends = [values[place] if place < len(values) else None for values in (series.low, series.high)]
                 known = [describe_value(end, axis) for end in ends if end is not None]

@@ -7,6 +7,7 @@ a new study needs no code there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,7 +75,8 @@ class Axis(Part):
 class Series(Part):
     """Points of one label; ``low`` and ``high`` are the ends of each point's interval at ``level``, if there are any.
 
-    Along a line they are drawn as a band.
+    Along a line they are drawn as a band. ``x_low`` and ``x_high`` are the same of ``x``, of ``points`` whose place on
+    both axes is uncertain.
     """
 
     label: str
@@ -82,15 +84,20 @@ class Series(Part):
     y: list[float | None]
     low: list[float | None] = Field(default_factory=list)
     high: list[float | None] = Field(default_factory=list)
+    x_low: list[float] = Field(default_factory=list)
+    x_high: list[float] = Field(default_factory=list)
     kind: Literal["line", "points", "bars"] = "line"
     level: float = Field(default=0.95, gt=0, lt=1)
 
     @model_validator(mode="after")
     def _has_pairs(self) -> Series:
-        lengths = {len(self.x), len(self.y), *(len(ends) for ends in (self.low, self.high) if ends)}
+        lengths = {len(self.x), len(self.y), *(len(one) for one in self._ends() if one)}
         if len(lengths) > 1:
             raise ValueError(f"x has {len(self.x)} values; y, low and high must have as many")
         return self
+
+    def _ends(self) -> tuple[Sequence[float | None], ...]:
+        return self.low, self.high, self.x_low, self.x_high
 
 
 class Reference(Part):

@@ -111,8 +111,6 @@ class Squeeze(ABC):
     description: str
     #: Seconds of load from applying (and from releasing) until the workload feels it in full.
     settle_seconds: float = 0.1
-    #: Fractions of the capacity left at which elasticity is asked for, mildest first.
-    levels: tuple[float, ...] = (0.8, 0.6)
     #: Whether the cores' own speed is what it changes: then that is not corrected for.
     changes_core_speed: bool = False
 

@@ -27,7 +27,6 @@ class CpuSet(Squeeze):
     resource: Resource = "cpu"
     description = "fewer of its cores, whole ones, by the cpuset of the control group or the affinity of its threads"
     settle_seconds = 0.1
-    levels = (0.75, 0.5)
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
         """The system's cores; of one core none can be taken."""

@@ -34,7 +34,6 @@ class DramBandwidth(Regulated):
     resource: Resource = "dram_bandwidth"
     description = "less memory bandwidth, by resctrl, or by threads on spare cores that read memory"
     settle_seconds = 0.2
-    levels = (0.7, 0.4)
     resctrl_name = "MB"
     regulator_title = "MBA"
     taken = "memory bandwidth"
@@ -75,7 +74,6 @@ class RegulatedChannel(Squeeze):
     resource: Resource = "dram_bandwidth"
     description = "less bandwidth of the synthetic system's regulated memory channel"
     settle_seconds = 0.4
-    levels = (0.8, 0.6)
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
         """The channel's rate."""

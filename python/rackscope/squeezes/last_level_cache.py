@@ -28,7 +28,6 @@ class LastLevelCache(Regulated):
     resource: Resource = "last_level_cache"
     description = "less of the last-level cache, by resctrl, or by threads on spare cores that fill it"
     settle_seconds = 0.2
-    levels = (0.7, 0.4)
     resctrl_name = "L3"
     regulator_title = "CAT"
     taken = "cache"

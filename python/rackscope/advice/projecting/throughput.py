@@ -35,6 +35,8 @@ _SAME_CLOCK = 0.03
 _SHARE_SLACK = 0.1
 #: Ceilings of two calibrations of one host differ by this much, 90 % of them: neighbours, turbo, which core. Ours.
 _CALIBRATION = 1.03
+#: Logarithm of the furthest that a draw of what was measured may lie from it: far past any interval's end.
+_FURTHEST = 50.0
 #: A working set must fit with so much room for the rest of the server.
 _ROOM = 1.05
 _HERE = 1e-3
@@ -531,7 +533,8 @@ def _anchor(group: Sequence[Point]) -> tuple[Array, float]:
     here = float(np.exp(values.mean()))
     half = student_quantile(len(values) - 1, LEVEL) * error
     deviates = stdtrit(len(values) - 1, np.clip(uniform, 1e-9, 1 - 1e-9))
-    return np.asarray(here * np.exp(error * deviates)), half
+    # Far out in the tails of two repetitions a rate would be zero or infinite, and no load a share of it.
+    return np.asarray(here * np.exp(np.clip(error * deviates, -_FURTHEST, _FURTHEST))), half
 
 
 def at_top_clock(points: Sequence[Point]) -> list[Point]:

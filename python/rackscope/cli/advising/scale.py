@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--like", type=_pair, action="append", default=[], metavar="NEW=MEASURED",
         help="NEW was not measured, and has more of MEASURED's cores and memory",
     )  # fmt: skip
-    parser.add_argument("--most", type=common.count, metavar="N", help="at most so many machines on a job")
+    parser.add_argument("--most", type=common.positive_count, metavar="N", help="at most so many machines on a job")
     parser.add_argument("--workload", metavar="NAME", help="watts are those measured under it (else full_watts)")
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     common.add_json(parser)

@@ -22,9 +22,9 @@ _HOW_LATER = f"{_HOW}; past the last year of the fit, on later years predicted f
 #: From so many years the next few are forecast, each from those before it, to see by how much later servers are missed.
 _ORIGINS, _YEARS_AHEAD, _FEWEST_BEFORE, _FEWEST_GROUPS = 10, 3.0, 60, 5
 #: A forecast from this many years before counts half.
+_HALF_LIFE_YEARS = 4.0
 #: Of 90 % of a normal distribution, either side.
 _NORMAL_QUANTILE = 1.645
-_HALF_LIFE_YEARS = 4.0
 
 
 @dataclass(frozen=True)

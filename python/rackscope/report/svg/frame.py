@@ -106,6 +106,8 @@ def _values(chart: Chart, name: str) -> list[float]:
         values += [value for value, other in pairs if value is not None and (kept or other is not None)]
         if measured:
             values += [end for ends in (series.low, series.high) for end in ends if end is not None]
+        elif name == "x":
+            values += [*series.x_low, *series.x_high]
     if not any(is_drawable(value, axis.scale) for value in values):
         return []
     values += [reference.value for reference in chart.references if reference.axis == name]

@@ -30,6 +30,8 @@ class Mark:
     value: float | None
     low: float | None
     high: float | None
+    #: Ends of the interval along the axis that was varied, where that is uncertain, too.
+    across: tuple[float, float] | None
     #: The value in digits, and the whole of what there is to say.
     digits: str
     words: str
@@ -121,11 +123,18 @@ def _marks(chart: Chart, series: Series, along: Scale, measured: Scale, shift: f
                 value=measured.at(value) if value is not None and measured.draws(value) else None,
                 low=None if low is None else measured.clamped(low),
                 high=None if high is None else measured.clamped(high),
+                across=_across(series, along, at) if chart.y.scale != "category" else None,
                 digits=digits[at],
                 words=describe_point(chart, series, at),
             )
         )
     return marks
+
+
+def _across(series: Series, along: Scale, at: int) -> tuple[float, float] | None:
+    if at >= min(len(series.x_low), len(series.x_high)):
+        return None
+    return along.clamped(series.x_low[at]), along.clamped(series.x_high[at])
 
 
 def _slot(chart: Chart, along: Scale, bars: list[int], place: int) -> tuple[float, float]:
@@ -217,12 +226,19 @@ class _Pencil:
         return "".join(drawn)
 
     def whisker(self, mark: Mark, cap: float, class_: str) -> str:
-        if mark.low is None or mark.high is None:
+        corners = []
+        if mark.low is not None and mark.high is not None:
+            corners = [
+                [self.at(mark.along, mark.low), self.at(mark.along, mark.high)],
+                *([self.at(mark.along - cap, end), self.at(mark.along + cap, end)] for end in (mark.low, mark.high)),
+            ]
+        if mark.across is not None and mark.value is not None:
+            corners += [
+                [self.at(end, mark.value) for end in mark.across],
+                *([self.at(end, mark.value - cap), self.at(end, mark.value + cap)] for end in mark.across),
+            ]
+        if not corners:
             return ""
-        corners = [
-            [self.at(mark.along, mark.low), self.at(mark.along, mark.high)],
-            *([self.at(mark.along - cap, end), self.at(mark.along + cap, end)] for end in (mark.low, mark.high)),
-        ]
         return element("path", d="".join(path(part) for part in corners), class_=class_)
 
     def _band(self, marks: list[Mark], place: int) -> str:

@@ -165,12 +165,13 @@ def _best_findings(summary: Summary) -> list[Finding]:
     if len(others) == len(summary.cells) - 1:
         rest = "; no other cell is shown to differ from it"
     throughput = best.throughput
+    rivals = "the other cell" if len(summary.cells) == 2 else f"all {len(summary.cells) - 1} other cells"
     findings = [
         Finding(
             sentence=f"The highest throughput is {format_count(throughput.estimate)} operations/s, with "
             f"{best.label}{rest}.",
-            evidence=f"{_plus_minus(throughput)}; compared with all "
-            f"{len(summary.cells) - 1} other cells, corrected for all pairs.",
+            evidence=f"{_plus_minus(throughput)}; compared with {rivals}"
+            f"{', corrected for all pairs' if len(summary.cells) > 2 else ''}.",
         )
     ]
     timed = [cell for cell in summary.cells if cell.p99 is not None]

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rackscope.errors import RackscopeError
@@ -95,6 +96,12 @@ def network(parameters: Parameters, transport: Transport, servers: int) -> Close
     )
 
 
+@lru_cache(maxsize=512)
+def _solved(cluster: ClosedNetwork, clients: int) -> tuple[Solution, ...]:
+    """A fit moves one parameter at a time, and most networks are as they were."""
+    return mean_value_analysis(cluster, clients)
+
+
 class Cluster:
     """Answers of the model for one set of parameters; each network is solved once, for all numbers of clients."""
 
@@ -107,7 +114,7 @@ class Cluster:
         solved = self._solved.get((transport, servers), ())
         if len(solved) < clients or clients < 1:
             most = max(clients, MOST_CLIENTS) if clients >= 1 else clients
-            solved = mean_value_analysis(network(self.parameters, transport, servers), most)
+            solved = _solved(network(self.parameters, transport, servers), most)
             self._solved[transport, servers] = solved
         return solved[clients - 1]
 

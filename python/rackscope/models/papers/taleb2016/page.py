@@ -54,11 +54,21 @@ class Compared:
     without_it: float | None
 
 
-def document() -> Document:
-    """Everything, with 90 % intervals. The same every time; takes some seconds."""
+def _say_nothing(_step: str) -> None:
+    """For those who do not wait at a terminal."""
+
+
+def document(say: Callable[[str], None] = _say_nothing) -> Document:
+    """Everything, with 90 % intervals. The same every time; takes some seconds, and tells ``say`` each step."""
+    say("fitting to what the paper quotes")
     fitted = fit()
+    say("leaving one figure after another out")
     compared = compare(fitted)
-    simulated = {place: _simulated(fitted, *place) for place in _SIMULATED}
+    simulated = {}
+    for number, place in enumerate(_SIMULATED, 1):
+        say(f"simulating request by request, {number} of {len(_SIMULATED)}")
+        simulated[place] = _simulated(fitted, *place)
+    say("clusters of 10 to 40 servers")
     grid = _grid(fitted)
     return Document(
         title="Modelled: the in-memory storage study of Taleb 2016",
