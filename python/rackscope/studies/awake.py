@@ -24,31 +24,43 @@ if TYPE_CHECKING:
     from rackscope.squeezes.changes import Changes
     from rackscope.squeezes.journal import Journal
 
-#: Spins until its parent is gone; says when it is where it belongs. Nothing of rackscope is imported there.
+#: Spins until its parent is gone; says when it is where it belongs. Of rackscope only the native part is loaded.
 _SPIN = """
 import json, os, sys
 work = json.loads(sys.argv[1])
+parent = os.getppid()
+sys.path.insert(0, work["native"])
+import _native
 os.sched_setaffinity(0, [work["core"]])
 for path in work["join"]:
     with open(path, "w") as file:
         file.write("0")
 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-parent = os.getppid()
 os.write(1, b"\\n")
-while os.getppid() == parent:
-    for _ in range(20000):
-        pass
+_native.stay_awake(parent)
 """
 _NO_IDLE_GROUP = "the kernel has no control groups that run only when nothing else would (cpu.idle, Linux 5.15)"
 
 
 @dataclass(frozen=True)
 class Awake:
-    """``cores`` that are kept awake by ``pids``; none of them where ``reason`` says why."""
+    """``cores`` that are kept awake by ``pids``. Where they should be and are not ``reason`` says why."""
 
     cores: tuple[int, ...] = ()
     pids: tuple[int, ...] = ()
     reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """For the record; empty where it is not called for."""
+        if self.cores:
+            return (
+                "The cores of this virtual machine were kept awake by processes that ran only when nothing else would: "
+                "a core that sleeps is given to others, and waits for its turn when it is wanted."
+            )
+        if self.reason:
+            return f"The cores of this virtual machine could not be kept awake: {self.reason}. Works wait for them."
+        return ""
 
     def cpu_seconds(self) -> float:
         """What keeping them awake has taken of them so far: time that nobody wanted."""
@@ -78,7 +90,7 @@ def kept_awake(system_cores: Sequence[int], client_cores: Sequence[int], journal
     from rackscope.squeezes.changes import Changes
 
     if not is_guest():
-        yield Awake(reason="this is no virtual machine")
+        yield Awake()
         return
     changes = Changes(journal)
     try:
@@ -124,7 +136,13 @@ def _idle_group(changes: Changes) -> Path | str:
 @contextlib.contextmanager
 def _spinning(core: int, group: Path | None) -> Iterator[int]:
     """The process id of what spins on ``core``. Raises SqueezeError when it does not."""
-    task = {"core": core, "join": [str(group / "cgroup.procs")] if group is not None else []}
+    import rackscope
+
+    task = {
+        "core": core,
+        "join": [str(group / "cgroup.procs")] if group is not None else [],
+        "native": str(Path(rackscope.__file__).parent),
+    }
     command = [sys.executable, "-I", "-S", "-c", _SPIN, json.dumps(task)]
     nothing = subprocess.DEVNULL
     with subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as child:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rackscope.errors import LoadError, RackscopeError
-from rackscope.studies.awake import Awake
 
 if TYPE_CHECKING:
     from rackscope.analysis.elasticity import LevelEstimate
@@ -91,7 +90,9 @@ class RealBench:
         member: Callable[[str, str], Path],
         progress: ProgressCallback,
         disturbances: Disturbances,
+        conditions: list[str],
     ) -> None:
+        """``conditions`` gets sentences on what was done to the host meanwhile."""
         self._options = options
         self._plan = plan
         self._member = member
@@ -100,8 +101,7 @@ class RealBench:
         self._benches: dict[str, PressureBench] = {}
         self._speeds: CoreSpeeds | None = None
         self._number = 0
-        #: What is done for cores that would sleep; for the record.
-        self.awake = Awake()
+        self._conditions = conditions
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
         from rackscope.runs.prepare import prepare
@@ -123,10 +123,11 @@ class RealBench:
         placement = waiting[0][1].placement
         with (
             Journal() as journal,
-            kept_awake(placement.system, placement.client, journal) as self.awake,
+            kept_awake(placement.system, placement.client, journal) as awake,
             CoreSpeeds(placement.system, placement.client) as self._speeds,
         ):
-            self._disturbances.beside = self.awake.cpu_seconds
+            self._disturbances.beside = awake.cpu_seconds
+            self._conditions += [awake.sentence] if awake.sentence else []
             self._start_next(waiting, work, failures)
         return failures
 
