@@ -66,6 +66,20 @@ def test_the_effect_of_a_squeeze_is_not_taken_out() -> None:
     assert levels["network_in"].elasticity.contains(0.0)
 
 
+def test_what_ran_on_the_core_before_is_not_taken_for_its_speed() -> None:
+    # Bursts read a squeezed core, which is idle in between, as a tenth faster than one that is busy all the time.
+    found = [
+        replace(one, core_speeds=(one.core_speeds[0] * 1.1, one.core_speeds[1]))
+        if one.condition == SQUEEZES[0]
+        else one
+        for seed in range(5)
+        for one in stretches(bound=1.0, effect=1.0, seed=seed)
+    ]
+    level = next(one for one in estimate_levels(found) if one.squeeze == "cpu_share")
+    assert level.elasticity is not None
+    assert level.elasticity.estimate == pytest.approx(1.0, abs=0.12)
+
+
 def test_intervals_hold_the_truth_and_are_narrower_for_it() -> None:
     covered = narrower = 0
     for seed in range(60):

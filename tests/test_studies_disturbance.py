@@ -47,6 +47,16 @@ def test_other_programs_are_told_from_rackscope_and_the_system(tmp_path: Path) -
     assert taken.disturbance == "other programs ran"
 
 
+def test_what_keeps_cores_awake_disturbs_nobody(tmp_path: Path) -> None:
+    spun = iter([3.0, 3.9])
+    before = host(tmp_path, user_ticks=0, steal_ticks=0, idle_ticks=0, usage_seconds=100.0)
+    watch = Watch(before, beside=lambda: next(spun))
+    host(tmp_path, user_ticks=200, steal_ticks=0, idle_ticks=0, usage_seconds=102.2)
+    taken = watch.taken(system_seconds=0.75)
+    assert taken.others_cores == pytest.approx(0.05)
+    assert taken.disturbance == ""
+
+
 def test_ticks_do_where_nothing_better_is_there(tmp_path: Path) -> None:
     watch = Watch(host(tmp_path, user_ticks=0, steal_ticks=0, idle_ticks=0, usage_seconds=None))
     host(tmp_path, user_ticks=138, steal_ticks=2, idle_ticks=60, usage_seconds=None)

@@ -151,6 +151,9 @@ def measure_dram_latency(working_set_bytes: int, seconds: float, core: int | Non
 def measure_loopback_bandwidth(seconds: float, sender_core: int, receiver_core: int) -> dict[str, float]:
     """One TCP connection over 127.0.0.1: ``bytes_per_second``, ``bytes_moved``, ``seconds``."""
 
+def stay_awake(parent: int) -> None:
+    """Spin, leaving the hardware thread beside it nearly all of the core, until ``parent`` is the parent no more."""
+
 class Antagonist:
     """Threads pinned to ``cores`` that take a resource away from others by using it, from construction to ``stop``.
 

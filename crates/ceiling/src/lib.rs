@@ -12,9 +12,10 @@
 //! | [`loopback`] | bytes through one TCP connection | netperf `TCP_STREAM` |
 //!
 //! Two more run beside whatever is measured, one thread a core: [`speedometer`] takes how fast cores are, [`stalls`]
-//! how much of the time they stood still.
+//! how much of the time they stood still. [`awake`] keeps cores from sleeping meanwhile.
 #![deny(missing_docs)]
 
+pub mod awake;
 pub mod bandwidth;
 pub mod instructions;
 pub mod latency;

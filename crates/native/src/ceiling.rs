@@ -24,6 +24,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(measure_dram_bandwidth, module)?)?;
     module.add_function(wrap_pyfunction!(measure_dram_latency, module)?)?;
     module.add_function(wrap_pyfunction!(measure_loopback_bandwidth, module)?)?;
+    module.add_function(wrap_pyfunction!(stay_awake, module)?)?;
     Ok(())
 }
 
@@ -130,6 +131,12 @@ fn measure_core_clock(
     result.set_item("hertz", best(&rates))?;
     result.set_item("median_hertz", median(&rates))?;
     Ok(Some(result))
+}
+
+/// Spins until `parent` is this process's parent no more.
+#[pyfunction]
+fn stay_awake(py: Python<'_>, parent: i32) {
+    py.detach(|| ceiling::awake::stay_awake(parent));
 }
 
 /// Bytes a second that `threads` pinned threads read, write or copy; on `cores`, or on the first that may be used.

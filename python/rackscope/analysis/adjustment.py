@@ -2,9 +2,13 @@
 
 On a shared host a core runs a third slower while the hardware thread beside it is busy with somebody else's work, for
 tenths of a second at a time. Throughput follows as far as the workload is bound by its cores. The logarithm of
-throughput is regressed on the logarithm of the measured speeds, within conditions, and corrected to the mean speed
+throughput is regressed on the logarithm of the measured speeds, within conditions, and corrected to the median speed
 (analysis of covariance: Fisher 1932; the idea of CUPED, Deng et al. 2013). A workload that does not depend on its
 cores gets a slope near zero, and is left as it was.
+
+Differences within a band around the median are left alone (``adjustment.band`` of ``thresholds.toml``): the bursts read
+a core a little faster or slower by what ran there before them, so that a squeeze, which changes that, would seem to
+change the core.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Adjustment:
-    """Stretches at the mean speed. ``slopes`` by speed: how much of a change of it throughput follows.
+    """Stretches at the median speed. ``slopes`` by speed: how much of a change of it throughput follows.
 
     ``slopes`` is empty where nothing was adjusted: too few stretches, or speeds that were not measured.
     """
@@ -35,7 +39,7 @@ class Adjustment:
 
 
 def adjust_for_speed(stretches: Sequence[Stretch]) -> Adjustment:
-    """Throughput and p99 of each stretch as they would have been at the mean speed of the cores.
+    """Throughput and p99 of each stretch as they would have been at the median speed of the cores.
 
     A stretch without speeds (its squeeze changes them) is given the correction of its neighbours.
     """
@@ -56,7 +60,7 @@ def adjust_for_speed(stretches: Sequence[Stretch]) -> Adjustment:
     slopes = _slopes(speeds, throughput, conditions)
     if slopes is None:
         return plain
-    corrections = _spread(dict(zip(known, (speeds - speeds.mean(axis=0)) @ slopes, strict=True)), len(stretches))
+    corrections = _spread(dict(zip(known, _beyond_band(speeds) @ slopes, strict=True)), len(stretches))
     p99 = _p99_corrections(stretches, known, speeds, conditions)
     adjusted = tuple(
         replace(
@@ -80,7 +84,7 @@ def _p99_corrections(
     slopes = _slopes(speeds, np.log(np.array(values, dtype=np.float64)), conditions)
     if slopes is None:
         return [0.0] * len(stretches)
-    return _spread(dict(zip(known, (speeds - speeds.mean(axis=0)) @ slopes, strict=True)), len(stretches))
+    return _spread(dict(zip(known, _beyond_band(speeds) @ slopes, strict=True)), len(stretches))
 
 
 def _slopes(
@@ -98,6 +102,14 @@ def _slopes(
         return None
     found, *_ = np.linalg.lstsq(speeds, values, rcond=1e-6)
     return np.asarray(found, dtype=np.float64)
+
+
+def _beyond_band(speeds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far speeds are from their median, where that is more than what readings differ by."""
+    import numpy as np
+
+    away = speeds - np.median(speeds, axis=0)
+    return np.where(np.abs(away) > packaged_thresholds().limit("adjustment.band"), away, 0.0)
 
 
 def _spread(corrections: dict[int, float], count: int) -> list[float]:

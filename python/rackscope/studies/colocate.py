@@ -41,7 +41,7 @@ def _conduct(conduct: Conduct) -> None:
     plan = build_plan(request)
     steps, outcome = Steps(conduct.progress), Outcome(Disturbances())
     run = placed(request.run)
-    bench = RealBench(run, plan, conduct.member, steps, outcome.disturbances)
+    bench = RealBench(run, plan, conduct.member, steps, outcome.disturbances, outcome.conditions)
     conduct_colocate(conduct, plan, bench, outcome, steps, len(run.cores or (0,)))
 
 

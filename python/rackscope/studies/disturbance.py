@@ -56,13 +56,14 @@ class Taken:
 
 
 class Watch:
-    """Looks at the host from its making to ``taken``."""
+    """Looks at the host from its making to ``taken``. ``beside`` is CPU time of other processes of rackscope's."""
 
-    def __init__(self, root: Path = Path("/")) -> None:
+    def __init__(self, root: Path = Path("/"), beside: Callable[[], float] = lambda: 0.0) -> None:
         self._root = root
+        self._beside = beside
         self._ticks = _ticks(root)
         self._usage_seconds = _usage_seconds(root)
-        self._own_seconds = _own_cpu_seconds()
+        self._own_seconds = _own_cpu_seconds() + beside()
 
     def taken(self, system_seconds: float | None) -> Taken:
         """What others took since; ``system_seconds`` is the CPU time of the system under test in between."""
@@ -78,7 +79,7 @@ class Watch:
         steal = passed[_STEAL_STATE] / total
         if system_seconds is None:
             return Taken(steal)
-        known = _own_cpu_seconds() - self._own_seconds + system_seconds
+        known = _own_cpu_seconds() + self._beside() - self._own_seconds + system_seconds
         usage = _usage_seconds(self._root)
         if usage is not None and self._usage_seconds is not None:
             others = usage - self._usage_seconds - known
@@ -102,6 +103,8 @@ class Disturbances:
     #: Disturbed stretches that count all the same: those that took their place were disturbed too.
     kept: int = 0
     reasons: set[str] = field(default_factory=set)
+    #: CPU time of processes of rackscope's that run beside it: they disturb nobody.
+    beside: Callable[[], float] = lambda: 0.0
 
     def measure(self, once: Callable[[Callable[[], Judge]], dict[str, Any]]) -> dict[str, Any]:
         """The row of a stretch. One in which others took part of the host is measured again, until patience is spent
@@ -122,7 +125,7 @@ class Disturbances:
         raise AssertionError
 
     def _begin(self, *, may_discard: bool) -> Judge:
-        return self.judge(Watch(), may_discard=may_discard)
+        return self.judge(Watch(beside=self.beside), may_discard=may_discard)
 
     def judge(self, watch: Watch, *, may_discard: bool) -> Judge:
         """Counts a stretch, once its row is known, and says why it should be discarded; empty when it should not."""

@@ -46,6 +46,8 @@ class Figures:
     network_bytes_per_second: float | None
     client_cores: float | None
     idle_ratio: float | None
+    #: Instructions a second of the cores meanwhile, the systems' and the load generators'; empty where not known.
+    core_speeds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,9 @@ class RealBench:
         member: Callable[[str, str], Path],
         progress: ProgressCallback,
         disturbances: Disturbances,
+        conditions: list[str],
     ) -> None:
+        """``conditions`` gets sentences on what was done to the host meanwhile."""
         self._options = options
         self._plan = plan
         self._member = member
@@ -97,9 +101,12 @@ class RealBench:
         self._benches: dict[str, PressureBench] = {}
         self._speeds: CoreSpeeds | None = None
         self._number = 0
+        self._conditions = conditions
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
         from rackscope.runs.prepare import prepare
+        from rackscope.squeezes.journal import Journal
+        from rackscope.studies.awake import kept_awake
         from rackscope.studies.colocating.plan import run_options
         from rackscope.studies.speed import CoreSpeeds
 
@@ -114,7 +121,13 @@ class RealBench:
         if not waiting:
             return failures
         placement = waiting[0][1].placement
-        with CoreSpeeds(placement.system, placement.client) as self._speeds:
+        with (
+            Journal() as journal,
+            kept_awake(placement.system, placement.client, journal) as awake,
+            CoreSpeeds(placement.system, placement.client) as self._speeds,
+        ):
+            self._disturbances.beside = awake.cpu_seconds
+            self._conditions += [awake.sentence] if awake.sentence else []
             self._start_next(waiting, work, failures)
         return failures
 
@@ -278,19 +291,24 @@ class RealBench:
         before, read = cpu_seconds(pid), disk_bytes(pid)
         used: list[float | None] = []
         moved: list[float | None] = []
+        speeds: list[tuple[float, ...]] = []
+        early = self._speeds.read() if self._speeds is not None else []
 
         def discard(row: dict[str, Any]) -> str:
             # The sampler's ticks are too far apart for a stretch this short.
             after, late = cpu_seconds(pid), disk_bytes(pid)
+            speeds.append(self._speeds.since(early) if self._speeds is not None else ())
             used.append(after - before if before is not None and after is not None else row["system_cpu_seconds"])
             moved.append(late - read if read is not None and late is not None else None)
             return judge({**row, "system_cpu_seconds": used[-1]})
 
         row = session.phase(shown, loop, seconds, self._number, activity=activity, discard=discard)
-        return {**row, "cpu_seconds": used[-1]}, figures_of(row, used[-1], moved[-1])
+        return {**row, "cpu_seconds": used[-1]}, figures_of(row, used[-1], moved[-1], speeds[-1])
 
 
-def figures_of(row: Mapping[str, Any], cpu_seconds: float | None, disk: float | None) -> Figures:
+def figures_of(
+    row: Mapping[str, Any], cpu_seconds: float | None, disk: float | None, core_speeds: tuple[float, ...] = ()
+) -> Figures:
     """A row of ``results.parquet`` with what its system used meanwhile. Raises LoadError for a row of nothing."""
     seconds, operations = row["duration_seconds"], row["operations"]
     if not operations or not seconds:
@@ -305,6 +323,7 @@ def figures_of(row: Mapping[str, Any], cpu_seconds: float | None, disk: float | 
         network_bytes_per_second=moved / seconds,
         client_cores=None if client is None else client / seconds,
         idle_ratio=row.get("generator_idle_ratio"),
+        core_speeds=core_speeds,
     )
 
 

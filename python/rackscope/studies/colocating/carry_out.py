@@ -51,6 +51,8 @@ class Outcome:
     #: Why a work or pair is missing: its name, the reason.
     failures: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    #: Sentences on what was done to the host meanwhile.
+    conditions: list[str] = field(default_factory=list)
 
 
 class Steps:
