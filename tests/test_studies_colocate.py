@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import shutil
@@ -57,6 +58,8 @@ class FakeBench:
         self.noise = random.Random(1)
         self.blind: set[str] = set()
         self.idle = 0.5
+        self.client_cores: int | None = 1
+        self.generator = 0.1
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
         work([name for name in WORLD if name not in self.absent])
@@ -114,7 +117,7 @@ class FakeBench:
 
     def _figures(self, name: str, kept: float) -> Figures:
         rate = 1000 * kept * self._noise()
-        return Figures(rate, 1 / rate, WORLD[name][0] * kept * self._noise(), 0.0, 1e6, 0.1, self.idle)
+        return Figures(rate, 1 / rate, WORLD[name][0] * kept * self._noise(), 0.0, 1e6, self.generator, self.idle)
 
 
 def ignore(progress: Progress) -> None:
@@ -338,6 +341,36 @@ def test_a_generator_without_time_says_nothing_of_works(tmp_path: Path) -> None:
     record = conducted(tmp_path / "study", bench)
     assert "The load generators had no time left with" in sentences(record)
     assert record.result["validation"] == {}
+
+
+@pytest.mark.parametrize(("each", "client_cores", "counts"), [(0.5, 1, False), (0.5, 2, True), (0.5, None, True)])
+def test_generators_that_filled_their_cores_say_nothing_of_works(
+    tmp_path: Path, each: float, client_cores: int | None, counts: bool
+) -> None:
+    bench = FakeBench()
+    bench.generator, bench.client_cores = each, client_cores
+    record = conducted(tmp_path / "study", bench)
+    assert ("The load generators had no time left with" not in sentences(record)) is counts
+    assert ("throughput" in record.result["validation"]) is counts
+
+
+class OvershootingBench(FakeBench):
+    """Squeezes that seem to cost half as much again as was taken: noise, as throughput cannot."""
+
+    def squeeze(self, name: str, budget_seconds: float, uses_disk: bool, after: Callable[[Squeezed], None]) -> Squeezed:
+        found = super().squeeze(name, budget_seconds, uses_disk, after)
+        steep = tuple(
+            replace(one, log_ratio=replace(one.log_ratio, estimate=1.5 * one.log_ratio.estimate))
+            for one in found.estimates
+        )
+        return replace(found, estimates=steep)
+
+
+def test_throughput_loses_no_more_than_is_missing(tmp_path: Path) -> None:
+    works = conducted(tmp_path / "study", OvershootingBench()).result["works"]
+    greedy = next(one for one in works if one["name"] == "greedy")["sensitivities"]["cpu"]
+    for point in greedy["points"]:
+        assert point["log_kept"] == pytest.approx(math.log(point["left"] / min(greedy["use"], 1.0)), abs=1e-9)
 
 
 # What is advised

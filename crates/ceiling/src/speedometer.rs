@@ -18,6 +18,9 @@ use crate::instructions::execute_mix;
 const PAUSE: Duration = Duration::from_millis(4);
 /// About 25 µs of a current core, so that both threads' switches and the clock's own cost are small beside it.
 const BLOCKS: u64 = 2000;
+/// What goes before each burst, with a look at the clock: what ran on the core before has the caches to itself, and a
+/// burst that began with fetching its own code and the kernel's would read as a slow core.
+const WARM_UP_BLOCKS: u64 = 200;
 /// A burst that took this long was moved between cores, or its core was taken away, which is not its speed.
 const LONGEST_BURST: Duration = Duration::from_millis(1);
 
@@ -71,6 +74,8 @@ impl Speedometer {
 
 fn take(counter: &Counter, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
+        execute_mix(WARM_UP_BLOCKS);
+        thread_cpu();
         let before = thread_cpu();
         let instructions = execute_mix(BLOCKS);
         let burst = thread_cpu().saturating_sub(before);

@@ -61,7 +61,12 @@ class Squeezed:
 
 
 class Bench(Protocol):
-    """What measures; tests put another in its place."""
+    """What measures; tests put another in its place.
+
+    ``client_cores`` is how many cores the load generators have to themselves; ``None`` where systems use them, too.
+    """
+
+    client_cores: int | None
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
         """Start all works, do ``work`` with those that are up, stop them; the others, each with the reason."""
@@ -102,6 +107,7 @@ class RealBench:
         self._speeds: CoreSpeeds | None = None
         self._number = 0
         self._conditions = conditions
+        self.client_cores: int | None = None
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
         from rackscope.runs.prepare import prepare
@@ -121,6 +127,8 @@ class RealBench:
         if not waiting:
             return failures
         placement = waiting[0][1].placement
+        own = set(placement.client) - set(placement.system)
+        self.client_cores = len(own) if own == set(placement.client) else None
         with (
             Journal() as journal,
             kept_awake(placement.system, placement.client, journal) as awake,

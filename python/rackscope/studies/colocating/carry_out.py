@@ -53,6 +53,8 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     #: Sentences on what was done to the host meanwhile.
     conditions: list[str] = field(default_factory=list)
+    #: How many cores the load generators have to themselves; ``None`` where systems use them, too.
+    client_cores: int | None = None
 
 
 class Steps:
@@ -84,6 +86,7 @@ def carry_out(
         conduct.save()
 
     def work(names: Sequence[str]) -> None:
+        outcome.client_cores = bench.client_cores
         begun = clock()
         gone: set[str] = set()
         for number, name in enumerate(names):

@@ -19,13 +19,15 @@ _CONNECTIONS = 16
 _MOST_WORKS = 12
 _WRITE = "Write a work as SYSTEM:WORKLOAD,NAME=VALUE,...: for example memcached:ycsb-b,cpu=0.4."
 #: Six works of this host that want the core in different ways: all of it, much of it, a bounded part, and now and then.
+#: Any two leave their load generators room on one core: what a generator costs goes by operations, so these are long or
+#: bounded.
 EXAMPLES = (
-    "synthetic:synthetic-read,name=compute,on_read=cpu:100",
-    "synthetic:synthetic-read,name=stream,on_read=memory-stream:128k,cpu=0.6",
-    "synthetic:synthetic-read,name=waiting,on_read=sleep:400+cpu:50,connections=2",
-    "memcached:ycsb-b,name=memcached,cpu=0.35",
-    "redis:ycsb-b,name=redis",
-    "cache:ycsb-b,name=cache,cpu=0.75",
+    "synthetic:synthetic-read,name=compute,on_read=cpu:400",
+    "synthetic:synthetic-read,name=stream,on_read=memory-stream:1m,cpu=0.6",
+    "synthetic:synthetic-read,name=waiting,on_read=sleep:1000+cpu:150,connections=2",
+    "memcached:ycsb-b,name=memcached,cpu=0.3",
+    "redis:ycsb-b,name=redis,cpu=0.45",
+    "cache:ycsb-b,name=cache,cpu=0.4",
 )
 
 

@@ -44,6 +44,8 @@ _UNSEEN = {
 }
 #: A load generator that had less than this of its time left may have been the limit.
 _LEAST_IDLE = 0.05
+#: So may generators that together took more than this of their cores: rackscope itself needs some of these, too.
+_MOST_CLIENTS = 0.85
 #: What all sides together say of the noise of one stretch counts as so many values of each.
 _BORROWED = 4
 #: Spread of a logarithm of a ratio from a single round, while no other is known.
@@ -92,7 +94,7 @@ def summarise(plan: Plan, outcome: Outcome, *, cores: int) -> Summary:
         for name, figures in outcome.alone.items()
         if figures
     }
-    measured = _measured(_at_one_speed(outcome), works)
+    measured = _measured(_at_one_speed(outcome), works, outcome.client_cores)
     models: dict[str, ColocationModel] = {}
     validations: dict[str, ColocationValidation] = {}
     plain: dict[str, tuple[float, ...]] = {}
@@ -159,7 +161,10 @@ def work_of(
         use = demands[resource].amount / capacity if resource in demands and use_is_known else None
         try:
             sensitivities[resource] = sensitivity(
-                resource, capacity, [point for one in levels if (point := _point(one, spec.quantity))], use
+                resource,
+                capacity,
+                [point for one in levels if (point := _point(one, spec.quantity, use))],
+                use,
             )
         except RackscopeError as error:
             unknown[resource] = error.what
@@ -172,7 +177,8 @@ def work_of(
     )
 
 
-def _point(level: LevelEstimate, quantity: str) -> ResponsePoint | None:
+def _point(level: LevelEstimate, quantity: str, use: float | None) -> ResponsePoint | None:
+    """``use`` is the part that the work uses when it has all. Throughput cannot lose more than is missing of that."""
     left = level.achieved_fraction
     if left is None or not 0 < left < 1:
         return None
@@ -180,7 +186,8 @@ def _point(level: LevelEstimate, quantity: str) -> ResponsePoint | None:
         if not level.values:
             return None
         error = level.standard_error if level.standard_error is not None else _UNKNOWN_SPREAD
-        return ResponsePoint(left, level.log_ratio.estimate, error)
+        missing = math.log(min(1.0, left / min(use, 1.0))) if use else math.log(left)
+        return ResponsePoint(left, max(level.log_ratio.estimate, missing), error)
     if not level.p99_values:
         return None
     count = len(level.p99_values)
@@ -188,10 +195,12 @@ def _point(level: LevelEstimate, quantity: str) -> ResponsePoint | None:
     return ResponsePoint(left, -statistics.fmean(level.p99_values), spread / math.sqrt(count))
 
 
-def _measured(rounds: Mapping[tuple[str, str], Sequence[Round]], works: Mapping[str, Work]) -> tuple[Measured, ...]:
+def _measured(
+    rounds: Mapping[tuple[str, str], Sequence[Round]], works: Mapping[str, Work], client_cores: int | None
+) -> tuple[Measured, ...]:
     found: list[tuple[Work, Work, tuple[float, ...], bool]] = []
     for (first, second), all_of_pair in rounds.items():
-        crowded = _crowded([figures for one in all_of_pair for figures in (one.first, one.second)])
+        crowded = _crowded(all_of_pair, client_cores)
         for name, other, place in ((first, second, 0), (second, first, 1)):
             work = works[name]
             values = tuple(
@@ -246,9 +255,17 @@ def _log_kept(quantity: str, alone: Figures, beside: Figures) -> float | None:
     return math.log(alone.p99_seconds / beside.p99_seconds)
 
 
-def _crowded(figures: Sequence[Figures]) -> bool:
-    idle = [one.idle_ratio for one in figures if one.idle_ratio is not None]
-    return bool(idle) and statistics.median(idle) < _LEAST_IDLE
+def _crowded(rounds: Sequence[Round], client_cores: int | None) -> bool:
+    """Whether the load generators may have been what limited: one without a pause, or no core left for both."""
+    idle = [one.idle_ratio for each in rounds for one in (each.first, each.second) if one.idle_ratio is not None]
+    if idle and statistics.median(idle) < _LEAST_IDLE:
+        return True
+    taken = [
+        each.first.client_cores + each.second.client_cores
+        for each in rounds
+        if each.first.client_cores is not None and each.second.client_cores is not None
+    ]
+    return bool(client_cores and taken) and statistics.median(taken) > _MOST_CLIENTS * (client_cores or 0)
 
 
 def _pooled_variance(groups: Sequence[Sequence[float]]) -> float:
