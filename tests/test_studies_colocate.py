@@ -582,23 +582,3 @@ def test_use_that_others_hindered_is_not_taken_for_what_a_work_can_do_without(tm
     greedy = under_way.record.result["works"][0]
     assert greedy["demands"]["cpu"]["amount"] == pytest.approx(0.2)
     assert greedy["sensitivities"]["cpu"]["use"] is None
-
-
-class UnsteadyBench(FakeBench):
-    """Others use the hardware thread beside the core now and then: its speed changes, and is measured."""
-
-    def _figures(self, name: str, kept: float) -> Figures:
-        speed = self.noise.choice((0.6, 0.6, 1.0))
-        plain = super()._figures(name, kept)
-        return replace(plain, rate=plain.rate * speed, core_speeds=(4e9 * speed, 4e9))
-
-
-def test_what_others_make_of_the_cores_speed_is_taken_out(whole: Path, tmp_path: Path) -> None:
-    steady = {(one["work"], one["neighbour"]): one for one in read_study(whole).result["sides"]}
-    unsteady = conducted(tmp_path / "study", UnsteadyBench()).result["sides"]
-    assert len(unsteady) == len(steady)
-    for one in unsteady:
-        expected = steady[one["work"], one["neighbour"]]["log_kept"]
-        assert one["log_kept"] == pytest.approx(expected, abs=0.02)
-        # Uncorrected, single rounds would be off by up to half.
-        assert all(value == pytest.approx(expected, abs=0.05) for value in one["values"])

@@ -46,8 +46,6 @@ class Figures:
     network_bytes_per_second: float | None
     client_cores: float | None
     idle_ratio: float | None
-    #: Instructions a second of the cores meanwhile, the systems' and the load generators'; empty where not known.
-    core_speeds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -299,24 +297,19 @@ class RealBench:
         before, read = cpu_seconds(pid), disk_bytes(pid)
         used: list[float | None] = []
         moved: list[float | None] = []
-        speeds: list[tuple[float, ...]] = []
-        early = self._speeds.read() if self._speeds is not None else []
 
         def discard(row: dict[str, Any]) -> str:
             # The sampler's ticks are too far apart for a stretch this short.
             after, late = cpu_seconds(pid), disk_bytes(pid)
-            speeds.append(self._speeds.since(early) if self._speeds is not None else ())
             used.append(after - before if before is not None and after is not None else row["system_cpu_seconds"])
             moved.append(late - read if read is not None and late is not None else None)
             return judge({**row, "system_cpu_seconds": used[-1]})
 
         row = session.phase(shown, loop, seconds, self._number, activity=activity, discard=discard)
-        return {**row, "cpu_seconds": used[-1]}, figures_of(row, used[-1], moved[-1], speeds[-1])
+        return {**row, "cpu_seconds": used[-1]}, figures_of(row, used[-1], moved[-1])
 
 
-def figures_of(
-    row: Mapping[str, Any], cpu_seconds: float | None, disk: float | None, core_speeds: tuple[float, ...] = ()
-) -> Figures:
+def figures_of(row: Mapping[str, Any], cpu_seconds: float | None, disk: float | None) -> Figures:
     """A row of ``results.parquet`` with what its system used meanwhile. Raises LoadError for a row of nothing."""
     seconds, operations = row["duration_seconds"], row["operations"]
     if not operations or not seconds:
@@ -331,7 +324,6 @@ def figures_of(
         network_bytes_per_second=moved / seconds,
         client_cores=None if client is None else client / seconds,
         idle_ratio=row.get("generator_idle_ratio"),
-        core_speeds=core_speeds,
     )
 
 

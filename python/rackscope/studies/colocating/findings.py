@@ -395,8 +395,7 @@ def _method(plan: Plan, outcome: Outcome, cores: int) -> list[str]:
         "are asked for that (an open loop), and judged by p99.",
         "Each work was squeezed alone first. Predictions multiply what the squeezes showed with what the neighbour "
         "uses when it is alone (after Bubble-Up, Mars 2011, and SMiTe, Zhang 2014): even sharing of CPU time, and "
-        "coefficients fitted to the other pairs. What a work gave is corrected to the mean speed of the cores, as far "
-        "as it follows that.",
+        "coefficients fitted to the other pairs.",
     ]
     lines += outcome.conditions
     if seen.discarded:

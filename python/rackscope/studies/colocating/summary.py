@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rackscope.analysis.adjustment import adjust_for_speed
-from rackscope.analysis.elasticity import FREE, Stretch
 from rackscope.errors import RackscopeError
 from rackscope.models.colocation import (
     ColocationModel,
@@ -22,12 +20,11 @@ from rackscope.models.colocation import (
     textbook,
 )
 from rackscope.models.colocation_validation import ColocationValidation, fitted_or_textbook, validate_colocation
-from rackscope.studies.colocating.carry_out import Round
 
 if TYPE_CHECKING:
     from rackscope.analysis.elasticity import LevelEstimate
     from rackscope.studies.colocating.bench import Figures, Squeezed
-    from rackscope.studies.colocating.carry_out import Outcome
+    from rackscope.studies.colocating.carry_out import Outcome, Round
     from rackscope.studies.colocating.plan import Plan, Spec
 
 #: Which squeeze tells of a resource in which unit a use is counted, too.
@@ -94,7 +91,7 @@ def summarise(plan: Plan, outcome: Outcome, *, cores: int) -> Summary:
         for name, figures in outcome.alone.items()
         if figures
     }
-    measured = _measured(_at_one_speed(outcome), works, outcome.client_cores)
+    measured = _measured(outcome.rounds, works, outcome.client_cores)
     models: dict[str, ColocationModel] = {}
     validations: dict[str, ColocationValidation] = {}
     plain: dict[str, tuple[float, ...]] = {}
@@ -217,30 +214,6 @@ def _measured(
         )
         for work, neighbour, values, crowded in found
     )
-
-
-def _at_one_speed(outcome: Outcome) -> dict[tuple[str, str], list[Round]]:
-    """The rounds, as far as each work follows the cores' speed corrected to its mean (see ``analysis.adjustment``)."""
-    stretches: dict[str, list[tuple[str, Figures]]] = {
-        name: [(FREE, figures) for figures in alone] for name, alone in outcome.alone.items()
-    }
-    for (first, second), rounds in outcome.rounds.items():
-        stretches[first] += [(f"beside {second}", one.first) for one in rounds]
-        stretches[second] += [(f"beside {first}", one.second) for one in rounds]
-    adjusted: dict[int, Figures] = {}
-    for of_work in stretches.values():
-        plain = [
-            Stretch(0, condition, one.rate, one.p99_seconds, core_speeds=one.core_speeds) for condition, one in of_work
-        ]
-        for (_, one), stretch in zip(of_work, adjust_for_speed(plain).stretches, strict=True):
-            adjusted[id(one)] = replace(one, rate=stretch.throughput, p99_seconds=stretch.p99_seconds)
-    return {
-        pair: [
-            Round(*(adjusted[id(one)] for one in (each.first_alone, each.first, each.second, each.second_alone)))
-            for each in rounds
-        ]
-        for pair, rounds in outcome.rounds.items()
-    }
 
 
 def _of(one: Round, place: int) -> tuple[Figures, Figures]:
