@@ -74,8 +74,7 @@ impl Speedometer {
 
 fn take(counter: &Counter, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
-        execute_mix(WARM_UP_BLOCKS);
-        thread_cpu();
+        let _ = (execute_mix(WARM_UP_BLOCKS), thread_cpu());
         let before = thread_cpu();
         let instructions = execute_mix(BLOCKS);
         let burst = thread_cpu().saturating_sub(before);

@@ -99,7 +99,7 @@ STUDY = Study(
     description=(
         "Starts all works on the same cores, squeezes each alone, and measures them alone and in pairs by turns. Each\n"
         "pair is then predicted from the squeezes and from all other pairs, and the predictions are set beside what\n"
-        "was measured. Without works, six examples (about 12 minutes).\n\n"
+        "was measured. Without works, six examples (8 to 12 minutes).\n\n"
         "A work is SYSTEM:WORKLOAD,NAME=VALUE,...: name (what it is called), cpu (cores that it may use at most),\n"
         "connections (16), rate (an open loop, judged by p99; without it a closed loop, judged by throughput), knobs\n"
         "of the system and parameters of the workload.\n\n"
