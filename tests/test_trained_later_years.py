@@ -49,6 +49,25 @@ def test_past_the_last_year_the_last_level_goes_on_and_is_less_and_less_certain(
     assert deviation[3] > 2 * deviation[1]
 
 
+def test_leaving_a_group_out_is_what_fitting_without_it_gives_where_makers_walk() -> None:
+    random = np.random.default_rng(7)
+    features, target, groups, _, _ = walking(7, years=10, step=0.2)
+    maker = np.repeat(random.integers(0, 2, len(groups) // 4), 4).astype(float)
+    features = np.column_stack([features, maker])
+    target = target + np.where(maker == 1.0, 0.1, -0.1) * (features[:, 0] - 2007.0)
+    fitted = fit_grouped_regression(features, target, groups, drifting=0, apart=2)
+    left = fitted.leave_out(features, target, groups)
+    for name in ("g3", "g20", "g39"):
+        gone = groups == name
+        rest = fit_grouped_regression(
+            features[~gone], target[~gone], groups[~gone], drifting=0, apart=2, scales=fitted.scales
+        )
+        estimate, deviation = rest.predict(features[gone])
+        # Not to the last digit: scaling and the weights of odd rows are found anew.
+        np.testing.assert_allclose(target[gone] - left.residual[gone], estimate, atol=0.05)
+        np.testing.assert_allclose(left.deviation[gone], deviation, rtol=0.15)
+
+
 def test_each_maker_goes_its_own_way() -> None:
     random = np.random.default_rng(5)
     year, maker = np.repeat(np.arange(12.0), 12), np.tile([0.0, 0.0, 0.0, 1.0, 1.0, 1.0], 24)

@@ -99,8 +99,8 @@ class GroupedRegression:
         each = [(groups == group, self.groups == group) for group in np.unique(groups)]
         for rows, gone in each:
             kept = self.features[~gone]
-            new[rows] = np.clip(new[rows], kept.min(axis=0), kept.max(axis=0))
-        shared = _Pairs.of(new, self.features, self.drifting).covariance(self.scales)
+            new[rows] = self._within(new[rows], kept)
+        shared = _Pairs.of(new, self.features, self.drifting, self.apart).covariance(self.scales)
         shared *= groups[:, None] != self.groups[None, :]
         across = shared @ self.precision
         estimate, explained = shared @ self.weights, (across * shared).sum(axis=1)
@@ -236,7 +236,7 @@ class _Pairs:
     apart: Floats | None
 
     @classmethod
-    def of(cls, one: Floats, other: Floats, drifting: int | None, apart: int | None = None) -> _Pairs:
+    def of(cls, one: Floats, other: Floats, drifting: int | None, apart: int | None) -> _Pairs:
         import numpy as np
 
         first, second = _timeless(one, drifting), _timeless(other, drifting)
