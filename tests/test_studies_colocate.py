@@ -393,6 +393,25 @@ def test_advice_names_what_it_stands_on_and_what_would_change_it(whole: Path) ->
     json.dumps(found.to_dict())
 
 
+def test_what_was_measured_goes_before_what_the_model_says(whole: Path, tmp_path: Path) -> None:
+    fitting = advise_colocation([whole]).pairs[0]
+    assert fitting.fits
+    names = (fitting.first.work, fitting.first.neighbour)
+
+    def lost_more(record: StudyRecord) -> None:
+        side = next(one for one in record.result["sides"] if (one["work"], one["neighbour"]) == names)
+        # So uncertain that the model hardly follows it.
+        side["log_kept"], side["error"] = math.log(0.9), 1.0
+
+    other = advise_colocation([changed(whole, tmp_path / "other", lost_more)])
+    pair = next(one for one in other.pairs if (one.first.work, one.first.neighbour) == names)
+    assert pair.first.high < 0.05
+    assert pair.second.high < 0.05
+    assert not pair.fits
+    assert "not shown to fit" in pair.advice.sentence
+    assert "measured to lose more than the model says" in pair.advice.changes_if
+
+
 def test_what_it_takes_to_fit_is_enough(whole: Path, tmp_path: Path) -> None:
     """A neighbour that is held to the cores that are named is one that fits."""
 
