@@ -73,8 +73,9 @@ class World:
         """Load of which nothing is kept."""
         assert seconds > 0
 
-    def watch(self) -> SimpleNamespace:
+    def watch(self, beside: Callable[[], float]) -> SimpleNamespace:
         """In place of ``disturbance.Watch``."""
+        assert beside() == 0.0
         taken = self.others.pop(0) if self.others else Taken()
         return SimpleNamespace(taken=lambda _system_seconds: taken)
 

@@ -202,7 +202,7 @@ def test_data_sheets_read_back_and_bad_ones_are_refused(tmp_path: Path) -> None:
     read = read_servers(file)
     (tmp_path / "again.toml").write_text(catalogue_text(read), encoding="utf-8")
     assert read_servers(tmp_path / "again.toml").servers == read.servers
-    for keys, words in (({"year": 24}, "Write the year"), ({"chips": 0}, "whole number above zero")):
+    for keys, words in (({"year": 24}, "Write the year"), ({"chips": 0}, "a whole number")):
         with pytest.raises(CatalogueError, match=words):
             read_servers(write_servers(tmp_path / "bad.toml", known(**keys)))
 

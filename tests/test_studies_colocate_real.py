@@ -17,7 +17,7 @@ WORKS = (
     "synthetic:synthetic-read,name=compute,on_read=cpu:100",
     "synthetic:synthetic-read,name=bounded,on_read=cpu:100,cpu=0.3",
 )
-SHORT = ("--stretch", "100ms", "--no-fetch", "--out", "study", "--json")
+SHORT = ("--stretch", "200ms", "--no-fetch", "--out", "study", "--json")
 
 
 def manifests_of(folder: Path) -> list[dict[str, Any]]:
