@@ -353,7 +353,9 @@ def test_two_repetitions_far_apart_give_numbers(tmp_path: Path) -> None:
     for answer in there.servers[0].answers:
         found = answer.prediction
         assert found is None or 0 < found.low <= found.value <= found.high < math.inf, answer.label
-    assert there.servers[0].answer("watts").prediction is not None  # type: ignore[union-attr]
+    watts = there.servers[0].answer("watts")
+    assert watts is not None
+    assert watts.prediction is not None
 
 
 def test_a_catalogue_is_of_what_servers_can_do_whatever_the_rate(tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ from rackscope.errors import ModelError, RackscopeError
 from rackscope.models.catalogue import CatalogueError
 from rackscope.models.catalogue_text import catalogue_text
 from rackscope.models.trained import list_models
+from rackscope.models.trained.base import Model
 from rackscope.models.trained.pair_validation import validate_pairs
 from rackscope.models.trained.redis_elsewhere import PARTS, Side, fit_redis_elsewhere
-from test_trained_models import CLOUD, SERVER
-from trained_model_tables import cloud_tables, power_table
+from trained_model_tables import CLOUD, SERVER, cloud_tables, power_table
 
 #: Of the tables' processors: the host's, and another of a different maker.
 HERE, THERE = "AMD EPYC 5107 32-Core Processor", "Neoverse-N5114"
@@ -60,7 +60,7 @@ def redis_run(path: Path, system: str = "redis") -> Path:
 def each(processor: str) -> float:
     """Requests/s a hardware thread of redis without pipelining, of the tables' servers with the processor."""
     servers = tables()["sparecores-servers"].filter(pl.col("cpu_model").str.starts_with(processor))
-    return float((servers["redis_rps_pipeline1"] / servers["vcpus"]).median())  # type: ignore[arg-type]
+    return float(np.median((servers["redis_rps_pipeline1"] / servers["vcpus"]).to_numpy()))
 
 
 def known(name: str = "other", processor: str = THERE, **keys: object) -> str:
@@ -233,7 +233,7 @@ def test_the_command_takes_a_folder_or_the_environment(
 
 
 @pytest.mark.parametrize("model", list_models(), ids=lambda model: model.name)
-def test_a_described_server_has_no_answer_to_look_at(model) -> None:  # type: ignore[no-untyped-def]
+def test_a_described_server_has_no_answer_to_look_at(model: Model) -> None:
     said = SERVER if "watts" in model.name else CLOUD
     described = model.describe({one.name: said[one.name] for one in model.inputs if one.name in said})
     assert len(described) and np.isnan(described.target).all()

@@ -58,7 +58,6 @@ class FakeBench:
         self.noise = random.Random(1)
         self.blind: set[str] = set()
         self.idle = 0.5
-        self.client_cores: int | None = 1
         self.generator = 0.1
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
@@ -125,12 +124,16 @@ def ignore(progress: Progress) -> None:
 
 
 def conducted(
-    folder: Path, bench: FakeBench | None = None, clock: Callable[[], float] | None = None, **asked: Any
+    folder: Path,
+    bench: FakeBench | None = None,
+    clock: Callable[[], float] | None = None,
+    client_cores: int | None = 1,
+    **asked: Any,
 ) -> StudyRecord:
     """The record of a study, which is in ``folder``, too."""
     under_way = conducting.begin(colocate.STUDY, request(folder, **asked), ignore)
     plan = colocate.build_plan(under_way.request)
-    outcome = Outcome(Disturbances())
+    outcome = Outcome(Disturbances(), client_cores=client_cores)
     under_way.record.status = "complete"
     try:
         if clock is None:
@@ -348,8 +351,8 @@ def test_generators_that_filled_their_cores_say_nothing_of_works(
     tmp_path: Path, each: float, client_cores: int | None, counts: bool
 ) -> None:
     bench = FakeBench()
-    bench.generator, bench.client_cores = each, client_cores
-    record = conducted(tmp_path / "study", bench)
+    bench.generator = each
+    record = conducted(tmp_path / "study", bench, client_cores=client_cores)
     assert ("The load generators had no time left with" not in sentences(record)) is counts
     assert ("throughput" in record.result["validation"]) is counts
 

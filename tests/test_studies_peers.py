@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rackscope.errors import LoadError, SystemUnderTestError, UsageError
+from rackscope.host.cpu_time import process_cpu_seconds
 from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.study import StudyRecord
 from rackscope.studies import conduct as conducting
@@ -22,7 +23,6 @@ from rackscope.studies.peering.bench import (
     Figures,
     MemoryUse,
     Work,
-    cpu_seconds,
     figures_of,
     resident_bytes,
     run_options,
@@ -378,8 +378,8 @@ def test_cpu_time_and_memory_are_those_of_all_threads(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "schedstat").write_text(text)
     (tmp_path / "proc/10/statm").write_text("1000 250 100 1 0 200 0\n")
-    assert cpu_seconds(10, tmp_path) == pytest.approx(2.0)
-    assert cpu_seconds(11, tmp_path) is None
+    assert process_cpu_seconds(10, tmp_path) == pytest.approx(2.0)
+    assert process_cpu_seconds(11, tmp_path) is None
     assert resident_bytes(10, tmp_path) % 250 == 0
     with pytest.raises(LoadError, match="process 11"):
         resident_bytes(11, tmp_path)

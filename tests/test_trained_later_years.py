@@ -17,7 +17,7 @@ from rackscope.models.trained.ask import TrainedModel, train
 from rackscope.models.trained.conformal import calibrate
 from rackscope.models.trained.grouped_regression import GroupedRegression, Scales, fit_grouped_regression
 from rackscope.models.trained.validation import judge
-from trained_model_tables import power_table
+from trained_model_tables import SERVER, power_table
 
 TABLE = "specpower-servers"
 
@@ -98,17 +98,6 @@ def test_what_matters_more_moves_the_ends() -> None:
 @cache
 def _trained(name: str) -> TrainedModel:
     return train(name, {TABLE: power_table()})
-
-
-SERVER: dict[str, float | str] = {
-    "processor": "Intel Xeon X5200",
-    "chips": 2,
-    "cores": 16,
-    "mhz": 2420,
-    "memory_gb": 32,
-    "year": 2012,
-    "thermal_design_watts": 110,
-}
 
 
 def test_idle_watts_of_a_described_server() -> None:

@@ -25,7 +25,7 @@ from rackscope.models.trained.processor_names import parse_processor_name
 from rackscope.models.trained.scaling_curve import Belief, relative_throughput, update
 from rackscope.models.trained.thermal_design_power import thermal_design_watts
 from rackscope.models.trained.validation import hold_out, judge, validate
-from trained_model_tables import cloud_tables, power_table
+from trained_model_tables import CLOUD, SERVER, cloud_tables, power_table
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_the_most_of_a_web_server_is_not_below_its_light_load(trained: Callable[
     model = trained("web-anchored")
     light = {"1k": 200_000.0, "16k": 120_000.0, "256k": 20_000.0}
     asked = {one.name: CLOUD[one.name] for one in model.model.inputs} | {"web_requests_per_second": light}
-    for part, answer in model.predict(asked).items():  # type: ignore[arg-type]
+    for part, answer in model.predict(asked).items():
         assert light[part.removeprefix("answers of ")] <= answer.low <= answer.value <= answer.high
 
 
@@ -304,18 +304,6 @@ def test_thermal_design_power_is_looked_up_by_name(description: str, watts: floa
     assert thermal_design_watts(description) == watts
 
 
-CLOUD: dict[str, object] = {
-    "processor": "AMD EPYC 7313",
-    "hardware_threads": 8,
-    "threads_per_core": 2,
-    "read_bandwidth_dram_mb_s": 48_000.0,
-    "read_bandwidth_l2_mb_s": 300_000.0,
-    "operations_per_second": {1: 1500.0, 2: 3000.0, 4: 6000.0, 6: 6000.0, 8: 6000.0},
-    "redis_requests_per_second": 240_000.0,
-    "redis_pipelined_requests_per_second": 2_400_000.0,
-    "web_requests_per_second": {"1k": 120_000.0, "16k": 72_000.0, "256k": 12_000.0},
-    "workers": 8,
-}
 #: Requests or operations/s by the law of ``cloud_tables``: 1500 a core, four cores, nothing by their second threads.
 TRUTH = {
     "core-count": {"operations/s": 6000.0},
@@ -329,23 +317,12 @@ TRUTH = {
 @pytest.mark.parametrize("name", sorted(TRUTH))
 def test_one_described_server_is_predicted_with_an_interval(trained: Callable[[str], TrainedModel], name: str) -> None:
     model = trained(name)
-    answers = model.predict({one.name: CLOUD[one.name] for one in model.model.inputs})  # type: ignore[misc]
+    answers = model.predict({one.name: CLOUD[one.name] for one in model.model.inputs})
     assert set(answers) == set(TRUTH[name])
     for part, true in TRUTH[name].items():
         assert answers[part].low < answers[part].value < answers[part].high
         assert answers[part].value == pytest.approx(true, rel=0.2)
         assert answers[part].unit == model.model.unit and "conformal" in answers[part].basis
-
-
-SERVER: dict[str, float | str] = {
-    "processor": "Intel Xeon X5200",
-    "chips": 2,
-    "cores": 16,
-    "mhz": 2420,
-    "memory_gb": 32,
-    "year": 2012,
-    "thermal_design_watts": 110,
-}
 
 
 def test_watts_of_a_described_server(trained: Callable[[str], TrainedModel]) -> None:
@@ -380,11 +357,11 @@ def test_what_is_not_said_of_a_server_gives_a_line(trained: Callable[[str], Trai
         trained("full-load-watts").predict({name: value for name, value in SERVER.items() if name != "chips"})
     with pytest.raises(ModelError, match="not numbers by number"):
         trained("redis").predict(
-            {one.name: CLOUD[one.name] for one in trained("redis").model.inputs} | {"operations_per_second": 3.0}  # type: ignore[arg-type]
+            {one.name: CLOUD[one.name] for one in trained("redis").model.inputs} | {"operations_per_second": 3.0}
         )
     with pytest.raises(ModelError, match="between 2 and the 8"):
         trained("core-count").predict(
-            {one.name: CLOUD[one.name] for one in trained("core-count").model.inputs} | {"workers": 9}  # type: ignore[arg-type]
+            {one.name: CLOUD[one.name] for one in trained("core-count").model.inputs} | {"workers": 9}
         )
     with pytest.raises(ModelError, match="which is not given"):
         train("redis", {})

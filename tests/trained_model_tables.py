@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -94,3 +97,28 @@ def power_table(processors: int = 60, seed: int = 0) -> pl.DataFrame:
                 }
             )
     return pl.DataFrame(rows)
+
+
+#: A server of ``cloud_tables``, as a user describes it.
+CLOUD: dict[str, float | str | Mapping[Any, float]] = {
+    "processor": "AMD EPYC 7313",
+    "hardware_threads": 8,
+    "threads_per_core": 2,
+    "read_bandwidth_dram_mb_s": 48_000.0,
+    "read_bandwidth_l2_mb_s": 300_000.0,
+    "operations_per_second": {1: 1500.0, 2: 3000.0, 4: 6000.0, 6: 6000.0, 8: 6000.0},
+    "redis_requests_per_second": 240_000.0,
+    "redis_pipelined_requests_per_second": 2_400_000.0,
+    "web_requests_per_second": {"1k": 120_000.0, "16k": 72_000.0, "256k": 12_000.0},
+    "workers": 8,
+}
+#: One of ``power_table``.
+SERVER: dict[str, float | str] = {
+    "processor": "Intel Xeon X5200",
+    "chips": 2,
+    "cores": 16,
+    "mhz": 2420,
+    "memory_gb": 32,
+    "year": 2012,
+    "thermal_design_watts": 110,
+}

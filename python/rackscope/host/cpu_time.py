@@ -1,8 +1,9 @@
-"""How much of the cores' time went where, from ``/proc/stat``."""
+"""How much of the cores' time went where, from ``/proc/stat`` and ``/proc/PID``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from rackscope.host.tree import Tree
 
@@ -31,3 +32,15 @@ def read_cpu_time(tree: Tree) -> CpuTime | None:
         return None
     ticks = [int(part) for part in first[1 : 1 + _STATES]]
     return CpuTime(sum(ticks), ticks[_STEAL])
+
+
+def process_cpu_seconds(pid: int, root: Path = Path("/")) -> float | None:
+    """What all threads of a process have run for, as the scheduler measures it (``schedstat``, proc(5)).
+
+    Threads that have ended are not in it; ``None`` where it cannot be read.
+    """
+    try:
+        files = list((root / "proc" / str(pid) / "task").glob("*/schedstat"))
+        return sum(int(file.read_text(encoding="ascii").split()[0]) for file in files) / 1e9 if files else None
+    except (OSError, ValueError, IndexError):
+        return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -64,9 +65,9 @@ class Awake:
 
     def cpu_seconds(self) -> float:
         """What keeping them awake has taken of them so far: time that nobody wanted."""
-        from rackscope.studies.peering.bench import cpu_seconds
+        from rackscope.host.cpu_time import process_cpu_seconds
 
-        return sum(cpu_seconds(pid) or 0.0 for pid in self.pids)
+        return sum(process_cpu_seconds(pid) or 0.0 for pid in self.pids)
 
 
 def is_guest(root: Path = Path("/")) -> bool:
@@ -114,8 +115,6 @@ def kept_awake(system_cores: Sequence[int], client_cores: Sequence[int], journal
 
 def _idle_group(changes: Changes) -> Path | str:
     """A control group that runs only when nothing else would, or why there is none."""
-    import os
-
     from rackscope.squeezes.control_groups import find_own_groups, make_control_group
     from rackscope.squeezes.undo import write_control
 

@@ -39,8 +39,10 @@ def _conduct(conduct: Conduct) -> None:
     request = conduct.request
     assert request.run is not None
     plan = build_plan(request)
-    steps, outcome = Steps(conduct.progress), Outcome(Disturbances())
     run = placed(request.run)
+    clients = set(run.client_cores or ())
+    own = len(clients) if clients.isdisjoint(run.cores or ()) else None
+    steps, outcome = Steps(conduct.progress), Outcome(Disturbances(), client_cores=own)
     bench = RealBench(run, plan, conduct.member, steps, outcome.disturbances, outcome.conditions)
     conduct_colocate(conduct, plan, bench, outcome, steps, len(run.cores or (0,)))
 

@@ -16,6 +16,7 @@ the residuals of ratios, of processors left out (see ``conformal``); these are s
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -92,6 +93,14 @@ class Ratio:
     basis: str
     stands_on: str
     outside: str = ""
+
+    @classmethod
+    def of(
+        cls, logarithm: float, half: float, left_out: LeftOut, basis: str, stands_on: str, outside: str = ""
+    ) -> Ratio:
+        """From the ratio's ``logarithm`` and half the width of its interval there."""
+        value, reach = math.exp(logarithm), math.exp(half)
+        return cls(value, value / reach, value * reach, left_out, basis, stands_on, outside)
 
 
 @dataclass(frozen=True)
@@ -230,15 +239,11 @@ class RedisElsewhere:
 
     def by_processor(self, part: str, source: Side, target: Side) -> Ratio:
         """From servers with the processors of both. Raises ModelError where the table lacks them."""
-        import numpy as np
-
         (here, few), (there, many) = self._looked_up(part, source), self._looked_up(part, target)
         half, left_out = self._by_processor[part]
-        ratio = float(np.exp(there - here))
-        return Ratio(
-            ratio,
-            ratio * float(np.exp(-half)),
-            ratio * float(np.exp(half)),
+        return Ratio.of(
+            there - here,
+            half,
             left_out,
             f"to the other processor: conformal, from {left_out.pairs} pairs of {left_out.processors} processors with "
             "the sizes of both left out",
@@ -253,13 +258,10 @@ class RedisElsewhere:
         outside = self._outside(rows, (source, target))
         fitted = self._fits.get(part) or self._fits.setdefault(part, fit_calibrated(self.servers, part))
         centre, deviation = fitted.regression.predict(rows)
-        half = fitted.quantile * float(np.hypot(*deviation))
-        ratio = float(np.exp(centre[1] - centre[0]))
         left_out = fitted.left_out
-        return Ratio(
-            ratio,
-            ratio * float(np.exp(-half)),
-            ratio * float(np.exp(half)),
+        return Ratio.of(
+            float(centre[1] - centre[0]),
+            fitted.quantile * math.hypot(*deviation),
             left_out,
             f"to the other processor: conformal, from {left_out.pairs} pairs of {left_out.processors} processors, both "
             "left out",

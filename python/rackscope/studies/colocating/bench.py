@@ -59,12 +59,7 @@ class Squeezed:
 
 
 class Bench(Protocol):
-    """What measures; tests put another in its place.
-
-    ``client_cores`` is how many cores the load generators have to themselves; ``None`` where systems use them, too.
-    """
-
-    client_cores: int | None
+    """What measures; tests put another in its place."""
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
         """Start all works, do ``work`` with those that are up, stop them; the others, each with the reason."""
@@ -105,7 +100,6 @@ class RealBench:
         self._speeds: CoreSpeeds | None = None
         self._number = 0
         self._conditions = conditions
-        self.client_cores: int | None = None
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
         from rackscope.runs.prepare import prepare
@@ -125,8 +119,6 @@ class RealBench:
         if not waiting:
             return failures
         placement = waiting[0][1].placement
-        own = set(placement.client) - set(placement.system)
-        self.client_cores = len(own) if own == set(placement.client) else None
         with (
             Journal() as journal,
             kept_awake(placement.system, placement.client, journal) as awake,
@@ -284,9 +276,9 @@ class RealBench:
     def _stretch(
         self, session: Session, seconds: float, activity: str, name: str, kind: PhaseKind, begin: Callable[[], Judge]
     ) -> tuple[dict[str, Any], Figures]:
+        from rackscope.host.cpu_time import process_cpu_seconds
         from rackscope.runs.client import loop_of
         from rackscope.studies.bench import RAMP_SECONDS
-        from rackscope.studies.peering.bench import cpu_seconds
 
         stage = session.prepared.plan.stages[0]
         loop = loop_of(session.prepared.options)
@@ -294,13 +286,13 @@ class RealBench:
         session.ramp(shown, loop, RAMP_SECONDS)
         judge = begin()
         pid = session.system.pid
-        before, read = cpu_seconds(pid), disk_bytes(pid)
+        before, read = process_cpu_seconds(pid), disk_bytes(pid)
         used: list[float | None] = []
         moved: list[float | None] = []
 
         def discard(row: dict[str, Any]) -> str:
             # The sampler's ticks are too far apart for a stretch this short.
-            after, late = cpu_seconds(pid), disk_bytes(pid)
+            after, late = process_cpu_seconds(pid), disk_bytes(pid)
             used.append(after - before if before is not None and after is not None else row["system_cpu_seconds"])
             moved.append(late - read if read is not None and late is not None else None)
             return judge({**row, "system_cpu_seconds": used[-1]})

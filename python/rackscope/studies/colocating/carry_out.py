@@ -86,7 +86,6 @@ def carry_out(
         conduct.save()
 
     def work(names: Sequence[str]) -> None:
-        outcome.client_cores = bench.client_cores
         begun = clock()
         gone: set[str] = set()
         for number, name in enumerate(names):

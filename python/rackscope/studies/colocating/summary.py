@@ -183,7 +183,7 @@ def _point(level: LevelEstimate, quantity: str, use: float | None) -> ResponsePo
         if not level.values:
             return None
         error = level.standard_error if level.standard_error is not None else _UNKNOWN_SPREAD
-        missing = math.log(min(1.0, left / min(use, 1.0))) if use else math.log(left)
+        missing = math.log(min(1.0, left / min(use or 1.0, 1.0)))
         return ResponsePoint(left, max(level.log_ratio.estimate, missing), error)
     if not level.p99_values:
         return None
@@ -233,12 +233,14 @@ def _crowded(rounds: Sequence[Round], client_cores: int | None) -> bool:
     idle = [one.idle_ratio for each in rounds for one in (each.first, each.second) if one.idle_ratio is not None]
     if idle and statistics.median(idle) < _LEAST_IDLE:
         return True
+    if not client_cores:
+        return False
     taken = [
         each.first.client_cores + each.second.client_cores
         for each in rounds
         if each.first.client_cores is not None and each.second.client_cores is not None
     ]
-    return bool(client_cores and taken) and statistics.median(taken) > _MOST_CLIENTS * (client_cores or 0)
+    return bool(taken) and statistics.median(taken) > _MOST_CLIENTS * client_cores
 
 
 def _pooled_variance(groups: Sequence[Sequence[float]]) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rackscope.errors import LoadError, RackscopeError
+from rackscope.host.cpu_time import process_cpu_seconds
 
 if TYPE_CHECKING:
     from rackscope.runs.options import Progress, ProgressCallback, RunOptions
@@ -228,11 +229,11 @@ class _Stretches:
 
         def once(begin: Callable[[], Callable[[Mapping[str, Any]], str]]) -> dict[str, Any]:
             judge = begin()
-            before = cpu_seconds(session.system.pid)
+            before = process_cpu_seconds(session.system.pid)
 
             def discard(row: dict[str, Any]) -> str:
                 # The sampler's ticks are too far apart for a stretch this short.
-                after = cpu_seconds(session.system.pid)
+                after = process_cpu_seconds(session.system.pid)
                 spent.append(after - before if before is not None and after is not None else row["system_cpu_seconds"])
                 return judge({**row, "system_cpu_seconds": spent[-1]})
 
@@ -270,18 +271,6 @@ def figures_of(row: Mapping[str, Any], keys_each: int, server_cpu_seconds: float
 def _hit_ratio(row: Mapping[str, Any]) -> float | None:
     hits, misses = row.get("hits") or 0, row.get("misses") or 0
     return hits / (hits + misses) if hits + misses else None
-
-
-def cpu_seconds(pid: int, root: Path = Path("/")) -> float | None:
-    """What all threads of a process have run for, as the scheduler measures it (``schedstat``, proc(5)).
-
-    Threads that have ended are not in it; ``None`` where it cannot be read.
-    """
-    try:
-        files = list((root / "proc" / str(pid) / "task").glob("*/schedstat"))
-        return sum(int(file.read_text(encoding="ascii").split()[0]) for file in files) / 1e9 if files else None
-    except (OSError, ValueError, IndexError):
-        return None
 
 
 def resident_bytes(pid: int, root: Path = Path("/")) -> int:
