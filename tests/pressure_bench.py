@@ -31,7 +31,7 @@ class World:
     now: float = 0.0
     held: dict[str, float] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
-    #: What others take during each stretch to come; nothing, once it is used up.
+    #: What others take during each window to come; nothing, once it is used up.
     others: list[Taken] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class World:
         activity: str,
         discard: Callable[[Mapping[str, Any]], str],
     ) -> dict[str, Any]:
-        """A stretch, in no time."""
+        """A window, in no time."""
         del plan, loop, number
         self.now += seconds
         throughput = FREE_THROUGHPUT * 2.718281828 ** self._random.gauss(0, self.noise)

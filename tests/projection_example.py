@@ -120,7 +120,7 @@ def write_pressure(path: Path, elasticity: float = 0.97, half: float = 0.04, **r
         status="complete",
         started_at="2026-11-21T18:22:31+00:00",
         host=dict(HOST),
-        members=[Member(folder="squeezed", label="free and squeezed stretches")],
+        members=[Member(folder="squeezed", label="free and squeezed windows")],
     )
     record.result = {
         "system": "memcached",

@@ -36,8 +36,8 @@ def record(kind: str, title: str) -> StudyRecord:
         host=dict(HOST),
         parameters={"budget": "3m", "connections": "50", "memory": "2GiB"},
         method=[
-            "12 blocks, each of one free and seven squeezed stretches of 0.8 s in an order drawn anew.",
-            "1 of 96 stretches was discarded: another process took 0.31 cores while it lasted.",
+            "12 blocks, each of one free and seven squeezed windows of 0.8 s in an order drawn anew.",
+            "1 of 96 windows was discarded: another process took 0.31 cores while it lasted.",
             "Intervals are Student's t over blocks, at 99 % because blocks were added until verdicts were reached.",
         ],
     )
@@ -125,7 +125,7 @@ def pressure_study() -> StudyRecord:
             rows=[
                 ["CPU", "limits", 0.97, 0.91, 1.02, 0.03, "20 % less of it cost 19 % of the throughput"],
                 ["DRAM capacity", "does not limit", 0.02, 0.0, 0.04, 0.5, "50 % less of it cost no throughput"],
-                ["DRAM bandwidth", "abstains", 0.21, 0.09, 0.33, 0.22, "the interval holds 0.25"],
+                ["DRAM bandwidth", "inconclusive", 0.21, 0.09, 0.33, 0.22, "the interval holds 0.25"],
                 ["last-level cache", "not squeezable", None, None, None, None, "no resctrl in this guest"],
                 ["network", "does not limit", 0.04, 0.01, 0.07, 0.91, "80 % less of it cost no throughput"],
             ],
@@ -171,9 +171,9 @@ def pressure_result() -> dict[str, Any]:
     throughput = {"estimate": 101_000.0, "low": 99_800.0, "high": 102_200.0}
     reads = [
         squeezed("cpu_share", "cpu", "limits", (0.97, 0.91, 1.02), 0.03),
-        squeezed("cpu_set", "cpu", "abstains", (0.3, 0.1, 0.5)),
+        squeezed("cpu_set", "cpu", "inconclusive", (0.3, 0.1, 0.5)),
         squeezed("dram_capacity", "dram_capacity", "does_not_limit", (0.02, 0.0, 0.04), 0.5),
-        squeezed("dram_bandwidth", "dram_bandwidth", "abstains", (0.21, 0.09, 0.33), 0.22),
+        squeezed("dram_bandwidth", "dram_bandwidth", "inconclusive", (0.21, 0.09, 0.33), 0.22),
         squeezed("last_level_cache", "last_level_cache", "not_squeezable"),
         {
             **squeezed("disk_bandwidth", "disk", "not_squeezable"),

@@ -1,4 +1,4 @@
-"""Stretches corrected for the speed of the cores they ran on."""
+"""Windows corrected for the speed of the cores they ran on."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from rackscope.analysis.adjustment import adjust_for_speed
-from rackscope.analysis.elasticity import Stretch, estimate_levels, schedule
+from rackscope.analysis.elasticity import Window, estimate_levels, schedule
 
 SQUEEZES = ("cpu_share@0.6", "network_in@0.6", "disk_bandwidth@0.6")
 
 
-def stretches(bound: float, *, effect: float = 0.0, seed: int = 1, blocks: int = 4) -> list[Stretch]:
+def windows(bound: float, *, effect: float = 0.0, seed: int = 1, blocks: int = 4) -> list[Window]:
     """Runs on cores that are now a third slower, now not. ``bound`` is how far throughput follows them, ``effect`` the
     elasticity of throughput to the first squeeze."""
     generator = np.random.default_rng(seed)
@@ -25,18 +25,18 @@ def stretches(bound: float, *, effect: float = 0.0, seed: int = 1, blocks: int =
             lost = effect * math.log(0.6) if condition == SQUEEZES[0] else 0.0
             log_throughput = math.log(10_000) + bound * math.log(speed / 1e10) + lost + generator.normal(0, 0.01)
             found.append(
-                Stretch(
+                Window(
                     block, condition, math.exp(log_throughput), None, 0.6, (speed, 9e9 * generator.uniform(0.9, 1.1))
                 )
             )
     return found
 
 
-def spread(found: tuple[Stretch, ...] | list[Stretch]) -> float:
+def spread(found: tuple[Window, ...] | list[Window]) -> float:
     return float(np.std([math.log(one.throughput) for one in found if one.condition == "free"]))
 
 
-def _interval(found: list[Stretch]) -> tuple[float, float]:
+def _interval(found: list[Window]) -> tuple[float, float]:
     level = next(one for one in estimate_levels(found) if one.squeeze == "cpu_share")
     assert level.elasticity is not None
     assert level.elasticity.low is not None
@@ -45,21 +45,21 @@ def _interval(found: list[Stretch]) -> tuple[float, float]:
 
 
 def test_what_the_cores_did_is_taken_out() -> None:
-    plain = stretches(bound=1.0)
+    plain = windows(bound=1.0)
     adjusted = adjust_for_speed(plain)
     assert adjusted.slopes[0] == pytest.approx(1.0, abs=0.1)
     assert adjusted.slopes[1] == pytest.approx(0.0, abs=0.2)
-    assert spread(adjusted.stretches) < 0.2 * spread(plain)
+    assert spread(adjusted.windows) < 0.2 * spread(plain)
 
 
 def test_a_workload_that_does_not_follow_its_cores_stays_as_it_was() -> None:
-    plain = stretches(bound=0.0)
-    adjusted = adjust_for_speed(plain).stretches
+    plain = windows(bound=0.0)
+    adjusted = adjust_for_speed(plain).windows
     assert [one.throughput for one in adjusted] == pytest.approx([one.throughput for one in plain], rel=0.03)
 
 
 def test_the_effect_of_a_squeeze_is_not_taken_out() -> None:
-    levels = {level.squeeze: level for level in estimate_levels(stretches(bound=1.0, effect=1.0), sequential=True)}
+    levels = {level.squeeze: level for level in estimate_levels(windows(bound=1.0, effect=1.0), sequential=True)}
     assert levels["cpu_share"].elasticity is not None
     assert levels["cpu_share"].elasticity.estimate == pytest.approx(1.0, abs=0.1)
     assert levels["network_in"].elasticity is not None
@@ -73,7 +73,7 @@ def test_what_ran_on_the_core_before_is_not_taken_for_its_speed() -> None:
         if one.condition == SQUEEZES[0]
         else one
         for seed in range(5)
-        for one in stretches(bound=1.0, effect=1.0, seed=seed)
+        for one in windows(bound=1.0, effect=1.0, seed=seed)
     ]
     level = next(one for one in estimate_levels(found) if one.squeeze == "cpu_share")
     assert level.elasticity is not None
@@ -83,7 +83,7 @@ def test_what_ran_on_the_core_before_is_not_taken_for_its_speed() -> None:
 def test_intervals_hold_the_truth_and_are_narrower_for_it() -> None:
     covered = narrower = 0
     for seed in range(60):
-        found = stretches(bound=1.0, effect=1.0, seed=seed)
+        found = windows(bound=1.0, effect=1.0, seed=seed)
         adjusted, plain = (_interval(one) for one in (found, [replace(one, core_speeds=()) for one in found]))
         covered += adjusted[0] <= 1.0 <= adjusted[1]
         narrower += adjusted[1] - adjusted[0] < plain[1] - plain[0]
@@ -91,18 +91,18 @@ def test_intervals_hold_the_truth_and_are_narrower_for_it() -> None:
     assert narrower >= 57
 
 
-def test_without_speeds_or_with_too_few_stretches_nothing_changes() -> None:
-    plain = stretches(bound=1.0)
+def test_without_speeds_or_with_too_few_windows_nothing_changes() -> None:
+    plain = windows(bound=1.0)
     unknown = [replace(one, core_speeds=()) for one in plain]
-    assert adjust_for_speed(unknown).stretches == tuple(unknown)
-    assert adjust_for_speed(plain[:7]).stretches == tuple(plain[:7])
-    assert adjust_for_speed([]).stretches == ()
+    assert adjust_for_speed(unknown).windows == tuple(unknown)
+    assert adjust_for_speed(plain[:7]).windows == tuple(plain[:7])
+    assert adjust_for_speed([]).windows == ()
 
 
 def test_a_squeeze_of_the_speed_itself_takes_its_neighbours_correction() -> None:
-    plain = stretches(bound=1.0)
+    plain = windows(bound=1.0)
     frequency = [replace(one, core_speeds=()) if one.condition == SQUEEZES[0] else one for one in plain]
-    adjusted = adjust_for_speed(frequency).stretches
+    adjusted = adjust_for_speed(frequency).windows
     for place, one in enumerate(frequency):
         if one.condition == SQUEEZES[0]:
             factors = [adjusted[near].throughput / frequency[near].throughput for near in (place - 1, place + 1)]
@@ -111,5 +111,5 @@ def test_a_squeeze_of_the_speed_itself_takes_its_neighbours_correction() -> None
 
 
 def test_speeds_that_are_no_numbers_change_nothing() -> None:
-    broken = [replace(one, core_speeds=(math.nan, 1.0)) for one in stretches(bound=1.0)]
-    assert adjust_for_speed(broken).stretches == tuple(broken)
+    broken = [replace(one, core_speeds=(math.nan, 1.0)) for one in windows(bound=1.0)]
+    assert adjust_for_speed(broken).windows == tuple(broken)

@@ -1,4 +1,4 @@
-"""Elasticities from interleaved stretches: drift cancels, verdicts hold, and what is not shown is not claimed."""
+"""Elasticities from interleaved windows: drift cancels, verdicts hold, and what is not shown is not claimed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rackscope.analysis.elasticity import (
     FREE,
     LevelEstimate,
-    Stretch,
+    Window,
     bounded_slack,
     estimate_levels,
     parse_condition,
@@ -34,14 +34,14 @@ def measured(
     drift: float = 0.0,
     levels: Sequence[float] = (0.8, 0.6),
     extra: Sequence[str] = (),
-) -> list[Stretch]:
-    """A run whose truth is known; ``drift`` is the change of log throughput from one stretch to the next."""
+) -> list[Window]:
+    """A run whose truth is known; ``drift`` is the change of log throughput from one window to the next."""
     generator = np.random.default_rng(seed)
     conditions = [f"{name}@{level}" for name in elasticities for level in levels] + list(extra)
-    stretches: list[Stretch] = []
+    windows: list[Window] = []
     for number, block in enumerate(schedule(conditions, blocks, seed)):
         for condition in block:
-            log = 11.0 + drift * len(stretches)
+            log = 11.0 + drift * len(windows)
             parsed = parse_condition(condition)
             spread = noise
             if parsed is not None:
@@ -49,8 +49,8 @@ def measured(
                 spread = (noise_of or {}).get(parsed[0], noise)
             throughput = math.exp(log + spread * generator.standard_normal())
             p99 = 1e-3 * 1e5 / throughput
-            stretches.append(Stretch(number, condition, throughput, p99, parsed[1] if parsed else None))
-    return stretches
+            windows.append(Window(number, condition, throughput, p99, parsed[1] if parsed else None))
+    return windows
 
 
 def only(estimates: Sequence[LevelEstimate], squeeze: str, fraction: float) -> LevelEstimate:
@@ -63,7 +63,7 @@ def only(estimates: Sequence[LevelEstimate], squeeze: str, fraction: float) -> L
     st.integers(0, 6),
     st.integers(0, 1000),
 )
-def test_a_schedule_is_balanced_and_puts_free_stretches_around_each(
+def test_a_schedule_is_balanced_and_puts_free_windows_around_each(
     conditions: list[str], blocks: int, seed: int
 ) -> None:
     plan = schedule(conditions, blocks, seed)
@@ -107,46 +107,44 @@ def test_intervals_are_over_blocks() -> None:
 
 
 def test_a_control_takes_its_own_disturbance_off() -> None:
-    stretches = []
-    for stretch in measured({"cache": 0.0}, blocks=5, seed=2, extra=["control:cache"], levels=(0.7,)):
-        disturbed = stretch.condition != FREE
-        stretches.append(
-            Stretch(stretch.block, stretch.condition, stretch.throughput * (0.8 if disturbed else 1), None, 0.7)
-        )
-    found = only(estimate_levels(stretches), "cache", 0.7)
+    windows = []
+    for window in measured({"cache": 0.0}, blocks=5, seed=2, extra=["control:cache"], levels=(0.7,)):
+        disturbed = window.condition != FREE
+        windows.append(Window(window.block, window.condition, window.throughput * (0.8 if disturbed else 1), None, 0.7))
+    found = only(estimate_levels(windows), "cache", 0.7)
     assert found.control == "control:cache"
     assert found.log_ratio.estimate == pytest.approx(0.0, abs=0.02)
 
 
 def test_a_fraction_that_was_not_measured_gives_no_elasticity_and_no_verdict() -> None:
-    stretches = [Stretch(one.block, one.condition, one.throughput) for one in measured({"cpu": 1.0}, blocks=5, seed=2)]
-    estimates = estimate_levels(stretches)
+    windows = [Window(one.block, one.condition, one.throughput) for one in measured({"cpu": 1.0}, blocks=5, seed=2)]
+    estimates = estimate_levels(windows)
     assert all(one.elasticity is None for one in estimates)
     verdict = judge_squeezes(estimates)[0]
-    assert verdict.verdict == "abstains"
+    assert verdict.verdict == "inconclusive"
     assert "could not be measured" in verdict.sentence
     assert verdict.slack is None
     assert needs_more(estimates) == set()
 
 
-def test_a_squeeze_that_took_nothing_abstains() -> None:
-    stretches = [
-        Stretch(one.block, one.condition, one.throughput, None, 0.995) for one in measured({"c": 0.0}, blocks=5, seed=2)
+def test_a_squeeze_that_took_nothing_is_inconclusive() -> None:
+    windows = [
+        Window(one.block, one.condition, one.throughput, None, 0.995) for one in measured({"c": 0.0}, blocks=5, seed=2)
     ]
-    verdict = judge_squeezes(estimate_levels(stretches))[0]
-    assert (verdict.verdict, "too little" in verdict.sentence) == ("abstains", True)
+    verdict = judge_squeezes(estimate_levels(windows))[0]
+    assert (verdict.verdict, "too little" in verdict.sentence) == ("inconclusive", True)
 
 
-def test_stretches_without_throughput_are_left_out_and_counted() -> None:
-    stretches = measured({"cpu": 1.0}, blocks=4, seed=2)
+def test_windows_without_throughput_are_left_out_and_counted() -> None:
+    windows = measured({"cpu": 1.0}, blocks=4, seed=2)
     stopped = [
-        Stretch(one.block, one.condition, 0.0 if one.block == 1 else one.throughput, None, one.achieved_fraction)
-        for one in stretches
+        Window(one.block, one.condition, 0.0 if one.block == 1 else one.throughput, None, one.achieved_fraction)
+        for one in windows
     ]
     found = only(estimate_levels(stopped), "cpu", 0.8)
     assert (found.log_ratio.count, found.left_out) == (3, 1)
     assert estimate_levels([]) == []
-    assert estimate_levels([Stretch(0, "cpu@0.8", 5.0, None, 0.8)])[0].values == ()
+    assert estimate_levels([Window(0, "cpu@0.8", 5.0, None, 0.8)])[0].values == ()
 
 
 def test_what_limits_is_told_from_what_does_not() -> None:
@@ -159,8 +157,8 @@ def test_what_limits_is_told_from_what_does_not() -> None:
 
 
 def test_slack_is_what_was_shown_to_cost_less_than_two_in_a_hundred() -> None:
-    stretches = measured({"cpu": 1.0, "disk": 0.0}, blocks=8, seed=5, noise=0.005)
-    judged = {one.squeeze: one for one in judge_squeezes(estimate_levels(stretches))}
+    windows = measured({"cpu": 1.0, "disk": 0.0}, blocks=8, seed=5, noise=0.005)
+    judged = {one.squeeze: one for one in judge_squeezes(estimate_levels(windows))}
     assert judged["cpu"].slack is None
     assert judged["disk"].slack == pytest.approx(0.4)
     noisy = estimate_levels(measured({"disk": 0.0}, blocks=3, seed=5, noise=0.1))
@@ -208,11 +206,9 @@ def test_a_resource_limits_when_one_of_its_squeezes_does() -> None:
 
 
 def test_only_what_is_open_is_asked_for_again() -> None:
-    stretches = measured(
-        {"cpu": 1.0, "cache": 0.25, "disk": 0.0}, blocks=6, seed=5, noise=0.005, extra=["control:cache"]
-    )
-    assert needs_more(estimate_levels(stretches, sequential=True)) == {"cache@0.8", "control:cache"}
-    early = [one for one in stretches if one.block < 2]
+    windows = measured({"cpu": 1.0, "cache": 0.25, "disk": 0.0}, blocks=6, seed=5, noise=0.005, extra=["control:cache"])
+    assert needs_more(estimate_levels(windows, sequential=True)) == {"cache@0.8", "control:cache"}
+    early = [one for one in windows if one.block < 2]
     assert needs_more(estimate_levels(early, sequential=True)) >= {"cpu@0.8", "cache@0.8", "disk@0.8"}
 
 
@@ -229,11 +225,11 @@ def test_looking_after_each_block_keeps_errors_rare(truth: dict[str, float], noi
     """At the line both verdicts are wrong, so that here the chance of an error is greatest."""
     runs, wrong = 120, 0
     for seed in range(runs):
-        stretches = measured(truth, blocks=12, seed=seed, noise=0.02, noise_of=noise_of, levels=(0.8,))
+        windows = measured(truth, blocks=12, seed=seed, noise=0.02, noise_of=noise_of, levels=(0.8,))
         decided: set[str] = set()
         for blocks in range(3, 13):
-            seen = estimate_levels([one for one in stretches if one.block < blocks], sequential=True)
-            decided |= {one.squeeze for one in judge_squeezes(seen) if one.verdict != "abstains"}
+            seen = estimate_levels([one for one in windows if one.block < blocks], sequential=True)
+            decided |= {one.squeeze for one in judge_squeezes(seen) if one.verdict != "inconclusive"}
         wrong += any(truth[name] == 0.25 for name in decided)
     # The standard error of a share of 0.05 over 120 runs is 0.02.
     assert wrong / runs <= 0.07
@@ -253,8 +249,8 @@ def test_intervals_cover_whether_squeezes_are_equally_noisy_or_not(noisy: float)
     truth = {"cpu": 1.0, "disk": 0.0, "cache": 0.3, "network": 0.0, "memory": 0.5}
     runs, held = 200, dict.fromkeys(truth, 0)
     for seed in range(runs):
-        stretches = measured(truth, blocks=5, seed=seed, noise=0.02, noise_of={"cache": noisy}, levels=(0.8,))
-        for one in estimate_levels(stretches):
+        windows = measured(truth, blocks=5, seed=seed, noise=0.02, noise_of={"cache": noisy}, levels=(0.8,))
+        for one in estimate_levels(windows):
             assert one.elasticity is not None
             held[one.squeeze] += one.elasticity.contains(truth[one.squeeze])
     # The standard error of a share of 0.95 over 200 runs is 0.015.

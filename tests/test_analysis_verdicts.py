@@ -380,8 +380,8 @@ def test_a_resource_that_is_full_for_a_while_only() -> None:
     assert phase(found).verdict.kind == "none_near"
     told = [finding for finding in found.findings if "Disk vda: at the limit for" in finding.sentence]
     assert len(told) == 1
-    (stretch,) = told[0].evidence[0].seconds
-    assert stretch == pytest.approx((5.57, 8.57), abs=1.0)
+    (window,) = told[0].evidence[0].seconds
+    assert window == pytest.approx((5.57, 8.57), abs=1.0)
 
 
 def test_counters_that_were_reset_do_not_make_a_verdict() -> None:

@@ -21,8 +21,8 @@ from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.place import make_place
 from rackscope.squeezes.recovery import recover
 
-PRESSURE = ("study", "pressure", "cache", "ycsb-c", "--blocks", "3", "--stretch", "100ms", "--set", "keys=1000")
-#: Under a busy host a stretch is measured up to three times, and each squeeze is tried as often.
+PRESSURE = ("study", "pressure", "cache", "ycsb-c", "--blocks", "3", "--window", "100ms", "--set", "keys=1000")
+#: Under a busy host a window is measured up to three times, and each squeeze is tried as often.
 SECONDS = 240.0
 
 
@@ -112,7 +112,7 @@ def test_a_pressure_study_leaves_its_directory_and_nothing_else(rackscope: Racks
     [phase] = told["result"]["phases"]
     assert phase["throughput_operations_per_second"]["estimate"] > 0
     statuses = {one["squeeze"]: one["status"] for one in phase["resources"]}
-    assert set(statuses.values()) <= {"limits", "does_not_limit", "abstains", "not_squeezable"}
+    assert set(statuses.values()) <= {"limits", "does_not_limit", "inconclusive", "not_squeezable"}
     folder = rackscope.folder / "study"
     assert (folder / "report.html").stat().st_size > 10_000
     results = pl.read_parquet(folder / "runs" / "squeezed" / "results.parquet")
@@ -189,7 +189,7 @@ def test_ctrl_c_in_a_squeeze_keeps_what_was_found_and_gives_everything_back(rack
 @pytest.mark.usefixtures("squeezable")
 def test_verdicts_on_workloads_of_known_limit_are_not_wrong(rackscope: Rackscope) -> None:
     done = rackscope(
-        *("study", "known-answers", "--case", "cpu", "--case", "lock", "--levels", "0.5", "--stretch", "150ms"),
+        *("study", "known-answers", "--case", "cpu", "--case", "lock", "--levels", "0.5", "--window", "150ms"),
         *("--blocks", "4", "--budget", "20s", "--out", "study", "--json"),
         timeout=SECONDS,
     )
@@ -199,11 +199,11 @@ def test_verdicts_on_workloads_of_known_limit_are_not_wrong(rackscope: Rackscope
     assert [(row["case"], row["expected"]) for row in rows] == [("cpu", ["cpu"]), ("lock", ["none"])]
     for row in rows:
         assert row["right"] == (row["found"] == row["expected"])
-        assert row["stretches"] >= row["disturbed"] >= 0
+        assert row["windows"] >= row["disturbed"] >= 0
         # Where others took part of the host, what was theirs may look like a limit, or hide one; the study says so.
         if row["disturbed"] == 0:
             assert row["found"] == row["expected"], row["squeezes"]
-        elif row["disturbed"] < row["stretches"] / 2:
+        elif row["disturbed"] < row["windows"] / 2:
             assert set(row["found"]) <= set(row["expected"]), row["squeezes"]
     if any(row["disturbed"] for row in rows):
         assert any("busy with other things" in finding["sentence"] for finding in told["findings"])
@@ -211,7 +211,7 @@ def test_verdicts_on_workloads_of_known_limit_are_not_wrong(rackscope: Rackscope
 
 def test_a_thing_is_compared_with_itself(rackscope: Rackscope) -> None:
     done = rackscope(
-        *("study", "a-a", "cache", "ycsb-c", "--comparisons", "2", "--pairs", "3", "--stretch", "100ms"),
+        *("study", "a-a", "cache", "ycsb-c", "--comparisons", "2", "--pairs", "3", "--window", "100ms"),
         *("--set", "keys=1000", "--out", "study", "--json"),
         timeout=SECONDS,
     )
@@ -221,7 +221,7 @@ def test_a_thing_is_compared_with_itself(rackscope: Rackscope) -> None:
     assert result["different"] == sum(ratio["different"] for ratio in result["ratios"])
     assert result["low"] <= result["share"] <= result["high"]
     folder = rackscope.folder / "study"
-    results = pl.read_parquet(folder / "runs" / "stretches" / "results.parquet").filter(pl.col("kind") == "measure")
+    results = pl.read_parquet(folder / "runs" / "windows" / "results.parquet").filter(pl.col("kind") == "measure")
     assert results.filter(pl.col("discarded").is_null()).height == 2 * 2 * 3
     assert results.filter(pl.col("discarded").is_not_null()).height == result["discarded"]
     assert (folder / "report.html").exists()

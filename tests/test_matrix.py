@@ -50,7 +50,7 @@ def test_a_pressure_study_gives_a_cell_for_each_resource():
     assert shown == {
         "cpu": ("limits", "experiment"),
         "dram_capacity": ("does not limit", "experiment"),
-        "dram_bandwidth": ("abstains", "experiment"),
+        "dram_bandwidth": ("inconclusive", "experiment"),
         "last_level_cache": ("not known", "none"),
         "disk": ("does not limit", "intensity"),
         "network": ("does not limit", "experiment"),
@@ -74,9 +74,9 @@ def test_one_squeeze_that_limits_is_enough_whatever_the_others_show():
 def test_an_open_squeeze_keeps_a_resource_from_being_cleared():
     cells = row_of(
         squeezed("disk_bandwidth", "disk", "does_not_limit", (0.0, -0.1, 0.1), 0.5),
-        squeezed("disk_operations", "disk", "abstains", (0.2, 0.1, 0.4)),
+        squeezed("disk_operations", "disk", "inconclusive", (0.2, 0.1, 0.4)),
     )
-    assert (cells["disk"].verdict, cells["disk"].slack) == ("abstains", None)
+    assert (cells["disk"].verdict, cells["disk"].slack) == ("inconclusive", None)
 
 
 def test_weaker_evidence_never_outdoes_an_experiment():
@@ -91,8 +91,8 @@ def test_weaker_evidence_never_outdoes_an_experiment():
     [
         (Cell("limits", "experiment", "", Estimate(0.97, 0.91, 1.02), slack=0.03), "● 0.97\n0.91…1.02\nslack 3.0 %"),
         (Cell("does not limit", "experiment", "", Estimate(-0.001, -0.05, 0.05)), "· 0.00\n-0.05…0.05"),
-        (Cell("abstains", "experiment", "", Estimate(0.21, None, None)), "~ 0.21"),
-        (Cell("abstains", "experiment", "too few blocks"), "~"),
+        (Cell("inconclusive", "experiment", "", Estimate(0.21, None, None)), "~ 0.21"),
+        (Cell("inconclusive", "experiment", "too few blocks"), "~"),
         (Cell("limits", "intensity", "", intensity=0.92), "◐ 92 %\nintensity"),
         (Cell("does not limit", "intensity", "", intensity=0.12), "◌ 12 %\nintensity"),
         (Cell("does not limit", "intensity", ""), "◌\nintensity"),

@@ -32,7 +32,7 @@ def test_what_is_allowed_acts_at_once_and_what_follows_waits() -> None:
     assert reached == ["cleaned up"]
 
 
-def test_an_interrupt_before_the_allowed_stretch_acts_when_it_begins() -> None:
+def test_an_interrupt_before_the_allowed_window_acts_when_it_begins() -> None:
     reached = []
     with pytest.raises(KeyboardInterrupt), held_back() as interruptions:
         signal.raise_signal(signal.SIGINT)

@@ -18,7 +18,7 @@ from rackscope.studies.a_a import STUDY, compare_with_itself, write
 from rackscope.studies.base import Conduct, Request
 from rackscope.studies.disturbance import Disturbances
 
-VALUES = {"comparisons": 20, "pairs": 6, "stretch": 0.25}
+VALUES = {"comparisons": 20, "pairs": 6, "window": 0.25}
 
 
 def test_each_comparison_has_both_labels_in_turns() -> None:
@@ -109,13 +109,13 @@ def test_too_many_differences_are_a_serious_finding(tmp_path: Path) -> None:
 
 
 def test_a_busy_host_is_said(tmp_path: Path) -> None:
-    seen = Disturbances(stretches=30, discarded=10, kept=3, reasons={"other programs ran"})
+    seen = Disturbances(windows=30, discarded=10, kept=3, reasons={"other programs ran"})
     record = written([compared(False)], seen, tmp_path)
-    assert "3 of the 20 stretches" in record.findings[1].sentence
+    assert "3 of the 20 windows" in record.findings[1].sentence
     assert (record.result["discarded"], record.result["disturbed"]) == (10, 3)
 
 
-@pytest.mark.parametrize("changes", [{"comparisons": 0}, {"pairs": 2}, {"stretch": 0.01}])
+@pytest.mark.parametrize("changes", [{"comparisons": 0}, {"pairs": 2}, {"window": 0.01}])
 def test_what_cannot_be_compared_is_refused(changes: dict[str, float]) -> None:
     assert STUDY.check is not None
     STUDY.check(Request(None, VALUES))

@@ -26,7 +26,7 @@ PLAN = Plan(10_000, (1, 2), (None, 0.99), (0, 50), 0.4, 6, 600.0)
 
 
 def request(out: Path | None = None, **others: Any) -> Request:
-    values = {"items": None, "cores": None, "writes": "0,5,50,100", "stretch": 0.4, "repetitions": 7, "budget": 600.0}
+    values = {"items": None, "cores": None, "writes": "0,5,50,100", "window": 0.4, "repetitions": 7, "budget": 600.0}
     return Request(None, {**values, **others}, out)
 
 
@@ -186,7 +186,7 @@ def test_measurements_that_others_disturbed_are_made_again(tmp_path: Path, monke
         ({"items": 5}, "5 items fit into any cache"),
         ({"items": 10**12}, "of memory are available"),
         ({"repetitions": 0}, "0 repetitions"),
-        ({"stretch": 0.001}, "at least 20 ms"),
+        ({"window": 0.001}, "at least 20 ms"),
     ],
 )
 def test_nonsense_is_refused_before_a_directory_is_made(asked: dict[str, Any], clear: str, tmp_path: Path) -> None:

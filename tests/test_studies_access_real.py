@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conftest import Rackscope, process_exists, wait_until
 
-SHORT = ("study", "access", "--items", "20k", "--cores", "1", "--stretch", "20ms", "--out", "study", "--json")
+SHORT = ("study", "access", "--items", "20k", "--cores", "1", "--window", "20ms", "--out", "study", "--json")
 
 
 def programs_of(parent: int) -> list[int]:

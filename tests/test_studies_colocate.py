@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rackscope.advice.colocate import advise_colocation, read_source
-from rackscope.analysis.elasticity import FREE, Stretch, estimate_levels
+from rackscope.analysis.elasticity import FREE, Window, estimate_levels
 from rackscope.errors import LoadError, RackscopeError, RunDirectoryError, UsageError
 from rackscope.models.colocation import Demand, Work, from_elasticity, textbook
 from rackscope.runs.options import Progress, RunOptions
@@ -42,7 +42,7 @@ def request(out: Path | None = None, works: Sequence[str] = TEXTS, **others: Any
         "pairs": None,
         "slowdown": "5%",
         "rounds": 6,
-        "stretch": 0.6,
+        "window": 0.6,
         "levels": "0.8,0.5",
         "budget": 720.0,
     }
@@ -69,21 +69,21 @@ class FakeBench:
         assert budget_seconds > 0
         assert not uses_disk
         cores, elasticity = WORLD[name]
-        stretches = []
+        windows = []
         for block in range(1, 5):
-            stretches.append(Stretch(block, FREE, 1000.0, 1e-5))
+            windows.append(Window(block, FREE, 1000.0, 1e-5))
             for level in LEVELS:
                 rate = 1000 * level**elasticity * self._noise()
-                stretches += [
-                    Stretch(block, f"cpu_share@{level}", rate, 0.01 / rate, level),
-                    Stretch(block, FREE, 1e3, 1e-5),
+                windows += [
+                    Window(block, f"cpu_share@{level}", rate, 0.01 / rate, level),
+                    Window(block, FREE, 1e3, 1e-5),
                 ]
         refused = {"last_level_cache": ("no resctrl here", "resctrl")}
         if name in self.blind:
             refused["cpu_share"] = ("the quota was not kept", "")
-            stretches = []
+            windows = []
         capacities = {} if name in self.blind else {"cpu_share": (cores, "cores", "its limit")}
-        found = Squeezed(tuple(estimate_levels(stretches)), {"cpu_share": "cpu"}, capacities, refused)
+        found = Squeezed(tuple(estimate_levels(windows)), {"cpu_share": "cpu"}, capacities, refused)
         after(found)
         return found
 
@@ -201,7 +201,7 @@ def test_the_examples_can_be_asked_for() -> None:
         ({"slowdown": "five"}, "'five' is no share"),
         ({"slowdown": "150%"}, "'150%' is no share"),
         ({"rounds": 0}, "0 rounds"),
-        ({"stretch": 0.001}, "at least 50 ms"),
+        ({"window": 0.001}, "at least 50 ms"),
         ({"levels": "0.8"}, "no levels"),
     ],
 )
@@ -300,7 +300,7 @@ def test_pairs_that_fit_are_named(whole: Path) -> None:
 
 
 def test_what_was_measured_before_ctrl_c_is_said(tmp_path: Path) -> None:
-    # Five works squeezed after three stretches each, and a round of pairs.
+    # Five works squeezed after three windows each, and a round of pairs.
     record = conducted(tmp_path / "study", FakeBench(stop_after=5 * 4 + 3 * 10 + 7))
     assert record.status == "interrupted"
     assert len(record.result["sides"]) == 20

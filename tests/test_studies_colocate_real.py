@@ -11,13 +11,13 @@ import pytest
 
 from conftest import Rackscope, process_exists, wait_until
 
-#: A host that is busy with other things measures each stretch up to three times.
+#: A host that is busy with other things measures each window up to three times.
 SECONDS = 240.0
 WORKS = (
     "synthetic:synthetic-read,name=compute,on_read=cpu:100",
     "synthetic:synthetic-read,name=bounded,on_read=cpu:100,cpu=0.3",
 )
-SHORT = ("--stretch", "200ms", "--no-fetch", "--out", "study", "--json")
+SHORT = ("--window", "200ms", "--no-fetch", "--out", "study", "--json")
 
 
 def manifests_of(folder: Path) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def test_two_works_are_measured_alone_and_together(rackscope: Rackscope) -> None
 def test_ctrl_c_while_two_run_at_once_stops_both(rackscope: Rackscope) -> None:
     running = rackscope.start(
         *("study", "colocate", *WORKS, "--rounds", "1000", "--budget", "2s"),
-        *("--stretch", "300ms", "--no-fetch", "--out", "study", "--json"),
+        *("--window", "300ms", "--no-fetch", "--out", "study", "--json"),
     )
     folder = rackscope.folder / "study"
 

@@ -54,7 +54,7 @@ def request(out: Path | None = None, system: str = "cache", **others: Any) -> Re
         "peers": None,
         "settings": None,
         "repetitions": 6,
-        "stretch": 1.0,
+        "window": 1.0,
         "loads": "25,50,75,90",
         "keys": 100_000,
         "memory": 1_250_000,
@@ -190,7 +190,7 @@ def test_another_system_can_be_the_one_that_is_compared() -> None:
         ({"loads": "half"}, "--loads half are no numbers"),
         ({"loads": "500"}, "out of bounds"),
         ({"repetitions": 0}, "0 repetitions"),
-        ({"stretch": 0.001}, "at least 50 ms"),
+        ({"window": 0.001}, "at least 50 ms"),
         ({"keys": 10}, "10 keys are out of bounds"),
         ({"memory": 10}, "10 items are too few"),
     ],
@@ -365,7 +365,7 @@ def test_a_read_of_many_keys_counts_as_many() -> None:
     assert figures_of(row, 1, None).rate == 500
 
 
-def test_a_stretch_of_nothing_or_of_errors_is_no_measurement() -> None:
+def test_a_window_of_nothing_or_of_errors_is_no_measurement() -> None:
     with pytest.raises(LoadError, match="no operation succeeded"):
         figures_of({"operations": 0, "duration_seconds": 1.0}, 1, 1.0)
     with pytest.raises(LoadError, match="3 operations were answered with an error"):

@@ -11,9 +11,9 @@ import pytest
 
 from conftest import Rackscope, process_exists, wait_until
 
-#: A host that is busy with other things measures each stretch up to three times.
+#: A host that is busy with other things measures each window up to three times.
 SECONDS = 240.0
-SHORT = ("--keys", "1000", "--stretch", "100ms", "--no-fetch", "--out", "study", "--json")
+SHORT = ("--keys", "1000", "--window", "100ms", "--no-fetch", "--out", "study", "--json")
 
 
 def manifests_of(folder: Path) -> list[dict[str, Any]]:
@@ -66,11 +66,11 @@ def test_ctrl_c_stops_all_systems_and_keeps_what_there_is(rackscope: Rackscope) 
 
     def measured() -> bool:
         phases = [phase["name"] for manifest in manifests_of(folder) for phase in manifest["phases"]]
-        # Two systems, and each stretch up to three times: the first round is over.
+        # Two systems, and each window up to three times: the first round is over.
         return phases.count("measure") > 6 or running.poll() is not None
 
     try:
-        wait_until(measured, "some stretches", seconds=SECONDS)
+        wait_until(measured, "some windows", seconds=SECONDS)
         running.send_signal(signal.SIGINT)
         output, errors = running.communicate(timeout=60)
     finally:

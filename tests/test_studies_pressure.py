@@ -30,7 +30,7 @@ from rackscope.studies.disturbance import Taken
 from rackscope.studies.pressure import MeasuredPhase, Plan, measure_phase
 from rackscope.studies.pressure_record import Account
 
-PLAN = Plan(fractions=(0.8, 0.4), stretch_seconds=0.4, blocks=4, budget_seconds=1e6, seed=7)
+PLAN = Plan(fractions=(0.8, 0.4), window_seconds=0.4, blocks=4, budget_seconds=1e6, seed=7)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def levels_of(phase: MeasuredPhase, squeeze: str) -> list[float]:
 
 
 def blocks_of(phase: MeasuredPhase, condition: str) -> int:
-    return sum(stretch.condition == condition for stretch in phase.stretches)
+    return sum(window.condition == condition for window in phase.windows)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -107,7 +107,7 @@ def test_only_what_is_open_is_measured_after_the_first_blocks(world: World) -> N
     world.answers = {**world.answers, "network_out": elastic(0.25)}
     phase = measured(bench_of(world, *three_squeezes(world)), seeks_slack=False)
     # An elasticity on the line is decided by chance alone: ten looks end it, of 4, 5, 7, 9, 12 ... blocks.
-    assert max(stretch.block for stretch in phase.stretches) == 38
+    assert max(window.block for window in phase.windows) == 38
     asked = [blocks_of(phase, f"network_out@{fraction}") for fraction in (0.8, 0.4)]
     assert sum(asked) == 38 + PLAN.blocks
     assert blocks_of(phase, "cpu_share@0.8") == blocks_of(phase, "cpu_share@0.4") == PLAN.blocks
@@ -122,10 +122,10 @@ def test_the_budget_is_kept(world: World) -> None:
 def test_the_first_blocks_are_measured_whatever_the_budget(world: World) -> None:
     phase = measured(bench_of(world, *three_squeezes(world)), budget_seconds=0.001)
     assert blocks_of(phase, "cpu_share@0.8") == PLAN.blocks
-    assert max(stretch.block for stretch in phase.stretches) == PLAN.blocks
+    assert max(window.block for window in phase.windows) == PLAN.blocks
 
 
-def test_each_squeezed_stretch_has_free_ones_and_its_control_in_its_block(world: World) -> None:
+def test_each_squeezed_window_has_free_ones_and_its_control_in_its_block(world: World) -> None:
     # A disturbance that costs a tenth and takes nothing away: without its control it would look like a limit.
     world.answers = {
         "dram_bandwidth": lambda fraction: 0.9,
@@ -138,8 +138,8 @@ def test_each_squeezed_stretch_has_free_ones_and_its_control_in_its_block(world:
     ]
     phase = measured(bench_of(world, *squeezes), seeks_slack=False, budget_seconds=60)
     blocks: dict[int, list[str]] = {}
-    for stretch in phase.stretches:
-        blocks.setdefault(stretch.block, []).append(stretch.condition)
+    for window in phase.windows:
+        blocks.setdefault(window.block, []).append(window.condition)
     for conditions in blocks.values():
         assert conditions[::2] == ["free"] * (len(conditions) // 2 + 1)
         for condition in conditions[1::2]:
@@ -157,16 +157,16 @@ def test_a_squeeze_without_effect_is_not_used(world: World) -> None:
     assert levels_of(phase, "dram_capacity") == []
 
 
-def test_a_disturbed_stretch_is_measured_again_at_most_twice_and_counted(world: World) -> None:
+def test_a_disturbed_window_is_measured_again_at_most_twice_and_counted(world: World) -> None:
     bench = bench_of(world, *three_squeezes(world))
     world.others = [BUSY_HOST]
-    bench.stretch(STAGE, {}, 0.4, "free", 1)
+    bench.window(STAGE, {}, 0.4, "free", 1)
     assert len(world.log) == 2
     assert (bench.disturbances.discarded, bench.disturbances.kept) == (1, 0)
     world.others = [BUSY_HOST] * 10
-    bench.stretch(STAGE, {}, 0.4, "cpu_share@0.8", 1)
+    bench.window(STAGE, {}, 0.4, "cpu_share@0.8", 1)
     assert len(world.log) == 5
-    assert (bench.disturbances.stretches, bench.disturbances.discarded, bench.disturbances.kept) == (5, 3, 1)
+    assert (bench.disturbances.windows, bench.disturbances.discarded, bench.disturbances.kept) == (5, 3, 1)
     assert bench.disturbances.reasons == {"the hypervisor gave the cores to others"}
 
 
@@ -182,13 +182,13 @@ def test_a_burst_of_others_is_waited_for_as_long_as_patience_lasts(
     bench = bench_of(world, *three_squeezes(world))
     bench.disturbances.patience_seconds = 5.0
     world.others = [BUSY_HOST] * 6
-    bench.stretch(STAGE, {}, 0.4, "free", 1)
+    bench.window(STAGE, {}, 0.4, "free", 1)
     assert (bench.disturbances.discarded, bench.disturbances.kept) == (6, 0)
     assert paused == [0.25, 0.5, 1.0, 2.0]
     assert bench.disturbances.waited_seconds == pytest.approx(6 * 0.4 + 3.75)
     # Patience is spent: as without any from now on.
     world.others = [BUSY_HOST] * 3
-    bench.stretch(STAGE, {}, 0.4, "free", 1)
+    bench.window(STAGE, {}, 0.4, "free", 1)
     assert (bench.disturbances.discarded, bench.disturbances.kept) == (8, 1)
 
 
@@ -205,14 +205,14 @@ def test_waiting_for_a_quiet_host_does_not_cost_the_phase_its_blocks(
     world.others = [Taken(), BUSY_HOST] * 10 + [BUSY_HOST] * 12
     busy = measured(bench_of(world, *three_squeezes(world)), budget_seconds=40.0)
     assert world.others == []
-    assert len(busy.stretches) >= len(quiet.stretches)
+    assert len(busy.windows) >= len(quiet.windows)
 
 
 def test_what_is_known_is_told_after_every_block(world: World) -> None:
     told: list[MeasuredPhase] = []
     bench = bench_of(world, *three_squeezes(world))
     last = measure_phase(bench, STAGE, {}, dataclasses.replace(PLAN, seeks_slack=False), told.append)
-    assert [max(stretch.block for stretch in one.stretches) for one in told] == list(range(1, len(told) + 1))
+    assert [max(window.block for window in one.windows) for one in told] == list(range(1, len(told) + 1))
     assert told[-1] == last
 
 
@@ -283,7 +283,7 @@ def test_the_record_holds_what_its_contract_says(world: World, tmp_path: Path, m
     assert shown["phase"] == "measure"
     assert shown["limits"] == ["cpu"]
     assert shown["none_of_these"] is False
-    assert shown["blocks"] == max(stretch.block for stretch in phase.stretches)
+    assert shown["blocks"] == max(window.block for window in phase.windows)
     assert shown["throughput_operations_per_second"]["estimate"] == pytest.approx(10_000, rel=0.01)
     by_squeeze = {one["squeeze"]: one for one in shown["resources"]}
     cpu, disk, cache = (by_squeeze[name] for name in ("cpu_share", "disk_bandwidth", "last_level_cache"))
@@ -312,7 +312,7 @@ def test_a_busy_host_is_said_to_be_one(world: World, tmp_path: Path) -> None:
     phase = measured(bench, budget_seconds=1)
     account_of(saved).update(phase, bench)
     [warning] = [finding for finding in saved.conduct.record.findings if finding.severity == "warning"]
-    assert f"in {len(phase.stretches)} of the {len(phase.stretches)} stretches" in warning.sentence
+    assert f"in {len(phase.windows)} of the {len(phase.windows)} windows" in warning.sentence
     assert any("discarded and measured again" in line for line in saved.conduct.record.method)
 
 
@@ -335,12 +335,12 @@ def test_without_a_verdict_the_record_says_so(world: World, tmp_path: Path) -> N
         ({"levels": "0.8,nan"}, "levels"),
         ({"levels": "much,little"}, "levels"),
         ({"limit": ("cpu=none",)}, "cores"),
-        ({"stretch": 0.001}, "stretch"),
+        ({"window": 0.001}, "window"),
         ({"blocks": 0}, "block"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_anything_is_made(changes: dict[str, Any], words: str) -> None:
-    values = {"levels": "0.8,0.4", "limit": (), "stretch": 0.4, "blocks": 4, "budget": 120.0}
+    values = {"levels": "0.8,0.4", "limit": (), "window": 0.4, "blocks": 4, "budget": 120.0}
     check = pressure.STUDY.check
     assert check is not None
     check(Request(None, values))

@@ -18,7 +18,7 @@ from rackscope.studies.bounds import Bound, parse_bound
 from rackscope.studies.capacity import Capacity, CapacityStudy, curve_rates, quick_rate
 from rackscope.studies.crossing import CLIP, Seen, block_rates, estimate_crossing, excess
 from rackscope.studies.slo_record import Subject, fill, generator_limited
-from rackscope.studies.stretches import Stretch, stretch_of
+from rackscope.studies.windows import Window, window_of
 
 SUBJECT = Subject("cache", "ycsb-b", "", connections=50, depth=1)
 BASE_SECONDS = 50e-6
@@ -41,17 +41,17 @@ class Queue:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def closed(self, seconds: float, activity: str) -> Stretch:
-        return self._stretch(None, seconds)
+    def closed(self, seconds: float, activity: str) -> Window:
+        return self._window(None, seconds)
 
-    def open(self, rate_per_second: float, seconds: float, activity: str) -> Stretch:
-        return self._stretch(rate_per_second, seconds)
+    def open(self, rate_per_second: float, seconds: float, activity: str) -> Window:
+        return self._window(rate_per_second, seconds)
 
     def rate_at(self, seconds: float) -> float:
         """Where p99 is ``seconds``."""
         return self.capacity * (1 - 4.6 * BASE_SECONDS / seconds)
 
-    def _stretch(self, rate: float | None, seconds: float) -> Stretch:
+    def _window(self, rate: float | None, seconds: float) -> Window:
         self.now += seconds + 0.1
         self.asked.append(rate)
         if len(self.asked) % 6 == 0:
@@ -76,7 +76,7 @@ class Queue:
             "system_busy_ratio": used,
             "number": len(self.asked),
         }
-        return Stretch(**{**fields, **self.more})
+        return Window(**{**fields, **self.more})
 
 
 def study(queue: Queue, bound: str = "p99<1ms", budget: float = 100.0, seed: int = 1) -> Capacity:
@@ -144,7 +144,7 @@ def test_intervals_hold_the_truth_on_a_host_whose_speed_wanders() -> None:
 def test_the_curve_is_not_measured_in_rising_order() -> None:
     queue = Queue()
     found = study(queue)
-    rates = [one.stretch.offered_per_second or 0.0 for one in found.measured if one.purpose == "curve"]
+    rates = [one.window.offered_per_second or 0.0 for one in found.measured if one.purpose == "curve"]
     assert len(set(rates)) >= 8
     assert all(rates.count(rate) >= 2 for rate in set(rates))
     rises = sum(later > earlier for earlier, later in itertools.pairwise(rates))
@@ -190,25 +190,25 @@ def test_requests_that_were_late_before_they_were_sent_are_told_apart() -> None:
     assert "late before they were sent" not in sentences(study(Queue()))
 
 
-def test_disturbed_stretches_are_discarded_and_counted_whatever_they_gave() -> None:
+def test_disturbed_windows_are_discarded_and_counted_whatever_they_gave() -> None:
     queue = Queue()
-    measure = queue._stretch
+    measure = queue._window
     calls = 0
 
-    def disturbed(rate: float | None, seconds: float) -> Stretch:
+    def disturbed(rate: float | None, seconds: float) -> Window:
         nonlocal calls
         calls += 1
         queue.more = {"steal_ratio": 0.3} if calls % 7 == 0 else {}
         return measure(rate, seconds)
 
-    queue._stretch = disturbed  # type: ignore[method-assign]
+    queue._window = disturbed  # type: ignore[method-assign]
     found = study(queue)
     assert found.discarded
-    assert all(one.stretch.steal_ratio is None for one in found.measured if one.purpose != "probe")
+    assert all(one.window.steal_ratio is None for one in found.measured if one.purpose != "probe")
     assert f"{len(found.discarded)} of" in " ".join(record_of(found).method)
     assert "hypervisor" in " ".join(record_of(found).method)
     # Whoever came a moment ago may still be there: one more than those that were seen to be disturbed.
-    alone = [one for one in found.discarded if one.disturbance == "the stretch before was disturbed"]
+    alone = [one for one in found.discarded if one.disturbance == "the window before was disturbed"]
     assert 0 < len(alone) < len(found.discarded)
 
 
@@ -278,16 +278,16 @@ def test_a_crossing_needs_blocks_before_it_has_an_interval() -> None:
     assert estimate_crossing(seen, 5000) is None
 
 
-def test_what_a_poisson_stretch_falls_short_by_chance_is_no_overload() -> None:
+def test_what_a_poisson_window_falls_short_by_chance_is_no_overload() -> None:
     row = {
         "offered_operations_per_second": 100.0,
         "throughput_operations_per_second": 93.0,
         "duration_seconds": 1.0,
         "operations": 93,
     }
-    assert stretch_of(row, 1).offered_met
+    assert window_of(row, 1).offered_met
     busy = {**row, "offered_operations_per_second": 1e5, "throughput_operations_per_second": 9.3e4}
-    assert not stretch_of(busy, 1).offered_met
+    assert not window_of(busy, 1).offered_met
 
 
 def test_a_short_study_of_the_cache(rackscope: Rackscope) -> None:

@@ -1,4 +1,4 @@
-"""The speed of cores beside a stretch."""
+"""The speed of cores beside a window."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Point:
     watts: float | None = None
     scope: str = ""
     generator_idle: float | None = None
-    #: Free stretches between squeezed ones, in a place of its own: second to a plain run.
+    #: Free windows between squeezed ones, in a place of its own: second to a plain run.
     between_squeezes: bool = False
     #: Requests come many a message.
     pipelined: bool = False

@@ -1,4 +1,4 @@
-"""Taking out of stretches what came from the cores' own speed, which others change and no squeeze does.
+"""Taking out of windows what came from the cores' own speed, which others change and no squeeze does.
 
 On a shared host a core runs a third slower while the hardware thread beside it is busy with somebody else's work, for
 tenths of a second at a time. Throughput follows as far as the workload is bound by its cores. The logarithm of
@@ -24,67 +24,67 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rackscope.analysis.elasticity import Stretch
+    from rackscope.analysis.elasticity import Window
 
 
 @dataclass(frozen=True)
 class Adjustment:
-    """Stretches at the median speed. ``slopes`` by speed: how much of a change of it throughput follows.
+    """Windows at the median speed. ``slopes`` by speed: how much of a change of it throughput follows.
 
-    ``slopes`` is empty where nothing was adjusted: too few stretches, or speeds that were not measured.
+    ``slopes`` is empty where nothing was adjusted: too few windows, or speeds that were not measured.
     """
 
-    stretches: tuple[Stretch, ...]
+    windows: tuple[Window, ...]
     slopes: tuple[float, ...] = ()
 
 
-def adjust_for_speed(stretches: Sequence[Stretch]) -> Adjustment:
-    """Throughput and p99 of each stretch as they would have been at the median speed of the cores.
+def adjust_for_speed(windows: Sequence[Window]) -> Adjustment:
+    """Throughput and p99 of each window as they would have been at the median speed of the cores.
 
-    A stretch without speeds (its squeeze changes them) is given the correction of its neighbours.
+    A window without speeds (its squeeze changes them) is given the correction of its neighbours.
     """
     import numpy as np
 
-    plain = Adjustment(tuple(stretches))
-    known = [place for place, one in enumerate(stretches) if one.core_speeds and _positive(one.throughput)]
-    widths = {len(stretches[place].core_speeds) for place in known}
+    plain = Adjustment(tuple(windows))
+    known = [place for place, one in enumerate(windows) if one.core_speeds and _positive(one.throughput)]
+    widths = {len(windows[place].core_speeds) for place in known}
     if len(widths) != 1:
         return plain
     width = widths.pop()
-    conditions = [stretches[place].condition for place in known]
+    conditions = [windows[place].condition for place in known]
     spare = len(known) - len(set(conditions)) - width
     if spare < packaged_thresholds().limit("adjustment.degrees"):
         return plain
-    speeds = np.log(np.array([stretches[place].core_speeds for place in known], dtype=np.float64))
-    throughput = np.log(np.array([stretches[place].throughput for place in known], dtype=np.float64))
+    speeds = np.log(np.array([windows[place].core_speeds for place in known], dtype=np.float64))
+    throughput = np.log(np.array([windows[place].throughput for place in known], dtype=np.float64))
     slopes = _slopes(speeds, throughput, conditions)
     if slopes is None:
         return plain
-    corrections = _spread(dict(zip(known, _beyond_band(speeds) @ slopes, strict=True)), len(stretches))
-    p99 = _p99_corrections(stretches, known, speeds, conditions)
+    corrections = _spread(dict(zip(known, _beyond_band(speeds) @ slopes, strict=True)), len(windows))
+    p99 = _p99_corrections(windows, known, speeds, conditions)
     adjusted = tuple(
         replace(
             one,
             throughput=one.throughput * math.exp(-corrections[place]),
             p99_seconds=None if one.p99_seconds is None else one.p99_seconds * math.exp(-p99[place]),
         )
-        for place, one in enumerate(stretches)
+        for place, one in enumerate(windows)
     )
     return Adjustment(adjusted, tuple(float(slope) for slope in slopes))
 
 
 def _p99_corrections(
-    stretches: Sequence[Stretch], known: Sequence[int], speeds: NDArray[np.float64], conditions: Sequence[str]
+    windows: Sequence[Window], known: Sequence[int], speeds: NDArray[np.float64], conditions: Sequence[str]
 ) -> list[float]:
     import numpy as np
 
-    values = [stretches[place].p99_seconds for place in known]
+    values = [windows[place].p99_seconds for place in known]
     if not all(value is not None and _positive(value) for value in values):
-        return [0.0] * len(stretches)
+        return [0.0] * len(windows)
     slopes = _slopes(speeds, np.log(np.array(values, dtype=np.float64)), conditions)
     if slopes is None:
-        return [0.0] * len(stretches)
-    return _spread(dict(zip(known, _beyond_band(speeds) @ slopes, strict=True)), len(stretches))
+        return [0.0] * len(windows)
+    return _spread(dict(zip(known, _beyond_band(speeds) @ slopes, strict=True)), len(windows))
 
 
 def _slopes(
@@ -113,7 +113,7 @@ def _beyond_band(speeds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _spread(corrections: dict[int, float], count: int) -> list[float]:
-    """One correction a stretch; those without take the mean of the nearest on either side."""
+    """One correction a window; those without take the mean of the nearest on either side."""
     places = sorted(corrections)
     filled = []
     for place in range(count):

@@ -91,14 +91,14 @@ class Run:
             if end > start:
                 grouped.setdefault((window.name, window.kind), []).append((window.repetition, start, end))
         phases = []
-        for (name, kind), stretches in grouped.items():
+        for (name, kind), repetitions in grouped.items():
             rows = [row for row in self.results if row.get("phase") == name and row.get("kind", kind) == kind]
             kept = [row for row in rows if not row.get("discarded")]
             discarded = {row.get("repetition") for row in rows} - {row.get("repetition") for row in kept}
-            windows = tuple((start, end) for repetition, start, end in stretches if repetition not in discarded)
+            windows = tuple((start, end) for repetition, start, end in repetitions if repetition not in discarded)
             if not windows:
                 # All were discarded: what happened in them is still worth describing.
-                windows = tuple((start, end) for _, start, end in stretches)
+                windows = tuple((start, end) for _, start, end in repetitions)
             phases.append(Phase(self, name, kind, windows, tuple(kept)))
         return phases
 
@@ -211,9 +211,9 @@ class Phase:
             threshold_value=line,
         )
 
-    def stretches_above(self, series: Series, line: float) -> Windows:
+    def windows_above(self, series: Series, line: float) -> Windows:
         """The parts of the phase in which the series was at or above ``line``, in bins of about a second."""
-        bin_seconds = self.run.thresholds.limit("stretch.seconds")
+        bin_seconds = self.run.thresholds.limit("window.seconds")
         found: list[tuple[float, float]] = []
         for start, end, value in series.bins(self.windows, bin_seconds):
             if value < line:

@@ -1,10 +1,10 @@
-"""Elasticities from stretches in which one resource was squeezed, with free stretches between them.
+"""Elasticities from windows in which one resource was squeezed, with free windows between them.
 
 The elasticity of throughput is d ln(throughput) / d ln(resource): 1 where throughput falls as the resource does, 0
 where the resource does not matter. That of p99 has the opposite sign: -1 where p99 doubles when the resource halves.
 Neither is turned around, so that both mean what the formula says.
 
-A squeezed stretch is compared with the free stretches before and after it, in the same block: what drifts slowly
+A squeezed window is compared with the free windows before and after it, in the same block: what drifts slowly
 cancels. Where a squeeze has a control (the same disturbance without the squeeze), the control's own difference to
 its free neighbours is taken off. The value of a block is one number, and intervals are over blocks, never over samples:
 Student's t, with variances that squeezes of one run lend each other (see ``moderation``).
@@ -26,8 +26,8 @@ _CONTROL = "control:"
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Some seconds of a run under one condition. The order of a sequence of stretches is the order they ran in.
+class Window:
+    """Some seconds of a run under one condition. The order of a sequence of windows is the order they ran in.
 
     ``condition`` is ``free``, ``NAME@0.8`` (squeeze and the fraction asked to be left) or ``control:NAME`` (also
     ``control:NAME@0.8`` where each level has its own). ``throughput`` is in operations a second, ``achieved_fraction``
@@ -53,7 +53,7 @@ class LevelEstimate:
     upper bound of the share of throughput lost. ``values`` and ``p99_values`` are the log ratios by block;
     ``left_out`` counts blocks without one. ``standard_error`` of ``log_ratio`` and its ``degrees`` of freedom are
     what tests need; ``None`` below two blocks. ``control`` is the condition that was compared with instead of free
-    stretches, where there is one.
+    windows, where there is one.
     """
 
     squeeze: str
@@ -73,7 +73,7 @@ class LevelEstimate:
 
     @property
     def condition(self) -> str:
-        """The name under which stretches of this squeeze and level run."""
+        """The name under which windows of this squeeze and level run."""
         return f"{self.squeeze}@{self.requested_fraction:g}"
 
     @property
@@ -88,9 +88,9 @@ class LevelEstimate:
 
 
 def schedule(conditions: Sequence[str], blocks: int, seed: int) -> list[list[str]]:
-    """Blocks that hold each condition once, shuffled from ``seed``, with a free stretch around each.
+    """Blocks that hold each condition once, shuffled from ``seed``, with a free window around each.
 
-    Every squeezed stretch thus has a free neighbour on both sides in its own block.
+    Every squeezed window thus has a free neighbour on both sides in its own block.
     """
     import numpy as np
 
@@ -106,7 +106,7 @@ def schedule(conditions: Sequence[str], blocks: int, seed: int) -> list[list[str
 
 
 def parse_condition(condition: str) -> tuple[str, float] | None:
-    """Squeeze and fraction of ``NAME@0.8``; ``None`` for free and control stretches and anything else."""
+    """Squeeze and fraction of ``NAME@0.8``; ``None`` for free and control windows and anything else."""
     name, mark, level = condition.rpartition("@")
     if not mark or not name or name.startswith(_CONTROL):
         return None
@@ -117,23 +117,23 @@ def parse_condition(condition: str) -> tuple[str, float] | None:
     return (name, fraction) if 0 < fraction < 1 else None
 
 
-def estimate_levels(stretches: Sequence[Stretch], *, sequential: bool = False) -> list[LevelEstimate]:
+def estimate_levels(windows: Sequence[Window], *, sequential: bool = False) -> list[LevelEstimate]:
     """Elasticity of each squeeze at each level, mildest level first, squeezes in the order they first ran.
 
     ``sequential`` where blocks are added until verdicts are reached (see ``needs_more``): intervals are then wider.
     Throughput is corrected for the cores' speed first, where that is known (see ``adjustment``).
     """
-    stretches = adjust_for_speed(stretches).stretches
-    by_block: dict[int, list[Stretch]] = {}
-    for stretch in stretches:
-        by_block.setdefault(stretch.block, []).append(stretch)
-    throughput = [_log_ratios(block, [stretch.throughput for stretch in block]) for block in by_block.values()]
-    p99 = [_log_ratios(block, [stretch.p99_seconds for stretch in block]) for block in by_block.values()]
-    levels: dict[str, dict[float, list[Stretch]]] = {}
-    for stretch in stretches:
-        parsed = parse_condition(stretch.condition)
+    windows = adjust_for_speed(windows).windows
+    by_block: dict[int, list[Window]] = {}
+    for window in windows:
+        by_block.setdefault(window.block, []).append(window)
+    throughput = [_log_ratios(block, [window.throughput for window in block]) for block in by_block.values()]
+    p99 = [_log_ratios(block, [window.p99_seconds for window in block]) for block in by_block.values()]
+    levels: dict[str, dict[float, list[Window]]] = {}
+    for window in windows:
+        parsed = parse_condition(window.condition)
         if parsed is not None:
-            levels.setdefault(parsed[0], {}).setdefault(parsed[1], []).append(stretch)
+            levels.setdefault(parsed[0], {}).setdefault(parsed[1], []).append(window)
     by_level = [
         (name, by_fraction[fraction])
         for name, by_fraction in levels.items()
@@ -220,16 +220,16 @@ def _means(groups: Sequence[Sequence[float]]) -> list[_Mean]:
 
 
 def _estimate(
-    squeeze: str, stretches: Sequence[Stretch], mean: _Mean, p99: _Mean, control: str | None, sequential: bool
+    squeeze: str, windows: Sequence[Window], mean: _Mean, p99: _Mean, control: str | None, sequential: bool
 ) -> LevelEstimate:
     known = [
-        math.log(stretch.achieved_fraction)
-        for stretch in stretches
-        if stretch.achieved_fraction is not None and stretch.achieved_fraction > 0
+        math.log(window.achieved_fraction)
+        for window in windows
+        if window.achieved_fraction is not None and window.achieved_fraction > 0
     ]
     achieved = math.exp(math.fsum(known) / len(known)) if known else None
     divisor = _divisor(achieved)
-    parsed = parse_condition(stretches[0].condition)
+    parsed = parse_condition(windows[0].condition)
     return LevelEstimate(
         squeeze=squeeze,
         requested_fraction=parsed[1] if parsed else math.nan,
@@ -242,18 +242,18 @@ def _estimate(
         p99_values=p99.values,
         standard_error=mean.error,
         degrees=mean.degrees,
-        left_out=len(stretches) - len(mean.values),
+        left_out=len(windows) - len(mean.values),
         control=control,
         sequential=sequential,
     )
 
 
-def _log_ratios(block: Sequence[Stretch], values: Sequence[float | None]) -> dict[str, float]:
+def _log_ratios(block: Sequence[Window], values: Sequence[float | None]) -> dict[str, float]:
     """By condition: the logarithm of its value over the geometric mean of its free neighbours' values."""
     found: dict[str, list[float]] = {}
-    for place, stretch in enumerate(block):
+    for place, window in enumerate(block):
         value = values[place]
-        if stretch.condition == FREE or not _usable(value):
+        if window.condition == FREE or not _usable(value):
             continue
         neighbours = []
         for side in (range(place - 1, -1, -1), range(place + 1, len(block))):
@@ -261,7 +261,7 @@ def _log_ratios(block: Sequence[Stretch], values: Sequence[float | None]) -> dic
             if near is not None:
                 neighbours.append(math.log(near))
         if value is not None and neighbours:
-            found.setdefault(stretch.condition, []).append(math.log(value) - math.fsum(neighbours) / len(neighbours))
+            found.setdefault(window.condition, []).append(math.log(value) - math.fsum(neighbours) / len(neighbours))
     return {condition: math.fsum(ratios) / len(ratios) for condition, ratios in found.items()}
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Columns that ``results_with_energy`` adds, in base units.
 ENERGY_COLUMNS = ("mean_watts", "energy_joules", "energy_joules_per_operation", "operations_per_joule")
 
-#: ``before_load``: the stretch before the first phase, with the CPU idle. ``idle_phase``: a phase of that name.
+#: ``before_load``: the window before the first phase, with the CPU idle. ``idle_phase``: a phase of that name.
 #: ``quietest_second``: the lowest mean of a second in which the CPU was idle. ``lowest_second``: the lowest of all,
 #: though the host was not idle in it: no less than idle.
 IdleBasis = Literal["before_load", "idle_phase", "quietest_second", "lowest_second"]
@@ -157,7 +157,7 @@ class RunEnergy:
 
 
 @dataclass(frozen=True)
-class _Stretch:
+class _Window:
     name: str
     kind: str
     repetition: int | None
@@ -174,11 +174,11 @@ def measure_energy(run: Run) -> RunEnergy | None:
         return None
     meters = choose_meters(traces, run.samples, run.thresholds)
     read = _Reader(meters, run.thresholds.limit("power.coverage"))
-    stretches = _stretches(run)
-    idle = _idle(run, read, stretches)
-    groups: dict[tuple[str, str], list[_Stretch]] = {}
-    for stretch in stretches:
-        groups.setdefault((stretch.name, stretch.kind), []).append(stretch)
+    windows = _windows(run)
+    idle = _idle(run, read, windows)
+    groups: dict[tuple[str, str], list[_Window]] = {}
+    for window in windows:
+        groups.setdefault((window.name, window.kind), []).append(window)
     phases = []
     for (name, kind), every in groups.items():
         # All were discarded: what happened in them is still worth describing.
@@ -206,14 +206,14 @@ def results_with_energy(run: Run, results: pl.DataFrame) -> pl.DataFrame:
     read = _Reader(meters, run.thresholds.limit("power.coverage"))
     columns: dict[str, list[float | None]] = {name: [] for name in ENERGY_COLUMNS}
     for row in results.to_dicts():
-        one = _repetition(read, _stretch_of_row(run, row))
+        one = _repetition(read, _window_of_row(run, row))
         for name, values in columns.items():
             values.append(getattr(one, name))
     return results.with_columns(pl.Series(name, values, dtype=pl.Float64) for name, values in columns.items())
 
 
 class _Reader:
-    """Watts over stretches, with the reason where they are not known."""
+    """Watts over windows, with the reason where they are not known."""
 
     def __init__(self, meters: Meters, coverage: float) -> None:
         self.meters = meters
@@ -239,7 +239,7 @@ class _Reader:
         return total, ""
 
 
-def _stretches(run: Run) -> list[_Stretch]:
+def _windows(run: Run) -> list[_Window]:
     """Phases in the order in which they began, squeezed ones left out: what they show was done to them."""
     rows = {(row.get("phase"), row.get("kind"), row.get("repetition")): row for row in run.results}
     found = []
@@ -249,7 +249,7 @@ def _stretches(run: Run) -> list[_Stretch]:
         row = rows.get((window.name, window.kind, window.repetition), {})
         start, end = ((edge - run.facts.start_ns) / 1e9 for edge in (window.start_ns, window.end_ns))
         found.append(
-            _Stretch(
+            _Window(
                 window.name,
                 window.kind,
                 window.repetition,
@@ -262,14 +262,14 @@ def _stretches(run: Run) -> list[_Stretch]:
     return found
 
 
-def _stretch_of_row(run: Run, row: Mapping[str, Any]) -> _Stretch:
+def _window_of_row(run: Run, row: Mapping[str, Any]) -> _Window:
     edges = [_number(row.get(name)) for name in ("start_ns", "end_ns")]
     start, end = ((edge - run.facts.start_ns) / 1e9 if edge is not None else 0.0 for edge in edges)
     operations = _number(row.get("operations"))
-    return _Stretch(str(row.get("phase")), str(row.get("kind")), row.get("repetition"), start, end, operations, False)
+    return _Window(str(row.get("phase")), str(row.get("kind")), row.get("repetition"), start, end, operations, False)
 
 
-def _domain(read: _Reader, trace: PowerTrace, kept: Sequence[_Stretch], sequential: bool) -> DomainEnergy:
+def _domain(read: _Reader, trace: PowerTrace, kept: Sequence[_Window], sequential: bool) -> DomainEnergy:
     found = [read.watts(trace, one.start, one.end) for one in kept]
     reason = next((why for value, why in found if value is None), "")
     joules = _sum(
@@ -281,12 +281,12 @@ def _domain(read: _Reader, trace: PowerTrace, kept: Sequence[_Stretch], sequenti
     )
 
 
-def _repetition(read: _Reader, stretch: _Stretch) -> RepetitionEnergy:
-    watts, _ = read.host_watts(stretch.start, stretch.end)
-    return RepetitionEnergy(stretch.repetition, stretch.end - stretch.start, watts, stretch.operations)
+def _repetition(read: _Reader, window: _Window) -> RepetitionEnergy:
+    watts, _ = read.host_watts(window.start, window.end)
+    return RepetitionEnergy(window.repetition, window.end - window.start, watts, window.operations)
 
 
-def _host(read: _Reader, kept: Sequence[_Stretch], idle: IdlePower | None, sequential: bool) -> HostEnergy:
+def _host(read: _Reader, kept: Sequence[_Window], idle: IdlePower | None, sequential: bool) -> HostEnergy:
     repetitions = tuple(_repetition(read, one) for one in kept)
     reason = next((why for one in kept if (why := read.host_watts(one.start, one.end)[1])), "")
 
@@ -313,7 +313,7 @@ def _host(read: _Reader, kept: Sequence[_Stretch], idle: IdlePower | None, seque
     )
 
 
-def _idle(run: Run, read: _Reader, stretches: Sequence[_Stretch]) -> IdlePower | None:
+def _idle(run: Run, read: _Reader, windows: Sequence[_Window]) -> IdlePower | None:
     if read.meters.scope is None or not len(run.samples.seconds):
         return None
     least = run.thresholds.limit("power.idle_seconds")
@@ -335,10 +335,10 @@ def _idle(run: Run, read: _Reader, stretches: Sequence[_Stretch]) -> IdlePower |
     traces = [read.meters.traces[name] for name in read.meters.scope.domains]
     first = max(float(trace.times[0]) for trace in traces)
     last = min(float(trace.times[-1]) for trace in traces)
-    begun = stretches[0].start if stretches else last
+    begun = windows[0].start if windows else last
     if begun - first >= least and is_quiet(first, begun) and (found := power("before_load", first, begun)):
         return found
-    for one in stretches:
+    for one in windows:
         if one.name == "idle" and not one.discarded and (found := power("idle_phase", one.start, one.end)):
             return found
     width = max(least, 1.0)

@@ -13,7 +13,7 @@ ProbeState = Literal["ok", "missing", "untrusted"]
 
 @dataclass(frozen=True)
 class PhaseWindow:
-    """One stretch of the run, [start_ns, end_ns), nanoseconds since the epoch; one for each repetition."""
+    """One window of the run, [start_ns, end_ns), nanoseconds since the epoch; one for each repetition."""
 
     name: str
     kind: PhaseKind

@@ -27,7 +27,7 @@ class Evidence:
 
     #: Columns of samples.parquet, results.parquet or latency.parquet that it was derived from.
     columns: tuple[str, ...]
-    #: Stretches in seconds since the start of the run's first phase.
+    #: Windows in seconds since the start of the run's first phase.
     seconds: tuple[tuple[float, float], ...]
     #: What the number is, such as ``cpu_core_busy_ratio{core="0"}``.
     quantity: str
@@ -111,7 +111,7 @@ class PhaseCharacterisation:
     phase: str
     kind: str
     repetitions: int
-    #: Stretches in seconds since the start of the run.
+    #: Windows in seconds since the start of the run.
     seconds: tuple[tuple[float, float], ...]
     resources: tuple[ResourceAssessment, ...]
     verdict: Verdict

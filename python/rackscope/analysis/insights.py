@@ -258,13 +258,13 @@ def _bursts(phase: Phase, resources: Sequence[Judged]) -> list[Finding]:
             if series is None:
                 continue
             scale = 1.0 if series.quantity.unit == "ratio" else ceiling
-            stretches = phase.stretches_above(series, line * scale)
-            seconds = sum(end - start for start, end in stretches)
-            if seconds < 2 * phase.run.thresholds.limit("stretch.seconds"):
+            windows = phase.windows_above(series, line * scale)
+            seconds = sum(end - start for start, end in windows)
+            if seconds < 2 * phase.run.thresholds.limit("window.seconds"):
                 continue
             name = f"intensity.{judged.intensity.resource}.limit"
             proof = phase.evidence(
-                series, seconds / phase.seconds, threshold=name, threshold_value=line, seconds=stretches
+                series, seconds / phase.seconds, threshold=name, threshold_value=line, seconds=windows
             )
             sentence = (
                 f"{judged.intensity.label[:1].upper()}{judged.intensity.label[1:]}: at the limit for {seconds:.1f} of "

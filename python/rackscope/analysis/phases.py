@@ -29,7 +29,7 @@ _NORMAL_DEVIATION = 1.4826
 
 @dataclass(frozen=True)
 class FoundPhase:
-    """A stretch in which the series keep their levels; ``means`` by column, without columns that had no value."""
+    """A window in which the series keep their levels; ``means`` by column, without columns that had no value."""
 
     start_ns: int
     end_ns: int
@@ -38,7 +38,7 @@ class FoundPhase:
 
 @dataclass(frozen=True)
 class DeclaredPhase:
-    """A stretch that the workload says is a phase."""
+    """A window that the workload says is a phase."""
 
     name: str
     start_ns: int

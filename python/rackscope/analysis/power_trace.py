@@ -1,7 +1,7 @@
-"""What one meter's column says: joules and watts over stretches of time, with what was not read left out.
+"""What one meter's column says: joules and watts over windows of time, with what was not read left out.
 
 An energy counter gives the difference between two readings, exactly, however long nobody read in between; only a
-stretch that begins or ends in such a gap does not know its share of it. A gauge of watts is integrated by trapezoids
+window that begins or ends in such a gap does not know its share of it. A gauge of watts is integrated by trapezoids
 between readings that follow each other; across a gap nobody knows what it showed.
 """
 
@@ -27,7 +27,7 @@ POWER, ENERGY = "power_watts", "energy_joules_total"
 
 @dataclass(frozen=True)
 class Energy:
-    """``joules`` in the ``seconds`` that were read of the ``wanted_seconds`` of a stretch."""
+    """``joules`` in the ``seconds`` that were read of the ``wanted_seconds`` of a window."""
 
     joules: float
     seconds: float
@@ -35,7 +35,7 @@ class Energy:
 
     @property
     def coverage(self) -> float:
-        """Share of the stretch that was read, 0 to 1."""
+        """Share of the window that was read, 0 to 1."""
         return self.seconds / self.wanted_seconds if self.wanted_seconds > 0 else 0.0
 
     @property

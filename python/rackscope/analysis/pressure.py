@@ -19,7 +19,7 @@ from rackscope.analysis.elasticity import LevelEstimate, decision_confidence, sh
 from rackscope.analysis.multiple import holm
 from rackscope.analysis.thresholds import packaged_thresholds
 
-Verdict = Literal["limits", "does not limit", "abstains"]
+Verdict = Literal["limits", "does not limit", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class PhaseJudgement:
     @property
     def open(self) -> tuple[str, ...]:
         """Resources on which there is no proven verdict."""
-        return tuple(found.resource for found in self.resources if not found.proven or found.verdict == "abstains")
+        return tuple(found.resource for found in self.resources if not found.proven or found.verdict == "inconclusive")
 
 
 def judge_squeezes(
@@ -134,7 +134,7 @@ def needs_more(estimates: Sequence[LevelEstimate]) -> set[str]:
     wanted: set[str] = set()
     for squeeze in judge_squeezes(estimates):
         judged = squeeze.judged
-        if squeeze.verdict != "abstains" or judged is None or judged.elasticity is None:
+        if squeeze.verdict != "inconclusive" or judged is None or judged.elasticity is None:
             continue
         wanted.add(judged.condition)
         if judged.control is not None:
@@ -192,14 +192,14 @@ def _verdict(
     line = packaged_thresholds().limit("elasticity.limits")
     if level is None or level.elasticity is None:
         if all(one.achieved_fraction is None for one in levels):
-            return "abstains", f"{name}: what the squeeze left of the resource could not be measured"
+            return "inconclusive", f"{name}: what the squeeze left of the resource could not be measured"
         if all(not one.values for one in levels):
-            return "abstains", f"{name}: no block holds a squeezed stretch with throughput and a free one beside it"
-        return "abstains", f"{name}: the squeeze took too little away to tell anything"
+            return "inconclusive", f"{name}: no block holds a squeezed window with throughput and a free one beside it"
+        return "inconclusive", f"{name}: the squeeze took too little away to tell anything"
     elasticity = level.elasticity
     if p_value is None:
         fewest = packaged_thresholds().limit("elasticity.blocks")
-        return "abstains", f"{name}: {elasticity.count} of at least {fewest:.0f} blocks were measured"
+        return "inconclusive", f"{name}: {elasticity.count} of at least {fewest:.0f} blocks were measured"
     taken = f"{wording.percent(1 - (level.achieved_fraction or 0))} less"
     figures = f"elasticity {elasticity.estimate:.2f}"
     if elasticity.low is not None and elasticity.high is not None:
@@ -218,12 +218,14 @@ def _verdict(
         if elasticity.contains(line)
         else (f"the interval comes too near to {line:g} for one of {tests} squeezes")
     )
-    return "abstains", f"{name}: {answer}; {figures}: {why}, above which a resource limits"
+    return "inconclusive", f"{name}: {answer}; {figures}: {why}, above which a resource limits"
 
 
 def _resource(resource: str, squeezes: Sequence[SqueezeVerdict]) -> ResourceVerdict:
     verdicts = {squeeze.verdict for squeeze in squeezes}
-    verdict: Verdict = "limits" if "limits" in verdicts else "abstains" if "abstains" in verdicts else "does not limit"
+    verdict: Verdict = (
+        "limits" if "limits" in verdicts else "inconclusive" if "inconclusive" in verdicts else "does not limit"
+    )
     sentence = "; ".join(squeeze.sentence for squeeze in squeezes if squeeze.verdict == verdict)
     slacks = [squeeze.slack for squeeze in squeezes]
     known = [slack for slack in slacks if slack is not None]
@@ -233,7 +235,7 @@ def _resource(resource: str, squeezes: Sequence[SqueezeVerdict]) -> ResourceVerd
 
 def _phase_sentence(found: Sequence[ResourceVerdict], none_limits: bool) -> str:
     limiting = [one.resource for one in found if one.proven and one.verdict == "limits"]
-    undecided = [one.resource for one in found if one.proven and one.verdict == "abstains"]
+    undecided = [one.resource for one in found if one.proven and one.verdict == "inconclusive"]
     unproven = [one.resource for one in found if not one.proven]
     parts = []
     if limiting:

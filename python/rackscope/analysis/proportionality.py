@@ -169,7 +169,7 @@ def proportionality(loads: Sequence[float], watts: Sequence[float]) -> Proportio
 def proportionality_of(frame: pl.DataFrame) -> Proportionality:
     """``proportionality`` of the rows of one phase at one clock of ``performance_per_watt``: runs at several rates.
 
-    Idle is the mean of those runs that had an idle stretch. Raises RackscopeError where none had, and for too few.
+    Idle is the mean of those runs that had an idle window. Raises RackscopeError where none had, and for too few.
     """
     idle = [float(value) for value in frame["idle_watts"].drop_nulls()]
     if not idle:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-#: Stretches of time in seconds since the run's origin, in order and apart.
+#: Windows of time in seconds since the run's origin, in order and apart.
 Windows = tuple[tuple[float, float], ...]
 
 #: A step this many times longer than usual is a gap: plots show no line across it.

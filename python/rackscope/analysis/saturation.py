@@ -88,7 +88,7 @@ def _sign(phase: Phase, rule: SaturationRule, series: Series, value: float | Non
         scaled,
         threshold=f"saturation.{rule.name}.{level}",
         threshold_value=line,
-        seconds=phase.stretches_above(series, rule.some * divisor) or phase.windows,
+        seconds=phase.windows_above(series, rule.some * divisor) or phase.windows,
     )
     words = rule.words.replace("{value}", wording.number(scaled, series.quantity.unit))
     return Sign(rule, level, scaled / rule.strong, words, evidence)

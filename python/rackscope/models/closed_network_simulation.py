@@ -17,7 +17,7 @@ from rackscope.models.closed_network import ClosedNetwork
 
 Variability = Literal["exponential", "constant"]
 
-#: Means of so many stretches are independent enough for Student's t when each holds many requests.
+#: Means of so many windows are independent enough for Student's t when each holds many requests.
 _BATCHES = 20
 _FEWEST_REQUESTS = 100 * _BATCHES
 _RANDOM_BLOCK = 8192
@@ -25,7 +25,7 @@ _RANDOM_BLOCK = 8192
 
 @dataclass(frozen=True)
 class Simulated:
-    """Means of what was simulated, with 95 % intervals over 20 stretches of equal numbers of requests."""
+    """Means of what was simulated, with 95 % intervals over 20 windows of equal numbers of requests."""
 
     clients: int
     requests: int
@@ -66,7 +66,7 @@ def simulate(
         throughputs.append((ended - began) / size)
         responses.append(total / size)
         began = ended
-    # The time that a stretch took is what varies about its mean: its inverse would be biased upwards.
+    # The time that a window took is what varies about its mean: its inverse would be biased upwards.
     interval = mean_interval(throughputs, confidence=confidence)
     low = None if interval.high is None else 1 / interval.high
     high = None if interval.low is None or interval.low <= 0 else 1 / interval.low

@@ -190,7 +190,7 @@ class ModelledPower:
     server: ServerWatts
 
     def predict(self, use: Sequence[float]) -> Prediction:
-        """Modelled mean watts over stretches of equal length with the CPU's use (0 to 1) in each.
+        """Modelled mean watts over windows of equal length with the CPU's use (0 to 1) in each.
 
         Raises RackscopeError for none, and for a use that is no share.
         """

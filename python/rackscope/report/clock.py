@@ -68,7 +68,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Buckets:
-    """Equal stretches of time that many samples are gathered into; none when there are few samples."""
+    """Equal windows of time that many samples are gathered into; none when there are few samples."""
 
     seconds: Array
     #: Bucket of each row; empty when rows are kept as they are.
@@ -77,7 +77,7 @@ class Buckets:
 
     @classmethod
     def of(cls, seconds: Array, maximum_points: int = MAXIMUM_POINTS) -> Buckets:
-        """As many buckets as there may be points, over the whole stretch."""
+        """As many buckets as there may be points, over the whole window."""
         if len(seconds) <= maximum_points:
             return cls(seconds, np.empty(0, dtype=np.int64), None)
         first, last = float(seconds[0]), float(seconds[-1])

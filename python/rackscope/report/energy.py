@@ -208,7 +208,7 @@ def _modelled_rows(modelled: ModelledEnergy) -> tuple[EnergyRow, ...]:
 def _domains(
     energy: RunEnergy,
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str, tuple[str, ...]], ...]]:
-    """Watts of each domain by phase, the idle stretch first where there is one."""
+    """Watts of each domain by phase, the idle window first where there is one."""
     idle = energy.idle
     names = [phase.phase for phase in energy.phases]
     listed = energy.phases[0].domains if energy.phases else ()

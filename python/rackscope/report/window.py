@@ -39,7 +39,7 @@ class PhaseGroup:
 
     @property
     def spans(self) -> tuple[tuple[float, float], ...]:
-        """Stretches in seconds."""
+        """Windows in seconds."""
         return tuple((window.start_seconds, window.end_seconds) for window in self.windows)
 
 

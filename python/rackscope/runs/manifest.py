@@ -73,7 +73,7 @@ class ClientPart(Part):
 
 
 class PhasePart(Part):
-    """A stretch of the run; ``end_ns`` is null while it lasts."""
+    """A window of the run; ``end_ns`` is null while it lasts."""
 
     name: str
     kind: PhaseKind

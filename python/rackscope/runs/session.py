@@ -1,6 +1,6 @@
 """A system, its sampler and its client from start to stop, with a directory that survives anything.
 
-What is done in between is up to the caller: repetitions of a run, or the stretches of a study.
+What is done in between is up to the caller: repetitions of a run, or the windows of a study.
 """
 
 from __future__ import annotations

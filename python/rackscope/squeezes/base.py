@@ -116,7 +116,7 @@ class Squeeze(ABC):
 
     @property
     def has_control(self) -> bool:
-        """Whether squeezed stretches are compared with stretches under ``apply_control``, and not with free ones.
+        """Whether squeezed windows are compared with windows under ``apply_control``, and not with free ones.
 
         An antagonist disturbs in more ways than the one meant; its control disturbs in all the others.
         """

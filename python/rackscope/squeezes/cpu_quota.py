@@ -11,7 +11,7 @@ from typing import Literal
 
 from rackscope.squeezes.held import Change, read_integer, read_text, with_parents
 
-#: Of the quotas set here. The kernel's own 100 ms would let a stretch of half a second hold four periods or five.
+#: Of the quotas set here. The kernel's own 100 ms would let a window of half a second hold four periods or five.
 PERIOD_MICROSECONDS = 10_000
 #: The kernel takes no smaller quota.
 SMALLEST_QUOTA_MICROSECONDS = 1_000

@@ -3,9 +3,9 @@
 ``StudyRecord.result``::
 
     {"comparisons", "different", "share", "low", "high", "ratios": [{"estimate", "low", "high", "different"}],
-     "stretches", "discarded", "disturbed"}
+     "windows", "discarded", "disturbed"}
 
-``share`` is that of the comparisons called different, with its exact 95 % interval. ``discarded`` stretches were
+``share`` is that of the comparisons called different, with its exact 95 % interval. ``discarded`` windows were
 measured again because others took part of the host; ``disturbed`` ones count all the same.
 """
 
@@ -33,7 +33,7 @@ _SHORTEST_SECONDS = 0.05
 def compare_with_itself(
     measure: Callable[[str], float], comparisons: int, pairs: int, seed: int
 ) -> Iterator[Comparison]:
-    """Comparisons of two labels for one thing, one after the other; ``measure`` gives the throughput of a stretch.
+    """Comparisons of two labels for one thing, one after the other; ``measure`` gives the throughput of a window.
 
     Labels take turns as the two sides of any comparison should (``interleave``).
     """
@@ -70,7 +70,7 @@ def _conduct(conduct: Conduct) -> None:
         def measure(activity: str) -> float:
             row = disturbances.measure(
                 lambda begin: session.phase(
-                    stage, loop, values["stretch"], next(numbers), activity=activity, discard=begin()
+                    stage, loop, values["window"], next(numbers), activity=activity, discard=begin()
                 )
             )
             return row["throughput_operations_per_second"] or 0.0
@@ -79,7 +79,7 @@ def _conduct(conduct: Conduct) -> None:
             made.append(comparison)
             write(conduct, subject, stage.name, made, disturbances)
 
-    Session(prepared, conduct.progress, conduct.member("stretches", "stretches labelled A and B")).run(work)
+    Session(prepared, conduct.progress, conduct.member("windows", "windows labelled A and B")).run(work)
 
 
 def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], disturbances: Disturbances) -> None:
@@ -107,16 +107,16 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], di
         record.findings.append(
             Finding(
                 sentence=f"the host was busy with other things in {disturbances.kept} of the "
-                f"{disturbances.stretches - disturbances.discarded} stretches that count",
+                f"{disturbances.windows - disturbances.discarded} windows that count",
                 severity="warning",
                 evidence=", ".join(sorted(disturbances.reasons)),
             )
         )
     record.charts = [_chart(made)]
     record.method = [
-        f"One session of stage {stage}; {conduct.request.values['pairs']} stretches a label and comparison, labels in "
+        f"One session of stage {stage}; {conduct.request.values['pairs']} windows a label and comparison, labels in "
         "an order of ABBA or BAAB drawn from the seed, judged by the rule that compares any two repeated measurements.",
-        f"{disturbances.discarded} stretches were discarded and measured again because others took part of the host.",
+        f"{disturbances.discarded} windows were discarded and measured again because others took part of the host.",
     ]
     record.result = {
         "comparisons": len(made),
@@ -133,7 +133,7 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], di
             }
             for one in made
         ],
-        "stretches": disturbances.stretches,
+        "windows": disturbances.windows,
         "discarded": disturbances.discarded,
         "disturbed": disturbances.kept,
     }
@@ -173,18 +173,18 @@ def _check(request: Request) -> None:
         raise UsageError("there must be a comparison at least", "Choose --comparisons 100.")
     if request.values["pairs"] < _FEWEST_PAIRS:
         raise UsageError(
-            f"{request.values['pairs']} stretches a label cannot be compared",
+            f"{request.values['pairs']} windows a label cannot be compared",
             f"Choose --pairs {_FEWEST_PAIRS} or more.",
         )
-    if request.values["stretch"] < _SHORTEST_SECONDS:
-        raise UsageError(f"a stretch must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --stretch 250ms.")
+    if request.values["window"] < _SHORTEST_SECONDS:
+        raise UsageError(f"a window must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --window 250ms.")
 
 
 STUDY = Study(
     name="a-a",
     help="compare a thing with itself, to see how often it is called different",
     description=(
-        "Runs the workload once and compares stretches of it, labelled A and B, with each other, again and again.\n"
+        "Runs the workload once and compares windows of it, labelled A and B, with each other, again and again.\n"
         "There is nothing to find: what is called different shows how often comparisons on this host mislead.\n\n"
         "Example:\n"
         "  rackscope study a-a cache ycsb-b"
@@ -193,8 +193,8 @@ STUDY = Study(
     check=_check,
     options=(
         Option("comparisons", "count", "how many comparisons", "100"),
-        Option("pairs", "count", "stretches of each label in a comparison", "6"),
-        Option("stretch", "duration", "length of one stretch", "250ms"),
+        Option("pairs", "count", "windows of each label in a comparison", "6"),
+        Option("window", "duration", "length of one window", "250ms"),
     ),
     run_defaults={"warm_up_seconds": 2.0, "sample_interval_seconds": 0.05, "repetitions": 1},
 )

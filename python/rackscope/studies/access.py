@@ -38,15 +38,15 @@ def build_plan(request: Request) -> tuple[Plan, list[str]]:
     writes = _counts(values["writes"], "--writes", 0, 100)
     if not 1 <= values["repetitions"] <= 1000:
         raise UsageError(f"{values['repetitions']} repetitions are out of bounds", "Choose between 1 and 1000.")
-    if values["stretch"] < _SHORTEST_SECONDS:
-        raise UsageError(f"a stretch must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --stretch 400ms.")
+    if values["window"] < _SHORTEST_SECONDS:
+        raise UsageError(f"a window must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --window 400ms.")
     items, notes = _items(values["items"], len(cores) * len(ACCESS_MODES))
     plan = Plan(
         items=items,
         cores=cores,
         thetas=(None, 0.99),
         writes=writes,
-        seconds=values["stretch"],
+        seconds=values["window"],
         repetitions=values["repetitions"],
         budget_seconds=values["budget"],
     )
@@ -144,7 +144,7 @@ STUDY = Study(
             metavar="N,N",
         ),
         Option("writes", "text", "writes among 100 operations", "0,5,50,100", metavar="N,N"),
-        Option("stretch", "duration", "length of one measurement", "400ms"),
+        Option("window", "duration", "length of one measurement", "400ms"),
         Option("repetitions", "count", "rounds over all combinations", "7"),
         Option("budget", "duration", "time after which no further round begins; filling aside", "10m"),
     ),

@@ -1,4 +1,4 @@
-"""A system on the bench: started where it can be squeezed, asked for stretches of load under one condition each."""
+"""A system on the bench: started where it can be squeezed, asked for windows of load under one condition each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rackscope.analysis.elasticity import FREE, Stretch, parse_condition
+from rackscope.analysis.elasticity import FREE, Window, parse_condition
 from rackscope.errors import SqueezeError
 from rackscope.runs.options import Progress
 from rackscope.runs.session import Session
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _CONTROL = "control:"
 #: How often a squeeze is tried before it is said to have no effect here.
 _TRIALS = 3
-#: Load that goes before each stretch: longer than any token bucket takes to lose the credit of a pause.
+#: Load that goes before each window: longer than any token bucket takes to lose the credit of a pause.
 RAMP_SECONDS = 0.15
 
 
@@ -53,7 +53,7 @@ class Squeezable:
 
 
 class Bench:
-    """One session's system with its squeezes; ``stretch`` measures it under one condition."""
+    """One session's system with its squeezes; ``window`` measures it under one condition."""
 
     def __init__(self, session: Session, subject: Subject, journal: Journal, speeds: CoreSpeeds | None = None) -> None:
         self.session = session
@@ -63,7 +63,7 @@ class Bench:
         self.squeezables: dict[str, Squeezable] = {}
         self.refused: dict[str, tuple[Squeeze, NotSqueezable]] = {}
         self.disturbances = Disturbances()
-        self._stretches = 0
+        self._windows = 0
         self._ramp_seconds = RAMP_SECONDS
 
     def find(self, squeezes: Sequence[Squeeze]) -> None:
@@ -102,10 +102,10 @@ class Bench:
     def _refuse(self, name: str, why: NotSqueezable) -> None:
         self.refused[name] = (self.squeezables.pop(name).squeeze, why)
 
-    def stretch(self, plan: PhasePlan, loop: Mapping[str, Any], seconds: float, condition: str, block: int) -> Stretch:
+    def window(self, plan: PhasePlan, loop: Mapping[str, Any], seconds: float, condition: str, block: int) -> Window:
         """Hold ``condition`` for ``seconds`` of load; what came of it. The row is in the run directory as well.
 
-        A stretch in which others took part of the host is measured again, up to twice; the last one counts.
+        A window in which others took part of the host is measured again, up to twice; the last one counts.
         """
         shown = plan if condition == FREE else replace(plan, name=f"{plan.name} under {condition}", kind="squeezed")
         activity = self._activity(plan, condition)
@@ -115,18 +115,18 @@ class Bench:
 
         def once(begin: Callable[[], Judge]) -> dict[str, Any]:
             nonlocal speeds
-            self._stretches += 1
+            self._windows += 1
             self.session.ramp(shown, loop, self._ramp_seconds)
             self._ramp_seconds = RAMP_SECONDS
             before = self._speeds.read() if self._speeds is not None else []
             try:
-                return self.session.phase(shown, loop, seconds, self._stretches, activity=activity, discard=begin())
+                return self.session.phase(shown, loop, seconds, self._windows, activity=activity, discard=begin())
             finally:
                 speeds = self._speeds.since(before) if self._speeds is not None else ()
 
         with self._held(condition):
             row = self.disturbances.measure(once)
-        return Stretch(
+        return Window(
             block=block,
             condition=condition,
             throughput=row["throughput_operations_per_second"] or 0.0,

@@ -17,7 +17,7 @@ QUANTILES = {
 }
 _BOUND = re.compile(r"\s*(p[0-9.]+)\s*(?:<=?|≤)\s*(\S.*?)\s*")
 _EXAMPLE = "Write it like 'p99<1ms' (in quotes, as < means something to the shell)."
-#: Requests beyond the quantile for a stretch to know it to about a tenth (1 / sqrt(100)).
+#: Requests beyond the quantile for a window to know it to about a tenth (1 / sqrt(100)).
 _WANTED_BEYOND = 100
 #: With fewer the quantile is that of a handful of requests.
 FEWEST_BEYOND = 20
@@ -37,7 +37,7 @@ class Bound:
 
     @property
     def wanted_operations(self) -> float:
-        """Requests that a stretch needs for the quantile to be known."""
+        """Requests that a window needs for the quantile to be known."""
         return _WANTED_BEYOND / self.beyond
 
     def describe(self) -> str:

@@ -18,13 +18,13 @@ from rackscope.analysis.slo_search import Observation, SloSearch, confirmed
 from rackscope.errors import StudyError
 from rackscope.studies.bounds import Bound
 from rackscope.studies.crossing import FEWEST_BLOCKS, Seen, block_rates, estimate_crossing, excess
-from rackscope.studies.stretches import Load, Stretch
+from rackscope.studies.windows import Load, Window
 
 #: The outcome: a rate was found; the bound is missed at the lowest rate; it is met up to the top.
 Outcome = Literal["found", "never met", "met at the top", "not found"]
 _PROBES = 3
-_STRETCH_SECONDS = 1.0
-#: The longest stretch, as a share of the budget.
+_WINDOW_SECONDS = 1.0
+#: The longest window, as a share of the budget.
 _LONGEST_SHARE = 0.05
 #: Rates that are looked at, as shares of the closed loop's throughput.
 _LOWEST, _HIGHEST = 1 / 64, 1.5
@@ -36,7 +36,7 @@ _FEWEST_CONFIRMATIONS, _MOST_CONFIRMATIONS = 5, 8
 #: Share of the budget for the blocks and everything before.
 _BLOCKS_UNTIL = 0.86
 WANTED_HALF_WIDTH = 0.025
-#: Others come in bursts of seconds to a minute. After a disturbed stretch nothing is done, longer each time.
+#: Others come in bursts of seconds to a minute. After a disturbed window nothing is done, longer each time.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 #: Times that the lowest rate must miss the bound before no rate is said to meet it.
 _MISSES_AT_LOWEST = 3
@@ -44,9 +44,9 @@ _MISSES_AT_LOWEST = 3
 
 @dataclass(frozen=True)
 class Measured:
-    """A stretch with what it was for (``probe``, ``search``, ``near``, ``curve``, ``confirm``) and its block."""
+    """A window with what it was for (``probe``, ``search``, ``near``, ``curve``, ``confirm``) and its block."""
 
-    stretch: Stretch
+    window: Window
     purpose: str
     block: int = 0
     #: What others took of the host, in words; empty when nothing was seen.
@@ -67,12 +67,12 @@ class Capacity:
     confirmations: int = 0
     attempts: int = 0
     blocks: int = 0
-    #: What discarded stretches, and pauses after them, took.
+    #: What discarded windows, and pauses after them, took.
     waited_seconds: float = 0.0
 
     @property
     def kept_disturbed(self) -> int:
-        """Stretches that others disturbed and that count all the same, as there are too few without."""
+        """Windows that others disturbed and that count all the same, as there are too few without."""
         return sum(bool(one.disturbance) for one in self.measured)
 
     @property
@@ -80,27 +80,27 @@ class Capacity:
         """Whether most of what counts was measured while others used the host."""
         return 2 * self.kept_disturbed > len(self.measured)
 
-    def stretches(self) -> list[Stretch]:
+    def windows(self) -> list[Window]:
         """All that count."""
-        return [one.stretch for one in self.measured]
+        return [one.window for one in self.measured]
 
-    def value(self, stretch: Stretch) -> float | None:
+    def value(self, window: Window) -> float | None:
         """The bounded quantile."""
-        return stretch.response_seconds[self.bound.quantile]
+        return window.response_seconds[self.bound.quantile]
 
-    def excess(self, stretch: Stretch) -> float:
+    def excess(self, window: Window) -> float:
         """log(latency / bound), clipped."""
-        return excess(self.value(stretch), self.bound.seconds, kept_up=stretch.offered_met)
+        return excess(self.value(window), self.bound.seconds, kept_up=window.offered_met)
 
-    def met(self, stretch: Stretch) -> bool:
+    def met(self, window: Window) -> bool:
         """Whether the rate was answered within the bound."""
-        return self.excess(stretch) <= 0
+        return self.excess(window) <= 0
 
 
 class CapacityStudy:
     """One study under way; ``found`` holds what is known, whatever ends it.
 
-    Stretches that others disturbed are discarded, and do not count for the budget, until as much time as the budget
+    Windows that others disturbed are discarded, and do not count for the budget, until as much time as the budget
     has gone with them.
     """
 
@@ -129,8 +129,8 @@ class CapacityStudy:
         self._probe()
         middle = self._search()
         self._blocks(middle)
-        clean = {one.stretch.offered_per_second for one in self.found.measured if not one.disturbance}
-        self._discard(lambda one: one.purpose == "curve" and one.stretch.offered_per_second in clean)
+        clean = {one.window.offered_per_second for one in self.found.measured if not one.disturbance}
+        self._discard(lambda one: one.purpose == "curve" and one.window.offered_per_second in clean)
         if self.found.outcome == "found":
             self._confirm()
         return self.found
@@ -140,21 +140,21 @@ class CapacityStudy:
 
     def _seconds(self, rate: float) -> float:
         """Long enough for the quantile to be known, where the budget allows."""
-        longest = max(_STRETCH_SECONDS, self._budget_seconds * _LONGEST_SHARE)
-        shortest = min(_STRETCH_SECONDS, self._budget_seconds / 50)
+        longest = max(_WINDOW_SECONDS, self._budget_seconds * _LONGEST_SHARE)
+        shortest = min(_WINDOW_SECONDS, self._budget_seconds / 50)
         return min(max(self.found.bound.wanted_operations / rate, shortest), longest)
 
     def _probe(self) -> None:
-        seconds = min(_STRETCH_SECONDS, self._budget_seconds / 50)
+        seconds = min(_WINDOW_SECONDS, self._budget_seconds / 50)
         for _ in range(_PROBES):
-            stretch = self._load.closed(seconds, "looking for the top")
-            self.found.measured.append(Measured(stretch, "probe"))
-        self.found.top = max(one.stretch.achieved_per_second for one in self.found.measured)
+            window = self._load.closed(seconds, "looking for the top")
+            self.found.measured.append(Measured(window, "probe"))
+        self.found.top = max(one.window.achieved_per_second for one in self.found.measured)
         if not self.found.top > 0:
             raise StudyError("the system answered nothing in a closed loop", "Make 'rackscope run' of it work first.")
 
-    def _open(self, rate: float, purpose: str, block: int = 0) -> Stretch:
-        """One stretch. One that others disturbed is measured again, after a pause, until patience is spent.
+    def _open(self, rate: float, purpose: str, block: int = 0) -> Window:
+        """One window. One that others disturbed is measured again, after a pause, until patience is spent.
 
         So is the first one after it: whoever took a core a moment ago still takes caches and memory.
         """
@@ -162,9 +162,9 @@ class CapacityStudy:
         before = ""
         while True:
             begun = self._clock()
-            stretch = self._load.open(rate, self._seconds(rate), _ACTIVITIES[purpose])
-            disturbance = stretch.disturbance(self.found.bound.beyond)
-            one = Measured(stretch, purpose, block, disturbance or (before and _BEFORE))
+            window = self._load.open(rate, self._seconds(rate), _ACTIVITIES[purpose])
+            disturbance = window.disturbance(self.found.bound.beyond)
+            one = Measured(window, purpose, block, disturbance or (before and _BEFORE))
             if not one.disturbance or self.found.waited_seconds >= self._budget_seconds:
                 break
             self.found.discarded.append(one)
@@ -175,10 +175,10 @@ class CapacityStudy:
             self.found.waited_seconds += self._clock() - begun
         self.found.measured.append(one)
         self._on_change()
-        return stretch
+        return window
 
     def _discard(self, which: Callable[[Measured], bool]) -> None:
-        """Leave disturbed stretches out for which others stand."""
+        """Leave disturbed windows out for which others stand."""
         out = [one for one in self.found.measured if one.disturbance and which(one)]
         self.found.discarded += out
         self.found.measured = [one for one in self.found.measured if one not in out]
@@ -192,9 +192,9 @@ class CapacityStudy:
             rate = search.next_rate()
             if rate is None or (rate == search.highest_rate and self._met_at(search, rate)):
                 break
-            stretch = self._open(rate, "search")
+            window = self._open(rate, "search")
             seen += 1
-            search.observe(self._observation(rate, stretch))
+            search.observe(self._observation(rate, window))
             crossing = search.result().crossing
             if crossing is not None and crossing.count >= _ENOUGH_NEAR:
                 self.found.outcome = "found"
@@ -224,11 +224,11 @@ class CapacityStudy:
         at = [search.met(one) for one in search.observations if one.rate == rate]
         return len(at) >= 3 and all(at)
 
-    def _observation(self, rate: float, stretch: Stretch) -> Observation:
+    def _observation(self, rate: float, window: Window) -> Observation:
         # Lag is not handed on: a request that waits for a free connection is late by the system's doing, and its
         # response time counts from its intended start anyway. Whose doing it was is said in the findings.
-        achieved = None if stretch.offered_met else stretch.achieved_per_second
-        return Observation(rate, self.found.value(stretch), achieved)
+        achieved = None if window.offered_met else window.achieved_per_second
+        return Observation(rate, self.found.value(window), achieved)
 
     def _blocks(self, middle: float) -> None:
         import numpy as np
@@ -264,7 +264,7 @@ class CapacityStudy:
         if len(whole) >= FEWEST_BLOCKS:
             self._discard(lambda one: one.purpose == "near")
         near = [
-            Seen(one.stretch.offered_per_second or 0.0, self.found.excess(one.stretch), one.block)
+            Seen(one.window.offered_per_second or 0.0, self.found.excess(one.window), one.block)
             for one in self.found.measured
             if one.purpose == "near"
         ]
@@ -287,15 +287,15 @@ class CapacityStudy:
         while found.attempts < _MOST_CONFIRMATIONS and not confirmed(found.confirmations, found.attempts):
             if found.attempts >= _FEWEST_CONFIRMATIONS and self._left() < 2 * self._seconds(rate):
                 break
-            stretch = self._open(rate, "confirm")
+            window = self._open(rate, "confirm")
             found.attempts += 1
-            found.confirmations += found.met(stretch)
+            found.confirmations += found.met(window)
         if confirmed(found.confirmations, found.attempts):
             found.sustained = rate
 
 
 _CURVE_IN_BLOCK = 3
-_BEFORE = "the stretch before was disturbed"
+_BEFORE = "the window before was disturbed"
 _ACTIVITIES = {
     "search": "searching the rate",
     "near": "measuring around the rate",
@@ -317,8 +317,8 @@ def quick_rate(load: Load, bound: Bound, seconds: float) -> float:
 
     For comparing configurations with each other, many times; ``CapacityStudy`` is for saying what a rate is.
     """
-    stretch_seconds = seconds / 14
-    top = load.closed(stretch_seconds, "looking for the top").achieved_per_second
+    window_seconds = seconds / 14
+    top = load.closed(window_seconds, "looking for the top").achieved_per_second
     if not top > 0:
         return 0.0
     search = SloSearch(bound.seconds, top / 2, top * _LOWEST, top * _HIGHEST, most_observations=1000)
@@ -326,9 +326,9 @@ def quick_rate(load: Load, bound: Bound, seconds: float) -> float:
         rate = search.next_rate()
         if rate is None:
             break
-        stretch = load.open(rate, stretch_seconds, _ACTIVITIES["search"])
-        achieved = None if stretch.offered_met else stretch.achieved_per_second
-        search.observe(Observation(rate, stretch.response_seconds[bound.quantile], achieved))
+        window = load.open(rate, window_seconds, _ACTIVITIES["search"])
+        achieved = None if window.offered_met else window.achieved_per_second
+        search.observe(Observation(rate, window.response_seconds[bound.quantile], achieved))
     met = [one.rate for one in search.observations if search.met(one)]
     if not met:
         return 0.0

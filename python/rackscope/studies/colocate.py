@@ -65,8 +65,8 @@ def build_plan(request: Request) -> Plan:
         run_options(request.run or RunOptions("", ""), spec).check()
     if not 1 <= values["rounds"] <= 1000:
         raise UsageError(f"{values['rounds']} rounds are out of bounds", "Choose between 1 and 1000.")
-    if values["stretch"] < _SHORTEST_SECONDS:
-        raise UsageError(f"a stretch must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --stretch 600ms.")
+    if values["window"] < _SHORTEST_SECONDS:
+        raise UsageError(f"a window must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --window 600ms.")
     run = placed(request.run or RunOptions("", ""))
     for spec in works:
         if spec.cpu_cores is not None and spec.cpu_cores > len(run.cores or ()):
@@ -78,7 +78,7 @@ def build_plan(request: Request) -> Plan:
         works=works,
         pairs=parse_pairs(values["pairs"], works),
         levels=parse_levels(values["levels"]),
-        stretch_seconds=values["stretch"],
+        window_seconds=values["window"],
         rounds=values["rounds"],
         budget_seconds=values["budget"],
         bound=parse_share(values["slowdown"]),
@@ -116,7 +116,7 @@ STUDY = Study(
         Option("pairs", "text", "which are put beside each other (default: all)", metavar="A+B,C+D"),
         Option("slowdown", "text", "loss below which a pair fits", "5%", metavar="SHARE"),
         Option("rounds", "count", "times that each pair is measured", "8"),
-        Option("stretch", "duration", "length of one stretch", "600ms"),
+        Option("window", "duration", "length of one window", "600ms"),
         Option("levels", "text", "parts of a resource that squeezes leave", "0.8,0.65,0.5", metavar="LIST"),
         Option("budget", "duration", "time for squeezes and pairs together", "12m"),
     ),

@@ -1,9 +1,9 @@
-"""Where latency crosses a bound, from blocks of stretches that are spread over time. Pure.
+"""Where latency crosses a bound, from blocks of windows that are spread over time. Pure.
 
 Within a block a few rates around the estimate are measured; the block's own crossing is where a line through them
 meets the bound, with a slope common to all blocks. What differs between blocks is then what the host's mood does to
-the answer, and the interval is Student's over blocks: stretches that follow each other are more alike than the next
-run will be, and an interval over single stretches would promise too much.
+the answer, and the interval is Student's over blocks: windows that follow each other are more alike than the next
+run will be, and an interval over single windows would promise too much.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STEPS = (-0.06, -0.02, 0.02, 0.06)
 
 @dataclass(frozen=True)
 class Seen:
-    """One stretch: rate in operations a second, log(latency / bound) clipped, number of its block."""
+    """One window: rate in operations a second, log(latency / bound) clipped, number of its block."""
 
     rate: float
     excess: float

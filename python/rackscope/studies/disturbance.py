@@ -24,13 +24,13 @@ _TASK_STATES = (0, 1, 2)
 #: A throttled task runs in step with ticks: what they charge it with is off by about a tenth.
 _TICKS_ERROR = 0.1
 _STEAL_STATE = 7
-#: How often a stretch is measured again at least because something else ran on the host.
+#: How often a window is measured again at least because something else ran on the host.
 _RETRIES = 2
 #: Others come in bursts of seconds to a minute. Between later attempts nothing is done, longer each time.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 2.0
 
 
-#: Says of a stretch's row why it should be discarded; empty when it should not.
+#: Says of a window's row why it should be discarded; empty when it should not.
 Judge = Callable[[Mapping[str, Any]], str]
 
 
@@ -96,21 +96,21 @@ class Disturbances:
     """
 
     patience_seconds: float = 0.0
-    #: What discarded stretches, and pauses after them, took.
+    #: What discarded windows, and pauses after them, took.
     waited_seconds: float = 0.0
-    stretches: int = 0
+    windows: int = 0
     discarded: int = 0
-    #: Disturbed stretches that count all the same: those that took their place were disturbed too.
+    #: Disturbed windows that count all the same: those that took their place were disturbed too.
     kept: int = 0
     reasons: set[str] = field(default_factory=set)
     #: CPU time of processes of rackscope's that run beside it: they disturb nobody.
     beside: Callable[[], float] = lambda: 0.0
 
     def measure(self, once: Callable[[Callable[[], Judge]], dict[str, Any]]) -> dict[str, Any]:
-        """The row of a stretch. One in which others took part of the host is measured again, until patience is spent
+        """The row of a window. One in which others took part of the host is measured again, until patience is spent
         and twice at least.
 
-        ``once`` measures it. It calls what it is given when the stretch begins, and lets what that returns say of the
+        ``once`` measures it. It calls what it is given when the window begins, and lets what that returns say of the
         row why it is discarded; the last one counts.
         """
         for attempt in itertools.count():
@@ -128,11 +128,11 @@ class Disturbances:
         return self.judge(Watch(beside=self.beside), may_discard=may_discard)
 
     def judge(self, watch: Watch, *, may_discard: bool) -> Judge:
-        """Counts a stretch, once its row is known, and says why it should be discarded; empty when it should not."""
+        """Counts a window, once its row is known, and says why it should be discarded; empty when it should not."""
 
         def discard(row: Mapping[str, Any]) -> str:
             reason = watch.taken(row["system_cpu_seconds"]).disturbance
-            self.stretches += 1
+            self.windows += 1
             if not reason:
                 return ""
             self.reasons.add(reason)

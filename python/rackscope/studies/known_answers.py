@@ -5,9 +5,9 @@
     {"macro_f1", "repetitions",
      "labels": [{"label", "f1", "precision", "recall"}],
      "phases": [{"case", "phase", "repetition", "expected": [label], "found": [label], "right": bool,
-                 "sentence", "abstained": [resource], "squeezes": [sentence], "stretches", "disturbed"}]}
+                 "sentence", "inconclusive": [resource], "squeezes": [sentence], "windows", "disturbed"}]}
 
-Labels are resources of ``squeezes/base.py`` and ``none``. ``disturbed`` is how many of the ``stretches`` that count
+Labels are resources of ``squeezes/base.py`` and ``none``. ``disturbed`` is how many of the ``windows`` that count
 were measured while others took part of the host.
 """
 
@@ -85,7 +85,7 @@ def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> lis
         for number, stage in enumerate(prepared.plan.stages):
             plan = Plan(
                 fractions=parse_levels(values["levels"], fewest=1),
-                stretch_seconds=values["stretch"],
+                window_seconds=values["window"],
                 blocks=values["blocks"],
                 budget_seconds=values["budget"],
                 seed=seed + number,
@@ -99,7 +99,7 @@ def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> lis
             rows.append(
                 {
                     **_row(case, stage.name, repetition, judgement),
-                    "stretches": seen.stretches - seen.discarded,
+                    "windows": seen.windows - seen.discarded,
                     "disturbed": seen.kept,
                 }
             )
@@ -156,7 +156,7 @@ def _row(case: Case, phase: str, repetition: int, judgement: PhaseJudgement) -> 
         "found": found,
         "right": expected == found,
         "sentence": judgement.sentence,
-        "abstained": [one.resource for one in judgement.resources if one.verdict == "abstains"],
+        "inconclusive": [one.resource for one in judgement.resources if one.verdict == "inconclusive"],
         "squeezes": [one.sentence for one in judgement.squeezes],
     }
 
@@ -185,11 +185,11 @@ def _write(conduct: Conduct, rows: Sequence[dict[str, Any]], repetitions: int) -
         for row in rows
         if not row["right"]
     ]
-    disturbed, stretches = sum(row["disturbed"] for row in rows), sum(row["stretches"] for row in rows)
+    disturbed, windows = sum(row["disturbed"] for row in rows), sum(row["windows"] for row in rows)
     if disturbed:
         record.findings.append(
             Finding(
-                sentence=f"the host was busy with other things in {disturbed} of the {stretches} stretches that count",
+                sentence=f"the host was busy with other things in {disturbed} of the {windows} windows that count",
                 severity="warning",
                 evidence="Judge the verdicts on a quiet host.",
             )
@@ -256,7 +256,7 @@ STUDY = Study(
         Option("repeat", "count", "how often all cases are judged", "1"),
         Option("case", "text", "only this case; may be given again for another", repeated=True, metavar="NAME"),
         Option("levels", "text", "parts of a resource that squeezes leave; the largest decides", "0.6", metavar="LIST"),
-        Option("stretch", "duration", "length of one stretch", "250ms"),
+        Option("window", "duration", "length of one window", "250ms"),
         Option("blocks", "count", "blocks before only open questions are pursued", "3"),
         Option("budget", "duration", "measuring time of one phase", "60s"),
     ),

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 LEGEND = (
     "● limits and · does not limit: proven by squeezing the resource; elasticity of throughput with its 95 % interval, "
-    "and the slack, which is what could be taken away at no cost. ~ abstains: the interval does not decide. "
+    "and the slack, which is what could be taken away at no cost. ~ inconclusive: the interval does not decide. "
     "◐ seems to limit and ◌ has room: use divided by ceiling only, which proves nothing. ? not known."
 )
-_PROVEN = {"limits": "●", "does not limit": "·", "abstains": "~", "not known": "?"}
-_LIKELY = {"limits": "◐", "does not limit": "◌", "abstains": "~", "not known": "?"}
+_PROVEN = {"limits": "●", "does not limit": "·", "inconclusive": "~", "not known": "?"}
+_LIKELY = {"limits": "◐", "does not limit": "◌", "inconclusive": "~", "not known": "?"}
 
 
 def matrix_record(sources: Sequence[Source], command_line: Sequence[str]) -> StudyRecord:
@@ -130,7 +130,7 @@ def _finding(label: str, row: PressureRow) -> Finding:
 
     limits, likely = named("limits", "experiment"), named("limits", "intensity")
     harmless = named("does not limit", "experiment")
-    unknown = [RESOURCES[name] for name, cell in row.cells.items() if cell.verdict in ("abstains", "not known")]
+    unknown = [RESOURCES[name] for name, cell in row.cells.items() if cell.verdict in ("inconclusive", "not known")]
     parts = []
     if limits:
         parts.append(f"limited by {wording.listing(limits)}")
@@ -184,7 +184,7 @@ def _unknown(named: Sequence[tuple[str, PressureRow, Source]]) -> list[Table]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for label, row, _ in named:
         for name, cell in row.cells.items():
-            if cell.verdict in ("not known", "abstains"):
+            if cell.verdict in ("not known", "inconclusive"):
                 reasons.setdefault((RESOURCES[name], cell.sentence or "no reason was recorded"), []).append(label)
     if not reasons:
         return []

@@ -105,8 +105,8 @@ def build_plan(request: Request) -> Plan:
         settings = (*settings, CURVE)
     if not 1 <= values["repetitions"] <= 1000:
         raise UsageError(f"{values['repetitions']} repetitions are out of bounds", "Choose between 1 and 1000.")
-    if values["stretch"] < _SHORTEST_SECONDS:
-        raise UsageError(f"a stretch must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --stretch 1s.")
+    if values["window"] < _SHORTEST_SECONDS:
+        raise UsageError(f"a window must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --window 1s.")
     if not _FEWEST_KEYS <= values["keys"] <= _MOST_KEYS:
         raise UsageError(
             f"{values['keys']} keys are out of bounds", f"Choose between {_FEWEST_KEYS} and {_MOST_KEYS:,}."
@@ -123,7 +123,7 @@ def build_plan(request: Request) -> Plan:
         loads=loads,
         keys=values["keys"],
         memory_items=values["memory"],
-        seconds=values["stretch"],
+        seconds=values["window"],
         repetitions=values["repetitions"],
         budget_seconds=values["budget"],
         seed=run.seed,
@@ -160,8 +160,8 @@ STUDY = Study(
     options=(
         Option("peers", "text", "whom it is compared with (default: all that are here)", metavar="NAME,NAME"),
         Option("settings", "text", "what they are asked for (default: all)", metavar="NAME,NAME"),
-        Option("repetitions", "count", "stretches of each system in each setting", "6"),
-        Option("stretch", "duration", "length of one stretch", "1s"),
+        Option("repetitions", "count", "windows of each system in each setting", "6"),
+        Option("window", "duration", "length of one window", "1s"),
         Option(
             "loads",
             "text",

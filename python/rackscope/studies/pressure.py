@@ -15,7 +15,7 @@ from rackscope.errors import UsageError
 from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
-    from rackscope.analysis.elasticity import LevelEstimate, Stretch
+    from rackscope.analysis.elasticity import LevelEstimate, Window
     from rackscope.studies.bench import Bench
     from rackscope.workloads import PhasePlan
 
@@ -27,7 +27,7 @@ _MOST_BLOCKS = 16
 #: How often it may be asked whether a verdict is reached, the first blocks included: the level of ``elasticity.level``
 #: is for so many.
 _MOST_LOOKS = 10
-#: Below this a stretch holds too few samples of the host to say what it used.
+#: Below this a window holds too few samples of the host to say what it used.
 _SHORTEST_SECONDS = 0.05
 
 
@@ -36,7 +36,7 @@ class Plan:
     """How a phase is measured. ``fractions`` are what squeezes leave, mildest first; lengths in seconds."""
 
     fractions: tuple[float, ...]
-    stretch_seconds: float
+    window_seconds: float
     blocks: int
     budget_seconds: float
     seed: int
@@ -46,10 +46,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class MeasuredPhase:
-    """The stretches of one phase in the order they ran in, and what is estimated from them."""
+    """The windows of one phase in the order they ran in, and what is estimated from them."""
 
     name: str
-    stretches: tuple[Stretch, ...]
+    windows: tuple[Window, ...]
     estimates: tuple[LevelEstimate, ...]
 
 
@@ -60,7 +60,7 @@ def measure_phase(
     plan: Plan,
     after_block: Callable[[MeasuredPhase], None] | None = None,
 ) -> MeasuredPhase:
-    """Interleave free and squeezed stretches until verdicts are reached or the budget is spent.
+    """Interleave free and squeezed windows until verdicts are reached or the budget is spent.
 
     As long again may be spent on waiting for the host to be left alone.
 
@@ -75,14 +75,14 @@ def measure_phase(
     # Waiting for a quiet host is not measuring.
     deadline = time.monotonic() + plan.budget_seconds - disturbances.waited_seconds
     verify_idle(bench, plan.fractions)
-    stretches: list[Stretch] = []
+    windows: list[Window] = []
     block = 0
 
     def run(order: Sequence[str]) -> MeasuredPhase:
         nonlocal block
         block += 1
-        stretches.extend(bench.stretch(stage, loop, plan.stretch_seconds, condition, block) for condition in order)
-        known = MeasuredPhase(stage.name, tuple(stretches), tuple(estimate_levels(stretches, sequential=True)))
+        windows.extend(bench.window(stage, loop, plan.window_seconds, condition, block) for condition in order)
+        known = MeasuredPhase(stage.name, tuple(windows), tuple(estimate_levels(windows, sequential=True)))
         if after_block is not None:
             after_block(known)
         return known
@@ -178,10 +178,10 @@ def _block_seconds(bench: Bench, order: Sequence[str], plan: Plan) -> float:
     seconds = 0.0
     for condition in order:
         parsed = parse_condition(condition.removeprefix("control:"))
-        # A ramp before the squeezed stretch, and one before the free one that follows.
+        # A ramp before the squeezed window, and one before the free one that follows.
         settle = bench.squeezables[parsed[0]].squeeze.settle_seconds if parsed is not None else 0.0
         ramps = max(settle, RAMP_SECONDS) + max(settle - RAMP_SECONDS, 0.0)
-        seconds += plan.stretch_seconds + ramps + bench.session.interval_seconds
+        seconds += plan.window_seconds + ramps + bench.session.interval_seconds
     return seconds
 
 
@@ -210,7 +210,7 @@ def _conduct(conduct: Conduct) -> None:
         for number, stage in enumerate(stages):
             plan = Plan(
                 fractions=fractions,
-                stretch_seconds=request.values["stretch"],
+                window_seconds=request.values["window"],
                 blocks=request.values["blocks"],
                 budget_seconds=budget / len(stages),
                 seed=prepared.options.seed + 1000 * number,
@@ -218,7 +218,7 @@ def _conduct(conduct: Conduct) -> None:
             measure_phase(bench, stage, loop, plan, lambda measured: account.update(measured, bench))
 
     place = on_the_bench(
-        prepared, conduct.member("squeezed", "free and squeezed stretches"), limits, work, conduct.progress
+        prepared, conduct.member("squeezed", "free and squeezed windows"), limits, work, conduct.progress
     )
     account.finish(place)
 
@@ -232,9 +232,9 @@ def _check(request: Request) -> None:
 
 
 def check_lengths(request: Request) -> None:
-    """Raises UsageError for stretches, blocks or a budget that nothing can be measured in."""
-    if not request.values["stretch"] >= _SHORTEST_SECONDS:
-        raise UsageError(f"a stretch must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --stretch 400ms.")
+    """Raises UsageError for windows, blocks or a budget that nothing can be measured in."""
+    if not request.values["window"] >= _SHORTEST_SECONDS:
+        raise UsageError(f"a window must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --window 400ms.")
     if request.values["blocks"] < 1:
         raise UsageError("there must be a block at least", f"Choose --blocks {_FEWEST_BLOCKS} or more.")
 
@@ -257,7 +257,7 @@ STUDY = Study(
     name="pressure",
     help="prove which resources limit a workload, by squeezing one at a time",
     description=(
-        "Runs the workload once and, stretch by stretch, takes away a known part of one resource after the other.\n"
+        "Runs the workload once and, window by window, takes away a known part of one resource after the other.\n"
         "How throughput answers (its elasticity) proves what limits; what could be taken away at no cost is slack.\n\n"
         "Examples:\n"
         "  rackscope study pressure cache ycsb-b\n"
@@ -267,7 +267,7 @@ STUDY = Study(
     check=_check,
     options=(
         Option("levels", "text", "parts of a resource that squeezes leave, mildest first", "0.8,0.4", metavar="LIST"),
-        Option("stretch", "duration", "length of one stretch", "400ms"),
+        Option("window", "duration", "length of one window", "400ms"),
         Option("blocks", "count", "blocks of all conditions before only open questions are pursued", "4"),
         Option("budget", "duration", "measuring time for all phases together", "120s"),
         Option(

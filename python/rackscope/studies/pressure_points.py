@@ -17,7 +17,7 @@ from rackscope.errors import RunDirectoryError
 if TYPE_CHECKING:
     from rackscope.analysis.findings import PhaseCharacterisation, ResourceAssessment
 
-Verdict = Literal["limits", "does not limit", "abstains", "not known"]
+Verdict = Literal["limits", "does not limit", "inconclusive", "not known"]
 Basis = Literal["experiment", "intensity", "none"]
 
 #: The columns of Awasthi 2015, Table 4, with DRAM taken apart, and the last-level cache.
@@ -32,16 +32,16 @@ RESOURCES = {
 _VERDICTS: Mapping[str, Verdict] = {
     "limits": "limits",
     "does_not_limit": "does not limit",
-    "abstains": "abstains",
+    "inconclusive": "inconclusive",
     "not_squeezable": "not known",
 }
 #: Of several squeezes or devices of one resource the first of these speaks for it.
-_ORDER: tuple[Verdict, ...] = ("limits", "abstains", "does not limit", "not known")
+_ORDER: tuple[Verdict, ...] = ("limits", "inconclusive", "does not limit", "not known")
 #: Which resource of a characterisation is weaker evidence on which of these.
 CHARACTERISED = {"cpu_system": "cpu"} | {name: name for name in ("dram_capacity", "dram_bandwidth", "disk", "network")}
 _BY_STATUS: Mapping[str, Verdict] = {
     "limits": "limits",
-    "near": "abstains",
+    "near": "inconclusive",
     "unknown": "not known",
     "spare": "does not limit",
 }

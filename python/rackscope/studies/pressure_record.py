@@ -11,7 +11,7 @@
                                             "loss_bound": float | null,
                                             "blocks"}]}]}]}
 
-``status`` is limits, does_not_limit, abstains or not_squeezable; ``evidence`` is experiment, intensity or none; an
+``status`` is limits, does_not_limit, inconclusive or not_squeezable; ``evidence`` is experiment, intensity or none; an
 INTERVAL is ``{"estimate", "low", "high"}``. ``resource`` is one of ``squeezes/base.py``.
 """
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 #: Doubts about a run's own interval, which rests on long repetitions; that of a study rests on blocks.
 _OF_REPETITIONS = frozenset({"short_phase", "wide_interval", "too_few_repetitions"})
-_STATUS = {"limits": "limits", "does not limit": "does_not_limit", "abstains": "abstains"}
+_STATUS = {"limits": "limits", "does not limit": "does_not_limit", "inconclusive": "inconclusive"}
 
 
 class Account:
@@ -173,7 +173,7 @@ class Account:
         return [
             Finding(
                 sentence=f"the host was busy with other things: {wording.listing(sorted(seen.reasons))} in "
-                f"{seen.kept} of the {seen.stretches - seen.discarded} stretches that count",
+                f"{seen.kept} of the {seen.windows - seen.discarded} windows that count",
                 severity="warning",
                 evidence="What limits here is partly what was taken away by others. Study it on a quiet host.",
             )
@@ -182,18 +182,18 @@ class Account:
     def _method(self) -> list[str]:
         lines = []
         for phase in self._phases:
-            blocks = max((stretch.block for stretch in phase.stretches), default=0)
-            squeezed = [stretch for stretch in phase.stretches if stretch.condition != FREE]
+            blocks = max((window.block for window in phase.windows), default=0)
+            squeezed = [window for window in phase.windows if window.condition != FREE]
             left_out = sum(estimate.left_out for estimate in phase.estimates)
             lines.append(
-                f"{phase.name}: {len(phase.stretches)} stretches in {blocks} blocks, {len(squeezed)} of them squeezed, "
-                f"in an order shuffled from a seed with a free stretch beside each squeezed one; {left_out} left out"
+                f"{phase.name}: {len(phase.windows)} windows in {blocks} blocks, {len(squeezed)} of them squeezed, "
+                f"in an order shuffled from a seed with a free window beside each squeezed one; {left_out} left out"
                 + (" for want of throughput in them or beside them." if left_out else ".")
             )
         seen = self._disturbances
         if seen.discarded:
             lines.append(
-                f"{seen.discarded} stretches were discarded and measured again, because "
+                f"{seen.discarded} windows were discarded and measured again, because "
                 f"{wording.listing(sorted(seen.reasons))} while they lasted."
             )
         lines += self._speed_lines()
@@ -209,7 +209,7 @@ class Account:
 
         lines = []
         for phase in self._phases:
-            slopes = adjust_for_speed(phase.stretches).slopes
+            slopes = adjust_for_speed(phase.windows).slopes
             if slopes:
                 lines.append(
                     f"{phase.name}: throughput was corrected for the speed of the cores, which others on this host "
@@ -218,7 +218,7 @@ class Account:
         return lines
 
     def _result(self, phase: MeasuredPhase, verdict: PhaseJudgement) -> dict[str, Any]:
-        free = [stretch.throughput for stretch in phase.stretches if stretch.condition == FREE]
+        free = [window.throughput for window in phase.windows if window.condition == FREE]
         resources = [_squeeze_result(one) for one in verdict.squeezes]
         resources += [_refusal_result(refusal, self._weaker.get(phase.name, {})) for refusal in self._refusals]
         return {
@@ -227,7 +227,7 @@ class Account:
             "limits": list(verdict.limits),
             "none_of_these": verdict.none_limits,
             "sentence": verdict.sentence,
-            "blocks": max((stretch.block for stretch in phase.stretches), default=0),
+            "blocks": max((window.block for window in phase.windows), default=0),
             "resources": resources,
         }
 
@@ -283,7 +283,7 @@ def _weaker_of(members: Sequence[ResourceAssessment]) -> WeakerEvidence:
     saturation = f", with {worst.saturation} signs of waiting" if worst.saturation not in (None, "none") else ""
     if worst.status == "limits":
         return WeakerEvidence("limits", f"{shown}{saturation}")
-    return WeakerEvidence("does not limit" if worst.status == "spare" else "abstains", f"{shown}{saturation}")
+    return WeakerEvidence("does not limit" if worst.status == "spare" else "inconclusive", f"{shown}{saturation}")
 
 
 def _squeeze_result(one: SqueezeVerdict) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def charts_of(phase: MeasuredPhase, verdict: PhaseJudgement) -> list[Chart]:
     kept = Chart(
         identifier=f"kept-{phase.name}",
         title=f"Throughput kept: {phase.name}",
-        caption="Throughput as a part of that of the free stretches beside, over what was left of the resource.",
+        caption="Throughput as a part of that of the free windows beside, over what was left of the resource.",
         x=Axis(label="left of the resource", unit="ratio"),
         y=Axis(label="throughput kept", unit="ratio"),
         series=[series for one in verdict.squeezes if (series := _kept(one)).x],

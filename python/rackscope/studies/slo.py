@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rackscope.runs.session import Session
-    from rackscope.studies.stretches import Stretch
+    from rackscope.studies.windows import Window
     from rackscope.workloads import PhasePlan, WorkloadPlan
 
 _LEAST_BUDGET_SECONDS = 10.0
-#: Longer than nearly every stretch, so that samples are written between them.
+#: Longer than nearly every window, so that samples are written between them.
 _FLUSH_SECONDS = 10.0
 
 
@@ -54,7 +54,7 @@ def _conduct(conduct: Conduct) -> None:
     from rackscope.studies.capacity import CapacityStudy
     from rackscope.studies.slo_record import Subject, fill
     from rackscope.studies.stalls import CoreStalls
-    from rackscope.studies.stretches import SessionLoad
+    from rackscope.studies.windows import SessionLoad
 
     request = conduct.request
     assert request.run is not None
@@ -98,11 +98,11 @@ def _conduct(conduct: Conduct) -> None:
         Session(prepared, conduct.progress, folder).run(work)
     finally:
         if study is not None:
-            fill(conduct.record, study.found, subject, _service_means(folder, stage.name, study.found.stretches()))
+            fill(conduct.record, study.found, subject, _service_means(folder, stage.name, study.found.windows()))
 
 
-def _service_means(folder: Path, phase: str, stretches: list[Stretch]) -> dict[int, float]:
-    """Mean service time by the number of the stretch, from the histograms; empty where they cannot be read."""
+def _service_means(folder: Path, phase: str, windows: list[Window]) -> dict[int, float]:
+    """Mean service time by the number of the window, from the histograms; empty where they cannot be read."""
     from rackscope.analysis.histograms import select_histogram
     from rackscope.errors import RackscopeError
     from rackscope.runs.directory import RunDirectory
@@ -112,11 +112,11 @@ def _service_means(folder: Path, phase: str, stretches: list[Stretch]) -> dict[i
     except RackscopeError:
         return {}
     means = {}
-    for stretch in stretches:
-        histogram = select_histogram(latency, phase=phase, kind="service", repetition=stretch.number)
+    for window in windows:
+        histogram = select_histogram(latency, phase=phase, kind="service", repetition=window.number)
         mean = histogram.mean_seconds() if histogram is not None else None
         if mean is not None:
-            means[stretch.number] = mean
+            means[window.number] = mean
     return means
 
 

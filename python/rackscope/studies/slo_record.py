@@ -5,7 +5,7 @@
 ``confirmations`` of ``attempts``, ``knee`` (rate, latency_seconds; or ``null``), ``top`` (closed loop), ``blocks``,
 ``discarded``, ``kept_disturbed``, ``mostly_disturbed``, ``generator_limited``, and ``curve``: for each
 rate offered_per_second, achieved_per_second, the quantiles p50 to p999 in seconds, mean_seconds, lag_p99_seconds,
-generator_idle_ratio, system_busy_ratio, stretches, met, little and its verdict.
+generator_idle_ratio, system_busy_ratio, windows, met, little and its verdict.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from rackscope.units import format_duration
 if TYPE_CHECKING:
     from rackscope.runs.study import StudyRecord
     from rackscope.studies.capacity import Capacity
-    from rackscope.studies.stretches import Stretch
+    from rackscope.studies.windows import Window
 
 #: An interval this wide (half of it, of the rate) is worth a warning.
 _WIDE = 0.05
-#: Share of the rate around the crossing within which missed stretches tell what the limit was.
+#: Share of the rate around the crossing within which missed windows tell what the limit was.
 _AROUND = 0.12
 
 
@@ -48,21 +48,21 @@ class Subject:
 
 @dataclass(frozen=True)
 class Point:
-    """One rate of the curve: medians over its stretches."""
+    """One rate of the curve: medians over its windows."""
 
     offered: float
-    stretches: tuple[Stretch, ...]
+    windows: tuple[Window, ...]
     met: int
     little: str
     ratio: float | None = None
 
     def median(self, name: str) -> float | None:
-        """Median of an attribute of the stretches."""
-        return _median([getattr(one, name) for one in self.stretches])
+        """Median of an attribute of the windows."""
+        return _median([getattr(one, name) for one in self.windows])
 
     def quantile(self, name: str) -> float | None:
         """Median of a quantile of the response time."""
-        return _median([one.response_seconds[name] for one in self.stretches])
+        return _median([one.response_seconds[name] for one in self.windows])
 
 
 def fill(
@@ -79,26 +79,26 @@ def fill(
 
 
 def curve_points(found: Capacity, subject: Subject, service_means: Mapping[int, float]) -> list[Point]:
-    """The curve by rising rate; stretches around the crossing are one point of it."""
-    groups: dict[float, list[Stretch]] = {}
+    """The curve by rising rate; windows around the crossing are one point of it."""
+    groups: dict[float, list[Window]] = {}
     for one in found.measured:
-        rate = one.stretch.offered_per_second
+        rate = one.window.offered_per_second
         if rate is None:
             continue
         if one.purpose == "curve":
-            groups.setdefault(rate, []).append(one.stretch)
+            groups.setdefault(rate, []).append(one.window)
         elif one.purpose == "near" and found.rate is not None and abs(rate / found.rate.estimate - 1) < _AROUND / 4:
-            groups.setdefault(found.rate.estimate, []).append(one.stretch)
+            groups.setdefault(found.rate.estimate, []).append(one.window)
     points = []
-    for rate, stretches in sorted(groups.items()):
-        ratio, verdict = _little(stretches, subject, service_means)
-        met = sum(found.met(stretch) for stretch in stretches)
-        points.append(Point(rate, tuple(stretches), met, verdict, ratio))
+    for rate, windows in sorted(groups.items()):
+        ratio, verdict = _little(windows, subject, service_means)
+        met = sum(found.met(window) for window in windows)
+        points.append(Point(rate, tuple(windows), met, verdict, ratio))
     return points
 
 
 def _little(
-    stretches: Sequence[Stretch], subject: Subject, service_means: Mapping[int, float]
+    windows: Sequence[Window], subject: Subject, service_means: Mapping[int, float]
 ) -> tuple[float | None, str]:
     """Little's law for an open loop: what is offered is answered, and no more is with the system than connections hold.
 
@@ -107,12 +107,12 @@ def _little(
     """
     room = subject.connections * subject.depth
     ratios = [
-        stretch.achieved_per_second * service_means[stretch.number] / room
-        for stretch in stretches
-        if stretch.number in service_means
+        window.achieved_per_second * service_means[window.number] / room
+        for window in windows
+        if window.number in service_means
     ]
     ratio = _median(ratios)
-    if 2 * sum(stretch.offered_met for stretch in stretches) < len(stretches):
+    if 2 * sum(window.offered_met for window in windows) < len(windows):
         return ratio, "no steady state: less was answered than offered"
     if ratio is None:
         return None, "not checked"
@@ -157,7 +157,7 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
                 )
             )
     elif found.outcome == "never met":
-        lowest = min((one.stretch for one in found.measured if one.purpose == "search"), key=_offered, default=None)
+        lowest = min((one.window for one in found.measured if one.purpose == "search"), key=_offered, default=None)
         at = f"{_rate(_offered(lowest))} operations/s, the lowest rate looked at" if lowest else "the lowest rate"
         value = found.value(lowest) if lowest else None
         seen = f": there it is {format_duration(value)}" if value is not None else ""
@@ -165,7 +165,7 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
             Finding(sentence=f"{what} does not keep {bound.describe()} even at {at}{seen}.", severity="warning")
         )
     elif found.outcome == "met at the top":
-        most = max(one.stretch.achieved_per_second for one in found.measured if one.purpose != "probe")
+        most = max(one.window.achieved_per_second for one in found.measured if one.purpose != "probe")
         findings.append(
             Finding(
                 sentence=f"{what} keeps {bound.describe()} at every rate that could be asked of it, up to "
@@ -216,7 +216,7 @@ def _evidence(found: Capacity) -> str:
         return f"{interval}."
     low = found.rate.low if found.rate is not None and found.rate.low is not None else None
     at = f" at {_rate(low)} operations/s" if low is not None else ""
-    return f"{interval}; the bound was met in {found.confirmations} of {found.attempts} further stretches{at}."
+    return f"{interval}; the bound was met in {found.confirmations} of {found.attempts} further windows{at}."
 
 
 def _top_is_the_limit(found: Capacity) -> bool:
@@ -224,12 +224,10 @@ def _top_is_the_limit(found: Capacity) -> bool:
     return bool(missed) and 2 * sum(not one.offered_met for one in missed) > len(missed)
 
 
-def _missed_near(found: Capacity) -> list[Stretch]:
-    """Stretches that missed the bound around the rate; of a bound that was never met, all."""
+def _missed_near(found: Capacity) -> list[Window]:
+    """Windows that missed the bound around the rate; of a bound that was never met, all."""
     missed = [
-        one.stretch
-        for one in found.measured
-        if one.stretch.offered_per_second is not None and not found.met(one.stretch)
+        one.window for one in found.measured if one.window.offered_per_second is not None and not found.met(one.window)
     ]
     if found.rate is None:
         return missed
@@ -252,7 +250,7 @@ def _doubts(found: Capacity, subject: Subject, points: Sequence[Point]) -> list[
         doubts.append(
             _warning(
                 f"At the lower end of the interval the bound was met in {found.confirmations} of {found.attempts} "
-                "stretches only, so that no rate is confirmed.",
+                "windows only, so that no rate is confirmed.",
                 "Measure longer (--budget), or plan with a lower rate.",
             )
         )
@@ -260,7 +258,7 @@ def _doubts(found: Capacity, subject: Subject, points: Sequence[Point]) -> list[
         # Said first of all where it is most of them.
         doubts.append(
             _warning(
-                f"{found.kept_disturbed} stretches were disturbed by others on this host and count all the same, as "
+                f"{found.kept_disturbed} windows were disturbed by others on this host and count all the same, as "
                 "too few were not.",
                 "Make the host quieter.",
             )
@@ -270,7 +268,7 @@ def _doubts(found: Capacity, subject: Subject, points: Sequence[Point]) -> list[
     if broken or broken_closed:
         reason = broken_closed[0] if broken_closed else broken[0].little
         doubts.append(_warning(f"Little's law does not hold in the curve: {reason}.", "Do not trust it."))
-    thin = [p for p in points if sum(s.operations for s in p.stretches) * found.bound.beyond < FEWEST_BEYOND]
+    thin = [p for p in points if sum(s.operations for s in p.windows) * found.bound.beyond < FEWEST_BEYOND]
     if thin:
         doubts.append(
             _warning(
@@ -286,14 +284,14 @@ def _closed_checks(found: Capacity, subject: Subject) -> list[str]:
     """What Little's law says against the closed-loop probes, whose number of requests is known."""
     against = []
     for one in found.measured:
-        if one.purpose == "probe" and one.stretch.mean_seconds:
+        if one.purpose == "probe" and one.window.mean_seconds:
             point = CurvePoint(
-                achieved=one.stretch.achieved_per_second,
-                latency_seconds=found.value(one.stretch) or 0.0,
-                mean_response_seconds=one.stretch.mean_seconds,
+                achieved=one.window.achieved_per_second,
+                latency_seconds=found.value(one.window) or 0.0,
+                mean_response_seconds=one.window.mean_seconds,
                 mean_outstanding=float(subject.connections * subject.depth),
-                errors=one.stretch.errors,
-                operations=one.stretch.operations,
+                errors=one.window.errors,
+                operations=one.window.operations,
             )
             check = check_little(point)
             if check.agrees is False:
@@ -303,7 +301,7 @@ def _closed_checks(found: Capacity, subject: Subject) -> list[str]:
 
 
 def generator_limited(found: Capacity) -> bool:
-    """Whether the generator, and not the system, was full in most of the stretches that missed the bound."""
+    """Whether the generator, and not the system, was full in most of the windows that missed the bound."""
     missed = _missed_near(found)
     return bool(missed) and 2 * sum(one.generator_full and not one.system_full for one in missed) > len(missed)
 
@@ -315,9 +313,9 @@ def _generator_doubts(found: Capacity, subject: Subject) -> list[Finding]:
     full = [one for one in missed if one.generator_full and not one.system_full]
     late = [one for one in missed if one not in full and sent_late(one, found)]
     findings = []
-    of = f"of the {len(missed)} stretches around the rate that missed the bound"
+    of = f"of the {len(missed)} windows around the rate that missed the bound"
     if found.outcome == "never met":
-        of = f"of the {len(missed)} stretches, which all missed the bound"
+        of = f"of the {len(missed)} windows, which all missed the bound"
     if full:
         severity = _warning if generator_limited(found) else _note
         findings.append(
@@ -338,12 +336,12 @@ def _generator_doubts(found: Capacity, subject: Subject) -> list[Finding]:
     return findings
 
 
-def sent_late(stretch: Stretch, found: Capacity) -> bool:
+def sent_late(window: Window, found: Capacity) -> bool:
     """Whether the bound was missed before requests were sent, while it was served in time."""
-    lag, service = stretch.lag_p99_seconds, stretch.service_p99_seconds
+    lag, service = window.lag_p99_seconds, window.service_p99_seconds
     if lag is None or service is None:
         return False
-    return stretch.offered_met and service <= found.bound.seconds and lag > found.bound.seconds / 2
+    return window.offered_met and service <= found.bound.seconds and lag > found.bound.seconds / 2
 
 
 def _warning(sentence: str, advice: str) -> Finding:
@@ -363,7 +361,7 @@ def _table(found: Capacity, points: Sequence[Point]) -> Table:
             *(point.quantile(name) for name in shown),
             point.median("generator_idle_ratio"),
             point.median("system_busy_ratio"),
-            f"{point.met} of {len(point.stretches)}",
+            f"{point.met} of {len(point.windows)}",
             point.little,
         ]
         for point in points
@@ -374,13 +372,13 @@ def _table(found: Capacity, points: Sequence[Point]) -> Table:
         *(Column(name=name, unit="seconds", help="response time from the intended start") for name in shown),
         Column(name="idle", unit="ratio", help="share of its time that the load generator waited"),
         Column(name="busy", unit="ratio", help="share of its cores' time that the system used"),
-        Column(name="met", help="stretches that met the bound"),
+        Column(name="met", help="windows that met the bound"),
         Column(name="Little's law"),
     ]
     return Table(
         identifier="curve",
         title="Latency over throughput",
-        caption=f"Medians over stretches; the bound is {found.bound.describe()}.",
+        caption=f"Medians over windows; the bound is {found.bound.describe()}.",
         columns=columns,
         rows=rows,
     )
@@ -396,7 +394,7 @@ def _chart(found: Capacity, points: Sequence[Point], knee: Knee | None) -> Chart
     return Chart(
         identifier="curve",
         title="Latency over throughput",
-        caption="Response time from the intended start, medians over stretches.",
+        caption="Response time from the intended start, medians over windows.",
         x=Axis(label="answered", unit="operations/s", scale="logarithmic"),
         y=Axis(label="response time", unit="seconds", scale="logarithmic"),
         series=[Series(label=name, x=x, y=[point.quantile(name) for point in points]) for name in QUANTILES],
@@ -409,15 +407,15 @@ def _method(found: Capacity, subject: Subject) -> list[str]:
         f"One instance of {subject.system} under {subject.workload}, {subject.connections} connections. A closed loop "
         f"reached {_rate(found.top)} operations/s; then requests arrived open-loop (Poisson) at rates chosen by a "
         f"search, and in {found.blocks} blocks of rates around the answer, mixed with the curve's in random order.",
-        "The rate is where a stretch of load meets the bound half of the time, read from log latency over log rate; "
+        "The rate is where a window of load meets the bound half of the time, read from log latency over log rate; "
         "its interval is Student's t over blocks, with a slope common to all.",
     ]
     if found.discarded:
         reasons = wording.listing(sorted({one.disturbance for one in found.discarded}))
         total = len(found.discarded) + len(found.measured)
-        lines.append(f"{len(found.discarded)} of {total} stretches were discarded, whatever they gave: {reasons}.")
+        lines.append(f"{len(found.discarded)} of {total} windows were discarded, whatever they gave: {reasons}.")
     else:
-        lines.append("No stretch was discarded.")
+        lines.append("No window was discarded.")
     return lines
 
 
@@ -448,7 +446,7 @@ def _result(found: Capacity, points: Sequence[Point], knee: Knee | None) -> dict
                 "lag_p99_seconds": point.median("lag_p99_seconds"),
                 "generator_idle_ratio": point.median("generator_idle_ratio"),
                 "system_busy_ratio": point.median("system_busy_ratio"),
-                "stretches": len(point.stretches),
+                "windows": len(point.windows),
                 "met": point.met,
                 "little": point.ratio,
                 "little_verdict": point.little,
@@ -458,8 +456,8 @@ def _result(found: Capacity, points: Sequence[Point], knee: Knee | None) -> dict
     }
 
 
-def _offered(stretch: Stretch) -> float:
-    return stretch.offered_per_second or 0.0
+def _offered(window: Window) -> float:
+    return window.offered_per_second or 0.0
 
 
 def _median(values: Sequence[float | None]) -> float | None:

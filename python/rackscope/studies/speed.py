@@ -1,4 +1,4 @@
-"""The speed of the cores that a stretch ran on, taken beside it."""
+"""The speed of the cores that a window ran on, taken beside it."""
 
 from __future__ import annotations
 

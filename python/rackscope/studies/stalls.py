@@ -1,4 +1,4 @@
-"""How much of a stretch the cores that it ran on stood still, taken beside it."""
+"""How much of a window the cores that it ran on stood still, taken beside it."""
 
 from __future__ import annotations
 

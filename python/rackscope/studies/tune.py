@@ -24,8 +24,8 @@ _LEAST_BUDGET_SECONDS = 30.0
 _LEAST_SLO_BUDGET_SECONDS = 60.0
 _WARM_UP_SECONDS = 0.5
 #: How long one measurement is: its share of the budget, between a shortest and a longest. A search for a rate takes
-#: several stretches.
-_STRETCH_SHARE, _STRETCH_SECONDS = 1 / 200, (0.5, 2.0)
+#: several windows.
+_WINDOW_SHARE, _WINDOW_SECONDS = 1 / 200, (0.5, 2.0)
 _RATE_SEARCH_SHARE, _RATE_SEARCH_SECONDS = 1 / 60, (2.5, 8.0)
 #: Reads that find nothing are answered sooner: a configuration that loses this much of the hits is not a faster one.
 _HIT_RATIO_TOLERANCE = 0.005
@@ -40,7 +40,7 @@ class Trials:
         self._options: RunOptions = conduct.request.run
         self._bound = bound
         share, (shortest, longest) = (
-            (_STRETCH_SHARE, _STRETCH_SECONDS) if bound is None else (_RATE_SEARCH_SHARE, _RATE_SEARCH_SECONDS)
+            (_WINDOW_SHARE, _WINDOW_SECONDS) if bound is None else (_RATE_SEARCH_SHARE, _RATE_SEARCH_SECONDS)
         )
         self._seconds = min(max(conduct.request.values["budget"] * share, shortest), longest)
         self._number = 0
@@ -83,7 +83,7 @@ class Trials:
     def _values(self, session: Session, purpose: str) -> list[float]:
         from rackscope.studies.capacity import quick_rate
         from rackscope.studies.quiet import behind_the_generator
-        from rackscope.studies.stretches import SessionLoad
+        from rackscope.studies.windows import SessionLoad
 
         stages = session.prepared.plan.stages
         values = []

@@ -55,7 +55,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Stage:
-    """A measured stretch with one behaviour: shares of operations (they sum to 1) and which keys they fall on."""
+    """A measured window with one behaviour: shares of operations (they sum to 1) and which keys they fall on."""
 
     name: str
     operations: Mapping[str, float]

@@ -210,10 +210,10 @@ class _Pencil:
         rising = all(a.along < b.along for a, b in itertools.pairwise(marks))
         banded = joined and rising and not category and sum(mark.low is not None for mark in marks) > 1
         if banded:
-            drawn += [self._band(stretch, place) for stretch in _stretches(marks, lambda mark: mark.low is not None)]
+            drawn += [self._band(window, place) for window in _windows(marks, lambda mark: mark.low is not None)]
         if joined:
-            for stretch in _stretches(marks, lambda mark: mark.value is not None):
-                corners = [self.at(mark.along, mark.value) for mark in stretch if mark.value is not None]
+            for window in _windows(marks, lambda mark: mark.value is not None):
+                corners = [self.at(mark.along, mark.value) for mark in window if mark.value is not None]
                 if len(corners) > 1:
                     drawn.append(element("path", d=path(corners), class_=_line_class(place)))
         if len(known) <= _MOST_DOTS:
@@ -247,7 +247,7 @@ class _Pencil:
         return element("path", d=path([*lower, *reversed(upper)], closed=True), class_=f"band {_colour(place)}")
 
 
-def _stretches(marks: list[Mark], holds: Callable[[Mark], bool]) -> list[list[Mark]]:
+def _windows(marks: list[Mark], holds: Callable[[Mark], bool]) -> list[list[Mark]]:
     """Runs of neighbours of which something holds: a line is not drawn across what is not known."""
     found: list[list[Mark]] = [[]]
     for mark in marks:
@@ -255,7 +255,7 @@ def _stretches(marks: list[Mark], holds: Callable[[Mark], bool]) -> list[list[Ma
             found[-1].append(mark)
         elif found[-1]:
             found.append([])
-    return [stretch for stretch in found if stretch]
+    return [window for window in found if window]
 
 
 def _colour(place: int) -> str:

@@ -189,7 +189,7 @@ def _notes(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
     if seen.kept:
         findings.append(
             Finding(
-                sentence=f"the host was busy with other things in {seen.kept} of the {seen.stretches - seen.discarded} "
+                sentence=f"the host was busy with other things in {seen.kept} of the {seen.windows - seen.discarded} "
                 "measurements that count",
                 severity="warning",
                 evidence=", ".join(sorted(seen.reasons)),

@@ -29,7 +29,7 @@ SHARED_SQUEEZES = ("cpu_share", "last_level_cache", "dram_bandwidth", "disk_band
 _DISK = ("disk_bandwidth", "disk_operations")
 #: Below this a work does nothing with the disk that a neighbour could notice.
 _SOME_DISK_BYTES_PER_SECOND = 100e3
-#: Share of a stretch in which both of a pair must run, and how often that is tried: on a busy host one is often late.
+#: Share of a window in which both of a pair must run, and how often that is tried: on a busy host one is often late.
 _LEAST_OVERLAP = 0.95
 _TRIALS = 12
 _START_SECONDS = 30.0
@@ -37,7 +37,7 @@ _START_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Figures:
-    """What a stretch gave a work. ``cores`` is the CPU time it used a second; what could not be read is ``None``."""
+    """What a window gave a work. ``cores`` is the CPU time it used a second; what could not be read is ``None``."""
 
     rate: float
     p99_seconds: float | None
@@ -68,10 +68,10 @@ class Bench(Protocol):
         """Squeeze what neighbours share, one at a time, while the work runs alone."""
 
     def alone(self, name: str, seconds: float, activity: str) -> Figures:
-        """A stretch without a neighbour. Raises RackscopeError."""
+        """A window without a neighbour. Raises RackscopeError."""
 
     def together(self, first: str, second: str, seconds: float, activity: str) -> tuple[Figures, Figures]:
-        """A stretch of two at once. Raises RackscopeError."""
+        """A window of two at once. Raises RackscopeError."""
 
 
 class _Ended(BaseException):
@@ -182,7 +182,7 @@ class RealBench:
         prepared = bench.session.prepared
         plan = pressure.Plan(
             fractions=self._plan.levels,
-            stretch_seconds=min(0.4, self._plan.stretch_seconds),
+            window_seconds=min(0.4, self._plan.window_seconds),
             blocks=3,
             budget_seconds=budget_seconds,
             seed=self._plan.seed,
@@ -201,7 +201,7 @@ class RealBench:
         found: list[Figures] = []
 
         def once(begin: Callable[[], Judge]) -> dict[str, Any]:
-            row, figures = self._stretch(session, seconds, activity, "measure", "measure", begin)
+            row, figures = self._window(session, seconds, activity, "measure", "measure", begin)
             found.append(figures)
             return row
 
@@ -227,7 +227,7 @@ class RealBench:
     def _both(
         self, first: str, second: str, seconds: float, activity: str, begin: Callable[[], Judge]
     ) -> tuple[dict[str, Any], tuple[Figures, Figures]]:
-        """Two stretches at once, the second one's in a thread; a combined row that says whether they count."""
+        """Two windows at once, the second one's in a thread; a combined row that says whether they count."""
         barrier = threading.Barrier(2)
         ended = threading.Event()
         done: list[tuple[dict[str, Any], Figures]] = []
@@ -239,7 +239,7 @@ class RealBench:
                 barrier.wait(_START_SECONDS)
                 return lambda _: ""
 
-            return self._stretch(session, seconds, activity, f"measure beside {beside}", "squeezed", judge_later)
+            return self._window(session, seconds, activity, f"measure beside {beside}", "squeezed", judge_later)
 
         def in_a_thread() -> None:
             try:
@@ -273,7 +273,7 @@ class RealBench:
             row["discarded"] = judge(row) or None
         return row, (own, others)
 
-    def _stretch(
+    def _window(
         self, session: Session, seconds: float, activity: str, name: str, kind: PhaseKind, begin: Callable[[], Judge]
     ) -> tuple[dict[str, Any], Figures]:
         from rackscope.host.cpu_time import process_cpu_seconds
@@ -291,7 +291,7 @@ class RealBench:
         moved: list[float | None] = []
 
         def discard(row: dict[str, Any]) -> str:
-            # The sampler's ticks are too far apart for a stretch this short.
+            # The sampler's ticks are too far apart for a window this short.
             after, late = process_cpu_seconds(pid), disk_bytes(pid)
             used.append(after - before if before is not None and after is not None else row["system_cpu_seconds"])
             moved.append(late - read if read is not None and late is not None else None)
@@ -335,7 +335,7 @@ def uses_disk(figures: Sequence[Figures]) -> bool:
 
 
 def _overlap(first: Mapping[str, Any], second: Mapping[str, Any]) -> float:
-    """Share of the longer stretch in which both ran."""
+    """Share of the longer window in which both ran."""
     both = min(first["end_ns"], second["end_ns"]) - max(first["start_ns"], second["start_ns"])
     longest = max(first["end_ns"] - first["start_ns"], second["end_ns"] - second["start_ns"])
     return both / longest if longest else 0.0

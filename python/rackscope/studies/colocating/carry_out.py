@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Share of the budget for squeezing works, before pairs are measured.
 _SQUEEZING = 0.45
-#: Stretches alone before a work is squeezed, that tell what it uses.
-_FIRST_STRETCHES = 3
+#: Windows alone before a work is squeezed, that tell what it uses.
+_FIRST_WINDOWS = 3
 #: Fewer rounds than this have no interval.
 _FEWEST_ROUNDS = 2
 
@@ -109,8 +109,8 @@ def carry_out(
 def _squeeze(plan: Plan, bench: Bench, outcome: Outcome, name: str, budget_seconds: float) -> None:
     alone = outcome.alone.setdefault(name, [])
     kept = outcome.disturbances.kept
-    for _ in range(_FIRST_STRETCHES):
-        alone.append(bench.alone(name, plan.stretch_seconds, f"{name} alone"))
+    for _ in range(_FIRST_WINDOWS):
+        alone.append(bench.alone(name, plan.window_seconds, f"{name} alone"))
     if outcome.disturbances.kept > kept:
         outcome.hindered.add(name)
 
@@ -169,7 +169,7 @@ def _round(plan: Plan, bench: Bench, pair: tuple[str, str], *, backwards: bool) 
     """One alone, both, the other alone; backwards in every second round."""
     first, second = pair
     before, after = (second, first) if backwards else (first, second)
-    seconds = plan.stretch_seconds
+    seconds = plan.window_seconds
     one = bench.alone(before, seconds, f"{before} alone")
     both = bench.together(first, second, seconds, f"{first} beside {second}")
     other = bench.alone(after, seconds, f"{after} alone")

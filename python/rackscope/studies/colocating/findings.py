@@ -191,7 +191,7 @@ def _warnings(outcome: Outcome, summary: Summary) -> list[Finding]:
         found.append(
             Finding(
                 sentence=f"the host was busy with other things: {listing(sorted(seen.reasons))} in {seen.kept} of the "
-                f"{seen.stretches - seen.discarded} stretches that count",
+                f"{seen.windows - seen.discarded} windows that count",
                 severity="warning",
                 evidence="Neighbours of another's making are in these figures. Study it on a quiet host.",
             )
@@ -389,7 +389,7 @@ def _method(plan: Plan, outcome: Outcome, cores: int) -> list[str]:
     lines = [
         f"All works are up all the time, each in a control group of its own, on the same {cores} "
         f"{'core' if cores == 1 else 'cores'}; only those that are measured have load. A round of a pair is one alone, "
-        f"both at once, the other alone, {plan.stretch_seconds:g} s each, and backwards in every second round; "
+        f"both at once, the other alone, {plan.window_seconds:g} s each, and backwards in every second round; "
         f"{rounds} rounds at most. What is kept is both at once over alone, in the same round.",
         "Works without a rate are asked for all they can do (a closed loop) and judged by throughput; works with one "
         "are asked for that (an open loop), and judged by p99.",
@@ -400,6 +400,6 @@ def _method(plan: Plan, outcome: Outcome, cores: int) -> list[str]:
     lines += outcome.conditions
     if seen.discarded:
         lines.append(
-            f"{seen.discarded} stretches were measured again: {listing(sorted(seen.reasons))} while they lasted."
+            f"{seen.discarded} windows were measured again: {listing(sorted(seen.reasons))} while they lasted."
         )
     return lines

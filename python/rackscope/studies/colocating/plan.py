@@ -71,7 +71,7 @@ class Plan:
     works: tuple[Spec, ...]
     pairs: tuple[tuple[str, str], ...]
     levels: tuple[float, ...]
-    stretch_seconds: float
+    window_seconds: float
     rounds: int
     budget_seconds: float
     bound: float
@@ -177,7 +177,7 @@ def run_options(base: RunOptions, spec: Spec) -> RunOptions:
         # It stores nothing that could be checked.
         verify=not spec.workload.startswith("synthetic"),
         warm_up_seconds=0.5,
-        # As often as stretches end with a sample: each waits for one.
+        # As often as windows end with a sample: each waits for one.
         sample_interval_seconds=0.1,
         repetitions=1,
     )

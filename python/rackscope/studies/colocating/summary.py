@@ -1,4 +1,4 @@
-"""From what stretches gave to works, measured sides of pairs, and predictions of each pair from the others."""
+"""From what windows gave to works, measured sides of pairs, and predictions of each pair from the others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SQUEEZES = {
     "dram_bandwidth": "dram_bandwidth",
     "last_level_cache": "last_level_cache",
 }
-#: Uses that stretches do not show.
+#: Uses that windows do not show.
 _UNSEEN = {
     "dram_bandwidth": "how much of it a work uses is not counted here",
     "last_level_cache": "how much of it a work fills is not counted here",
@@ -43,7 +43,7 @@ _UNSEEN = {
 _LEAST_IDLE = 0.05
 #: So may generators that together took more than this of their cores: rackscope itself needs some of these, too.
 _MOST_CLIENTS = 0.85
-#: What all sides together say of the noise of one stretch counts as so many values of each.
+#: What all sides together say of the noise of one window counts as so many values of each.
 _BORROWED = 4
 #: Spread of a logarithm of a ratio from a single round, while no other is known.
 _UNKNOWN_SPREAD = 0.1
@@ -128,7 +128,7 @@ def work_of(
     *,
     use_is_known: bool = True,
 ) -> Work:
-    """A work from its stretches alone and its squeezes.
+    """A work from its windows alone and its squeezes.
 
     Without ``use_is_known`` it might use more if it could: what it can do without is then left to the squeezes.
     """

@@ -31,7 +31,7 @@ _ITEM_ROOM_BYTES = 400
 
 @dataclass(frozen=True)
 class Figures:
-    """What a stretch gave. Operations are keys asked for, and values written.
+    """What a window gave. Operations are keys asked for, and values written.
 
     CPU times are for a million of them; ``None`` where they are not known. ``idle_ratio`` is the load generator's.
     """
@@ -56,7 +56,7 @@ class MemoryUse:
     hit_ratio: float | None
 
 
-#: A stretch of a system: as fast as it answers, or at a rate; the words say what it is. Raises RackscopeError.
+#: A window of a system: as fast as it answers, or at a rate; the words say what it is. Raises RackscopeError.
 Measure = Callable[[str, float | None, str], Figures]
 #: What is done with those that could be started.
 Work = Callable[[Sequence[str], Measure], None]
@@ -113,7 +113,7 @@ class RealBench:
         """Start the first that waits, and within its session the next; work within all of them."""
         if not waiting:
             if sessions:
-                work(list(sessions), _Stretches(sessions, self._plan.seconds, self._disturbances))
+                work(list(sessions), _Windows(sessions, self._plan.seconds, self._disturbances))
             return
         (name, prepared), *rest = waiting
         is_up = False
@@ -210,8 +210,8 @@ def _make_ready(session: Session) -> None:
     session.warm_up({"kind": "closed"})
 
 
-class _Stretches:
-    """Stretches of systems that are up."""
+class _Windows:
+    """Windows of systems that are up."""
 
     def __init__(self, sessions: Mapping[str, Session], seconds: float, disturbances: Disturbances) -> None:
         self._sessions = sessions
@@ -232,7 +232,7 @@ class _Stretches:
             before = process_cpu_seconds(session.system.pid)
 
             def discard(row: dict[str, Any]) -> str:
-                # The sampler's ticks are too far apart for a stretch this short.
+                # The sampler's ticks are too far apart for a window this short.
                 after = process_cpu_seconds(session.system.pid)
                 spent.append(after - before if before is not None and after is not None else row["system_cpu_seconds"])
                 return judge({**row, "system_cpu_seconds": spent[-1]})

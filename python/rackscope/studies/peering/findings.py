@@ -184,8 +184,8 @@ def _warnings(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
     if seen.kept:
         findings.append(
             Finding(
-                sentence=f"the host was busy with other things in {seen.kept} of the {seen.stretches - seen.discarded} "
-                "stretches that count",
+                sentence=f"the host was busy with other things in {seen.kept} of the {seen.windows - seen.discarded} "
+                "windows that count",
                 severity="warning",
                 evidence=", ".join(sorted(seen.reasons)),
             )
@@ -278,7 +278,7 @@ def _method(plan: Plan, outcome: Outcome) -> list[str]:
         "CPU time of the server is what the scheduler measured of all its threads, that of the client of its own.",
         "Throughputs: means with Student's t intervals over rounds. Ratios: Welch's interval on logarithms, "
         "simultaneous for all comparisons; differences by Welch's test, corrected after Holm.",
-        f"{seen.discarded} stretches were discarded and measured again because others took part of the host.",
+        f"{seen.discarded} windows were discarded and measured again because others took part of the host.",
     ]
     if outcome.memory:
         lines.append("Memory is resident bytes after all items were put in and read for a moment, with uniform keys.")

@@ -1,4 +1,4 @@
-"""What the stretches of ``study peers`` come to: figures with intervals, and the subject over each of its peers."""
+"""What the windows of ``study peers`` come to: figures with intervals, and the subject over each of its peers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Summary:
 
 
 def summarise(plan: Plan, outcome: Outcome) -> Summary:
-    """From what the stretches gave to what can be said of them."""
+    """From what the windows gave to what can be said of them."""
     settings = [
         setting for setting in plan.settings if any((setting.name, name) in outcome.closed for name in plan.systems)
     ]

@@ -316,7 +316,7 @@ def _check(fitted: Fit, simulated: dict[tuple[Transport, int, int], tuple[Simula
         "The analysis against a simulation",
         (
             f"A discrete-event simulation of the same network: {_REQUESTS} requests after a warm-up, seed {_SEED}, "
-            "95 % intervals over 20 stretches (one in twenty misses by chance). k operations/s. Constant service "
+            "95 % intervals over 20 windows (one in twenty misses by chance). k operations/s. Constant service "
             "times show how much rests on the exponential ones that the analysis needs.",
             Table(("network", "analysis", "simulation", "covers it", "simulation, constant service"), tuple(rows)),
         ),

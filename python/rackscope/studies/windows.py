@@ -1,4 +1,4 @@
-"""One stretch of load: asked for, measured, and looked at for what the generator or the host did to it."""
+"""One window of load: asked for, measured, and looked at for what the generator or the host did to it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from rackscope.studies.stalls import CoreStalls
     from rackscope.workloads import PhasePlan
 
-#: A system whose cores were busy for this share of a stretch has no more to give.
+#: A system whose cores were busy for this share of a window has no more to give.
 _BUSY_RATIO = 0.9
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """What one stretch gave. Response times are from the intended start; ``offered_per_second`` is ``None`` in a
+class Window:
+    """What one window gave. Response times are from the intended start; ``offered_per_second`` is ``None`` in a
     closed loop. What could not be read is ``None``."""
 
     offered_per_second: float | None
@@ -78,19 +78,19 @@ class Stretch:
 
 
 class Load(Protocol):
-    """Something that stretches of load can be asked of."""
+    """Something that windows of load can be asked of."""
 
-    def closed(self, seconds: float, activity: str) -> Stretch:
+    def closed(self, seconds: float, activity: str) -> Window:
         """As fast as the system answers."""
         ...
 
-    def open(self, rate_per_second: float, seconds: float, activity: str) -> Stretch:
+    def open(self, rate_per_second: float, seconds: float, activity: str) -> Window:
         """At a rate, with Poisson arrivals."""
         ...
 
 
 class SessionLoad:
-    """Stretches of one stage in a session that is under way; ``stalls`` watches the cores, where stalls matter."""
+    """Windows of one stage in a session that is under way; ``stalls`` watches the cores, where stalls matter."""
 
     def __init__(self, session: Session, stage: PhasePlan, stalls: CoreStalls | None = None) -> None:
         self._session = session
@@ -98,16 +98,16 @@ class SessionLoad:
         self._stalls = stalls
         self._number = 0
 
-    def closed(self, seconds: float, activity: str) -> Stretch:
+    def closed(self, seconds: float, activity: str) -> Window:
         """As fast as the system answers. Raises RackscopeError when it broke."""
         return self._measure({"kind": "closed"}, seconds, activity)
 
-    def open(self, rate_per_second: float, seconds: float, activity: str) -> Stretch:
+    def open(self, rate_per_second: float, seconds: float, activity: str) -> Window:
         """At a rate, with Poisson arrivals. Raises RackscopeError when it broke."""
         loop = {"kind": "open", "arrivals": "poisson", "rate_per_second": rate_per_second}
         return self._measure(loop, seconds, activity)
 
-    def _measure(self, loop: Mapping[str, Any], seconds: float, activity: str) -> Stretch:
+    def _measure(self, loop: Mapping[str, Any], seconds: float, activity: str) -> Window:
         self._number += 1
         watch = Watch()
         stood_still = self._stalls.read() if self._stalls is not None else []
@@ -115,14 +115,14 @@ class SessionLoad:
             row = self._session.phase(self._stage, loop, seconds, self._number, activity=activity)
         stall_ratio = self._stalls.since(stood_still) if self._stalls is not None else None
         cores = len(self._session.prepared.placement.system)
-        stretch = stretch_of(row, cores, watch.taken(row["system_cpu_seconds"]))
-        return replace(stretch, number=self._number, stall_ratio=stall_ratio)
+        window = window_of(row, cores, watch.taken(row["system_cpu_seconds"]))
+        return replace(window, number=self._number, stall_ratio=stall_ratio)
 
 
-def stretch_of(row: Mapping[str, Any], cores: int, taken: Taken | None = None) -> Stretch:
-    """A row of ``results.parquet`` as a stretch; ``cores`` is how many the system had."""
+def window_of(row: Mapping[str, Any], cores: int, taken: Taken | None = None) -> Window:
+    """A row of ``results.parquet`` as a window; ``cores`` is how many the system had."""
     duration, used = row["duration_seconds"], row.get("system_cpu_seconds")
-    return Stretch(
+    return Window(
         offered_per_second=row.get("offered_operations_per_second"),
         achieved_per_second=row["throughput_operations_per_second"] or 0.0,
         duration_seconds=duration,
