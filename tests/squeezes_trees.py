@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from host_trees import write_tree
-from rackscope.squeezes.base import Place, Subject
+from rackscope.squeezes.base import Isolation, Subject
 from rackscope.squeezes.journal import Journal
 
 DISK = "254:0"
@@ -45,7 +45,7 @@ _VERSION_2 = {
 }
 
 
-def write_groups(root: Path, version: Literal[1, 2]) -> Place:
+def write_groups(root: Path, version: Literal[1, 2]) -> Isolation:
     """A group ``rackscope/x`` below ``root/sys/fs/cgroup``, and a host of 1 GiB available with a disk ``vda``."""
     groups = root / "sys/fs/cgroup"
     write_tree(groups, _VERSION_1 if version == 1 else _VERSION_2)
@@ -64,11 +64,11 @@ def write_groups(root: Path, version: Literal[1, 2]) -> Place:
         (links / number).symlink_to(root / "sys/devices/virtio/block" / folder)
     names = ("cpu", "cpuset", "memory", "blkio") if version == 1 else ("cpu", "cpuset", "memory", "io")
     folders = {name: groups / (f"{name}/rackscope/x" if version == 1 else "rackscope/x") for name in names}
-    return Place(folders, version)
+    return Isolation(folders, version)
 
 
-def subject_of(place: Place, folder: Path | None = None, cores: tuple[int, ...] = (0, 1, 2, 3)) -> Subject:
-    return Subject(place, cores, folder=folder, ceilings=CEILINGS)
+def subject_of(isolation: Isolation, folder: Path | None = None, cores: tuple[int, ...] = (0, 1, 2, 3)) -> Subject:
+    return Subject(isolation, cores, folder=folder, ceilings=CEILINGS)
 
 
 def journal_in(folder: Path, *roots: Path) -> Journal:

@@ -17,8 +17,8 @@ import pytest
 from conftest import Rackscope, process_exists, wait_until
 from rackscope.squeezes.base import NotSqueezable, Subject
 from rackscope.squeezes.cpu_share import CpuShare
+from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
-from rackscope.squeezes.place import make_place
 from rackscope.squeezes.recovery import recover
 
 PRESSURE = ("study", "pressure", "cache", "ycsb-c", "--blocks", "3", "--window", "100ms", "--set", "keys=1000")
@@ -41,10 +41,10 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def squeezable(tmp_path: Path) -> None:
     """Skips where the CPU share of a system cannot be squeezed."""
-    with Journal(tmp_path / "look") as journal, make_place("look", journal, network=False) as place:
-        found = CpuShare().capacity(Subject(place, tuple(sorted(os.sched_getaffinity(0)))))
+    with Journal(tmp_path / "look") as journal, make_isolation("look", journal, network=False) as isolation:
+        found = CpuShare().capacity(Subject(isolation, tuple(sorted(os.sched_getaffinity(0)))))
         if isinstance(found, NotSqueezable):
-            pytest.skip(f"{found.reason}; {'; '.join(place.missing.values())}")
+            pytest.skip(f"{found.reason}; {'; '.join(isolation.missing.values())}")
 
 
 def wait_for_links_to_go(names: set[str]) -> None:

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from conftest import Rackscope
-from rackscope.squeezes.base import Achieved, Capacity, NotSqueezable, Place, Squeeze, Subject
+from rackscope.squeezes.base import Achieved, Capacity, Isolation, NotSqueezable, Squeeze, Subject
 from rackscope.squeezes.block_device import find_block_device
 from rackscope.squeezes.cpu_set import CpuSet
 from rackscope.squeezes.cpu_share import CpuShare
 from rackscope.squeezes.disk_bandwidth import DiskBandwidth
 from rackscope.squeezes.disk_operations import DiskOperations
 from rackscope.squeezes.dram_capacity import DramCapacity
+from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
-from rackscope.squeezes.place import make_place
 from rackscope.squeezes.provision import Limits, provision
 
 MEBI = 1 << 20
@@ -33,13 +33,13 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 @pytest.fixture
-def place(journal: Journal) -> Iterator[Place]:
-    with make_place("test", journal, network=False) as place:
-        yield place
+def isolation(journal: Journal) -> Iterator[Isolation]:
+    with make_isolation("test", journal, network=False) as isolation:
+        yield isolation
 
 
-def subject_in(place: Place, folder: Path) -> Subject:
-    return Subject(place, tuple(sorted(os.sched_getaffinity(0))), folder=folder)
+def subject_in(isolation: Isolation, folder: Path) -> Subject:
+    return Subject(isolation, tuple(sorted(os.sched_getaffinity(0))), folder=folder)
 
 
 def capacity_or_skip(squeeze: Squeeze, subject: Subject) -> Capacity:
@@ -54,8 +54,8 @@ def skip_where_files_are_in_memory(folder: Path, achieved: Achieved) -> None:
         pytest.skip(achieved.sentence)
 
 
-def test_less_cpu_time_is_left(place: Place, journal: Journal, tmp_path: Path) -> None:
-    subject = subject_in(place, tmp_path)
+def test_less_cpu_time_is_left(isolation: Isolation, journal: Journal, tmp_path: Path) -> None:
+    subject = subject_in(isolation, tmp_path)
     capacity_or_skip(CpuShare(), subject)
     achieved = CpuShare().verify(subject, 0.4, journal)
     assert achieved.fraction is not None
@@ -63,21 +63,21 @@ def test_less_cpu_time_is_left(place: Place, journal: Journal, tmp_path: Path) -
     assert 0.02 < achieved.fraction < 0.48, achieved
 
 
-def test_fewer_cores_are_left(place: Place, journal: Journal, tmp_path: Path) -> None:
-    subject = subject_in(place, tmp_path)
+def test_fewer_cores_are_left(isolation: Isolation, journal: Journal, tmp_path: Path) -> None:
+    subject = subject_in(isolation, tmp_path)
     capacity_or_skip(CpuSet(), subject)
-    if "cpuset" not in place.control_groups:
-        pytest.skip(place.missing.get("cpuset", "no cpuset controller"))
+    if "cpuset" not in isolation.control_groups:
+        pytest.skip(isolation.missing.get("cpuset", "no cpuset controller"))
     achieved = CpuSet().verify(subject, 0.5, journal)
     assert achieved.fraction is not None
     assert achieved.fraction <= (len(subject.cores) + 1) // 2 / len(subject.cores), achieved
 
 
-def test_less_memory_is_left(place: Place, journal: Journal, tmp_path: Path) -> None:
-    if "memory" not in place.control_groups:
-        pytest.skip(place.missing.get("memory", "no memory controller"))
-    provision(place, Limits(memory_bytes=256 * MEBI), journal)
-    subject = subject_in(place, tmp_path)
+def test_less_memory_is_left(isolation: Isolation, journal: Journal, tmp_path: Path) -> None:
+    if "memory" not in isolation.control_groups:
+        pytest.skip(isolation.missing.get("memory", "no memory controller"))
+    provision(isolation, Limits(memory_bytes=256 * MEBI), journal)
+    subject = subject_in(isolation, tmp_path)
     assert capacity_or_skip(DramCapacity(), subject).value == 256 * MEBI
     achieved = DramCapacity().verify(subject, 0.5, journal)
     skip_where_files_are_in_memory(tmp_path, achieved)
@@ -85,8 +85,8 @@ def test_less_memory_is_left(place: Place, journal: Journal, tmp_path: Path) -> 
     assert 0.4 < achieved.fraction < 0.56, achieved
 
 
-def test_a_limit_too_far_away_is_tried_nearer(place: Place, journal: Journal, tmp_path: Path) -> None:
-    subject = subject_in(place, tmp_path)
+def test_a_limit_too_far_away_is_tried_nearer(isolation: Isolation, journal: Journal, tmp_path: Path) -> None:
+    subject = subject_in(isolation, tmp_path)
     if capacity_or_skip(DramCapacity(), subject).value < 3 << 30:
         pytest.skip("there is too little memory for a limit to be far away")
     achieved = DramCapacity().verify(subject, 0.8, journal)
@@ -97,15 +97,15 @@ def test_a_limit_too_far_away_is_tried_nearer(place: Place, journal: Journal, tm
 
 
 @pytest.mark.parametrize("squeeze", [DiskBandwidth(), DiskOperations()], ids=lambda squeeze: squeeze.name)
-def test_less_of_the_disk_is_left(place: Place, journal: Journal, tmp_path: Path, squeeze: Squeeze) -> None:
+def test_less_of_the_disk_is_left(isolation: Isolation, journal: Journal, tmp_path: Path, squeeze: Squeeze) -> None:
     limits = Limits(disk_bytes_per_second=16e6, disk_operations_per_second=800)
-    if not ({"blkio", "io"} & set(place.control_groups)):
-        pytest.skip(place.missing.get("blkio") or place.missing.get("io", "no io controller"))
+    if not ({"blkio", "io"} & set(isolation.control_groups)):
+        pytest.skip(isolation.missing.get("blkio") or isolation.missing.get("io", "no io controller"))
     device = find_block_device(tmp_path)
     if isinstance(device, NotSqueezable):
         pytest.skip(device.reason)
-    provision(place, limits, journal, folder=tmp_path)
-    subject = subject_in(place, tmp_path)
+    provision(isolation, limits, journal, folder=tmp_path)
+    subject = subject_in(isolation, tmp_path)
     capacity_or_skip(squeeze, subject)
     achieved = squeeze.verify(subject, 0.5, journal)
     assert achieved.fraction is not None
@@ -119,17 +119,17 @@ from pathlib import Path
 from rackscope.squeezes.base import NotSqueezable, Subject
 from rackscope.squeezes import find_squeezes
 from rackscope.squeezes.journal import Journal
-from rackscope.squeezes.place import make_place
+from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.provision import Limits, provision
-with Journal() as journal, make_place("test", journal) as place:
-    subject = Subject(place, (0, 1), folder=Path.cwd())
+with Journal() as journal, make_isolation("test", journal) as isolation:
+    subject = Subject(isolation, (0, 1), folder=Path.cwd())
     for squeeze in find_squeezes():
         if squeeze.resource != "cpu" and squeeze.name != "dram_capacity":
             continue
         if not isinstance(squeeze.capacity(subject), NotSqueezable):
             squeeze.apply(subject, 0.5, journal)
-    print(*dict.fromkeys(place.control_groups.values()), sep="\\t", flush=True)
-    print(place.host_interface or "", flush=True)
+    print(*dict.fromkeys(isolation.control_groups.values()), sep="\\t", flush=True)
+    print(isolation.host_interface or "", flush=True)
     time.sleep(600)
 """
 

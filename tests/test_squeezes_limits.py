@@ -14,7 +14,7 @@ import pytest
 from host_trees import write_tree
 from rackscope.errors import SqueezeError
 from rackscope.squeezes import find_squeezes
-from rackscope.squeezes.base import Capacity, NotSqueezable, Place, Squeeze, Subject
+from rackscope.squeezes.base import Capacity, Isolation, NotSqueezable, Squeeze, Subject
 from rackscope.squeezes.block_device import BlockDevice, find_block_device
 from rackscope.squeezes.core_frequency import CoreFrequency
 from rackscope.squeezes.cpu_set import CpuSet, cores_left
@@ -36,7 +36,7 @@ def version(request: pytest.FixtureRequest) -> Version:
 
 
 @pytest.fixture
-def place(tmp_path: Path, version: Version) -> Place:
+def isolation(tmp_path: Path, version: Version) -> Isolation:
     return write_groups(tmp_path, version)
 
 
@@ -47,10 +47,10 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
         assert journal.pending == (), "a squeeze was released and is still in the journal"
 
 
-def contents(place: Place) -> dict[Path, list[str]]:
+def contents(isolation: Isolation) -> dict[Path, list[str]]:
     """Every file of the groups, by its words."""
     return {
-        path: path.read_text().split() for folder in set(place.control_groups.values()) for path in folder.iterdir()
+        path: path.read_text().split() for folder in set(isolation.control_groups.values()) for path in folder.iterdir()
     }
 
 
@@ -63,17 +63,17 @@ def test_they_are_found_in_one_order() -> None:
 
 @pytest.mark.parametrize("squeeze", find_squeezes(), ids=lambda squeeze: squeeze.name)
 def test_without_a_place_each_says_why_not(squeeze: Squeeze, tmp_path: Path) -> None:
-    subject = Subject(Place(missing={"control_group": "it takes root"}), (0,), folder=tmp_path)
+    subject = Subject(Isolation(missing={"control_group": "it takes root"}), (0,), folder=tmp_path)
     found = squeeze.capacity(subject)
     if isinstance(found, Capacity):
-        return  # Some need no place: an antagonist, the clock.
+        return  # Some need no isolation: an antagonist, the clock.
     assert found.reason
     with pytest.raises(SqueezeError), journal_in(tmp_path) as journal:
         squeeze.apply(subject, 0.5, journal)
 
 
-def test_a_share_of_the_cores_in_short_periods(place: Place, version: Version, journal: Journal) -> None:
-    subject, before, folder = subject_of(place), contents(place), place.control_groups["cpu"]
+def test_a_share_of_the_cores_in_short_periods(isolation: Isolation, version: Version, journal: Journal) -> None:
+    subject, before, folder = subject_of(isolation), contents(isolation), isolation.control_groups["cpu"]
     assert CpuShare().capacity(subject) == Capacity(4.0, "cores", "the system's cores", 0.05)
     with CpuShare().apply(subject, 0.6, journal) as held:
         if version == 1:
@@ -82,49 +82,51 @@ def test_a_share_of_the_cores_in_short_periods(place: Place, version: Version, j
         else:
             assert (folder / "cpu.max").read_text() == "24000 10000"
         held.release()
-        assert contents(place) == before
-    assert contents(place) == before
+        assert contents(isolation) == before
+    assert contents(isolation) == before
 
 
-def test_a_tighter_quota_is_the_capacity_and_comes_back(place: Place, version: Version, journal: Journal) -> None:
-    folder = place.control_groups["cpu"]
+def test_a_tighter_quota_is_the_capacity_and_comes_back(
+    isolation: Isolation, version: Version, journal: Journal
+) -> None:
+    folder = isolation.control_groups["cpu"]
     if version == 1:
         (folder / "cpu.cfs_quota_us").write_text("50000\n")
     else:
         (folder / "cpu.max").write_text("50000 100000\n")
-    before, subject = contents(place), subject_of(place)
+    before, subject = contents(isolation), subject_of(isolation)
     capacity = CpuShare().capacity(subject)
     assert isinstance(capacity, Capacity)
     assert (capacity.value, capacity.source) == (0.5, "the CPU quota of its control group")
     with CpuShare().apply(subject, 0.5, journal):
-        now = contents(place)
+        now = contents(isolation)
         assert now[folder / ("cpu.cfs_quota_us" if version == 1 else "cpu.max")][0] == "25000"
         if version == 1:
             assert now[folder / "cpu.cfs_period_us"] == ["100000"]
-    assert contents(place) == before
+    assert contents(isolation) == before
 
 
 def test_a_quota_of_a_group_above_counts(tmp_path: Path) -> None:
-    place = write_groups(tmp_path, 2)
+    isolation = write_groups(tmp_path, 2)
     write_tree(tmp_path / "sys/fs/cgroup", {"rackscope/cpu.max": "150000 100000\n"})
-    capacity = CpuShare().capacity(subject_of(place))
+    capacity = CpuShare().capacity(subject_of(isolation))
     assert isinstance(capacity, Capacity)
     assert capacity.value == 1.5
 
 
-def test_a_quota_below_what_the_kernel_takes_is_refused(place: Place, journal: Journal) -> None:
-    before = contents(place)
+def test_a_quota_below_what_the_kernel_takes_is_refused(isolation: Isolation, journal: Journal) -> None:
+    before = contents(isolation)
     with pytest.raises(SqueezeError, match="the kernel takes no less"):
-        CpuShare().apply(subject_of(place, cores=(0,)), 0.05, journal)
-    assert contents(place) == before
+        CpuShare().apply(subject_of(isolation, cores=(0,)), 0.05, journal)
+    assert contents(isolation) == before
 
 
 @pytest.mark.parametrize(("fraction", "left"), [(0.75, "0,1,2"), (0.5, "0,1"), (0.01, "0"), (0.99, "0,1,2")])
-def test_whole_cores_are_taken(place: Place, journal: Journal, fraction: float, left: str) -> None:
-    before, file = contents(place), place.control_groups["cpuset"] / "cpuset.cpus"
-    with CpuSet().apply(subject_of(place), fraction, journal):
+def test_whole_cores_are_taken(isolation: Isolation, journal: Journal, fraction: float, left: str) -> None:
+    before, file = contents(isolation), isolation.control_groups["cpuset"] / "cpuset.cpus"
+    with CpuSet().apply(subject_of(isolation), fraction, journal):
         assert file.read_text() == left
-    assert contents(place) == before
+    assert contents(isolation) == before
 
 
 @pytest.mark.parametrize("count", [2, 3, 8, 64])
@@ -132,18 +134,18 @@ def test_one_core_at_least_is_left_and_one_taken(count: int) -> None:
     assert all(1 <= cores_left(count, step / 100) < count for step in range(101))
 
 
-def test_a_single_core_cannot_be_divided(place: Place) -> None:
-    assert isinstance(CpuSet().capacity(subject_of(place, cores=(0,))), NotSqueezable)
+def test_a_single_core_cannot_be_divided(isolation: Isolation) -> None:
+    assert isinstance(CpuSet().capacity(subject_of(isolation, cores=(0,))), NotSqueezable)
 
 
 def test_a_version_1_cpuset_is_given_memory_nodes_first(tmp_path: Path) -> None:
-    place = write_groups(tmp_path, 1)
+    isolation = write_groups(tmp_path, 1)
     write_tree(
         tmp_path / "sys/fs/cgroup/cpuset",
         {"rackscope/cpuset.mems": "0-1\n", "rackscope/x/cpuset.mems": "\n", "rackscope/cpuset.cpus": "0-7\n"},
     )
-    with journal_in(tmp_path) as journal, CpuSet().apply(subject_of(place), 0.5, journal):
-        assert (place.control_groups["cpuset"] / "cpuset.mems").read_text() == "0-1"
+    with journal_in(tmp_path) as journal, CpuSet().apply(subject_of(isolation), 0.5, journal):
+        assert (isolation.control_groups["cpuset"] / "cpuset.mems").read_text() == "0-1"
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
@@ -151,7 +153,7 @@ def test_without_a_cpuset_the_threads_are_kept_to_fewer_cores(tmp_path: Path) ->
     cores = tuple(sorted(os.sched_getaffinity(0)))
     with subprocess.Popen(["sleep", "600"]) as child:
         try:
-            subject = Subject(Place(), cores, pid=child.pid)
+            subject = Subject(Isolation(), cores, pid=child.pid)
             before = os.sched_getaffinity(child.pid)
             with journal_in(tmp_path) as journal, CpuSet().apply(subject, 0.5, journal):
                 assert os.sched_getaffinity(child.pid) == set(cores[: cores_left(len(cores), 0.5)])
@@ -160,20 +162,22 @@ def test_without_a_cpuset_the_threads_are_kept_to_fewer_cores(tmp_path: Path) ->
             child.kill()
 
 
-def test_memory_of_which_some_is_available(tmp_path: Path, place: Place, version: Version, journal: Journal) -> None:
-    squeeze, subject, before = DramCapacity(tmp_path), subject_of(place), contents(place)
+def test_memory_of_which_some_is_available(
+    tmp_path: Path, isolation: Isolation, version: Version, journal: Journal
+) -> None:
+    squeeze, subject, before = DramCapacity(tmp_path), subject_of(isolation), contents(isolation)
     capacity = squeeze.capacity(subject)
     assert isinstance(capacity, Capacity)
     assert capacity.value == 1324 * MEBI
     # 100 MiB that no swap takes, a tenth, and 16 MiB.
     assert capacity.floor == pytest.approx(126 / 1324, abs=0.001)
-    folder = place.control_groups["memory"]
+    folder = isolation.control_groups["memory"]
     with squeeze.apply(subject, 0.5, journal):
         name = "memory.limit_in_bytes" if version == 1 else "memory.high"
         assert (folder / name).read_text() == str(662 * MEBI)
         if version == 1:
             assert (folder / "memory.oom_control").read_text() == "1"
-    after = contents(place)
+    after = contents(isolation)
     if version == 1:
         # The kernel's own way of writing "none" and "0" is not what one writes to say so.
         assert after.pop(folder / "memory.limit_in_bytes") == ["-1"]
@@ -181,25 +185,27 @@ def test_memory_of_which_some_is_available(tmp_path: Path, place: Place, version
     assert after.items() <= before.items()
 
 
-def test_anonymous_memory_is_never_squeezed_out(tmp_path: Path, place: Place, journal: Journal) -> None:
-    before = contents(place)
+def test_anonymous_memory_is_never_squeezed_out(tmp_path: Path, isolation: Isolation, journal: Journal) -> None:
+    before = contents(isolation)
     with pytest.raises(SqueezeError, match="less than the system must keep"):
-        DramCapacity(tmp_path).apply(subject_of(place), 0.08, journal)
-    assert contents(place) == before
+        DramCapacity(tmp_path).apply(subject_of(isolation), 0.08, journal)
+    assert contents(isolation) == before
 
 
-def test_memory_that_is_all_anonymous_cannot_be_squeezed(tmp_path: Path, place: Place, version: Version) -> None:
+def test_memory_that_is_all_anonymous_cannot_be_squeezed(
+    tmp_path: Path, isolation: Isolation, version: Version
+) -> None:
     name = "memory.limit_in_bytes" if version == 1 else "memory.max"
-    (place.control_groups["memory"] / name).write_text(f"{105 * MEBI}\n")
-    found = DramCapacity(tmp_path).capacity(subject_of(place))
+    (isolation.control_groups["memory"] / name).write_text(f"{105 * MEBI}\n")
+    found = DramCapacity(tmp_path).capacity(subject_of(isolation))
     assert isinstance(found, NotSqueezable)
     assert "100 MiB of the 105 MiB" in found.reason
 
 
 def test_swap_takes_anonymous_memory_as_far_as_it_goes(tmp_path: Path) -> None:
-    place = write_groups(tmp_path, 2)
+    isolation = write_groups(tmp_path, 2)
     write_tree(tmp_path, {"proc/meminfo": f"MemAvailable: {1 << 20} kB\nSwapFree: {60 << 10} kB\n"})
-    capacity = DramCapacity(tmp_path).capacity(subject_of(place))
+    capacity = DramCapacity(tmp_path).capacity(subject_of(isolation))
     assert isinstance(capacity, Capacity)
     assert capacity.floor == pytest.approx(60 / 1324, abs=0.01)
 
@@ -220,15 +226,15 @@ def on_the_recorded_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_reads_and_writes_are_each_left_their_part(
-    tmp_path: Path, place: Place, version: Version, journal: Journal, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, isolation: Isolation, version: Version, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    subject = subject_of(place, on_the_recorded_disk(tmp_path, monkeypatch))
+    subject = subject_of(isolation, on_the_recorded_disk(tmp_path, monkeypatch))
     bandwidth, operations = disk_squeezes(tmp_path)
     capacity = bandwidth.capacity(subject)
     assert isinstance(capacity, Capacity)
     assert capacity.value == 1000.0
     assert ("page cache" in capacity.source) == (version == 1)
-    folder = next(folder for name, folder in place.control_groups.items() if name in ("blkio", "io"))
+    folder = next(folder for name, folder in isolation.control_groups.items() if name in ("blkio", "io"))
     with bandwidth.apply(subject, 0.6, journal):
         if version == 1:
             assert (folder / "blkio.throttle.read_bps_device").read_text() == "254:0 600"
@@ -248,8 +254,8 @@ def test_reads_and_writes_are_each_left_their_part(
         assert (folder / "io.max").read_text() == "254:0 riops=max"
 
 
-def test_a_limit_that_was_there_is_the_capacity_and_comes_back(place: Place, version: Version) -> None:
-    folder = next(folder for name, folder in place.control_groups.items() if name in ("blkio", "io"))
+def test_a_limit_that_was_there_is_the_capacity_and_comes_back(isolation: Isolation, version: Version) -> None:
+    folder = next(folder for name, folder in isolation.control_groups.items() if name in ("blkio", "io"))
     group = Group(folder, version)
     if version == 1:
         (folder / "blkio.throttle.read_bps_device").write_text("8:0 5\n254:0 777\n")
@@ -262,9 +268,9 @@ def test_a_limit_that_was_there_is_the_capacity_and_comes_back(place: Place, ver
 
 
 def test_a_disk_that_was_never_measured_cannot_be_squeezed(
-    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    subject = replace(subject_of(place, on_the_recorded_disk(tmp_path, monkeypatch)), ceilings={})
+    subject = replace(subject_of(isolation, on_the_recorded_disk(tmp_path, monkeypatch)), ceilings={})
     for squeeze in disk_squeezes(tmp_path):
         found = squeeze.capacity(subject)
         assert isinstance(found, NotSqueezable)
@@ -301,7 +307,7 @@ def frequencies(root: Path, affected: str = "0") -> Path:
 
 def test_the_clock_of_the_systems_cores(tmp_path: Path, journal: Journal) -> None:
     squeeze = CoreFrequency(frequencies(tmp_path))
-    subject = Subject(Place(), (0, 1))
+    subject = Subject(Isolation(), (0, 1))
     assert squeeze.capacity(subject) == Capacity(3e9, "hertz", "scaling_max_freq of the system's cores", 0.2)
     files = [tmp_path / f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_max_freq" for core in (0, 1)]
     with squeeze.apply(subject, 0.6, journal):
@@ -310,32 +316,34 @@ def test_the_clock_of_the_systems_cores(tmp_path: Path, journal: Journal) -> Non
 
 
 def test_a_clock_that_others_share_is_left_alone(tmp_path: Path) -> None:
-    found = CoreFrequency(frequencies(tmp_path, "0 1")).capacity(Subject(Place(), (0,)))
+    found = CoreFrequency(frequencies(tmp_path, "0 1")).capacity(Subject(Isolation(), (0,)))
     assert isinstance(found, NotSqueezable)
     assert "shares its clock" in found.reason
-    assert isinstance(CoreFrequency(tmp_path / "absent").capacity(Subject(Place(), (0,))), NotSqueezable)
+    assert isinstance(CoreFrequency(tmp_path / "absent").capacity(Subject(Isolation(), (0,))), NotSqueezable)
 
 
-def test_a_smaller_server_is_all_there_or_not_at_all(place: Place, version: Version, journal: Journal) -> None:
-    before = contents(place)
-    with provision(place, Limits(cpu_cores=0.8, memory_bytes=512 * MEBI), journal):
+def test_a_smaller_server_is_all_there_or_not_at_all(isolation: Isolation, version: Version, journal: Journal) -> None:
+    before = contents(isolation)
+    with provision(isolation, Limits(cpu_cores=0.8, memory_bytes=512 * MEBI), journal):
         memory = "memory.limit_in_bytes" if version == 1 else "memory.max"
-        assert (place.control_groups["memory"] / memory).read_text() == str(512 * MEBI)
-        capacity = CpuShare().capacity(subject_of(place))
+        assert (isolation.control_groups["memory"] / memory).read_text() == str(512 * MEBI)
+        capacity = CpuShare().capacity(subject_of(isolation))
         assert isinstance(capacity, Capacity)
         assert capacity.value == 0.8
         # The period stays the short one, so that a squeeze of this server is as smooth.
-        with CpuShare().apply(subject_of(place), 0.5, journal):
-            written = contents(place)[place.control_groups["cpu"] / ("cpu.cfs_quota_us" if version == 1 else "cpu.max")]
+        with CpuShare().apply(subject_of(isolation), 0.5, journal):
+            written = contents(isolation)[
+                isolation.control_groups["cpu"] / ("cpu.cfs_quota_us" if version == 1 else "cpu.max")
+            ]
             assert written[0] == "4000"
-    without_memory = replace(place, control_groups={"cpu": place.control_groups["cpu"]})
+    without_memory = replace(isolation, control_groups={"cpu": isolation.control_groups["cpu"]})
     with pytest.raises(SqueezeError, match="memory"):
         provision(without_memory, Limits(cpu_cores=0.8, memory_bytes=1), journal)
     with pytest.raises(SqueezeError, match="network"):
-        provision(place, Limits(cpu_cores=0.8, network_bytes_per_second=1e6), journal)
+        provision(isolation, Limits(cpu_cores=0.8, network_bytes_per_second=1e6), journal)
     with pytest.raises(SqueezeError, match="which disk"):
-        provision(place, Limits(cpu_cores=0.8, disk_bytes_per_second=1e6), journal)
-    after = contents(place)
+        provision(isolation, Limits(cpu_cores=0.8, disk_bytes_per_second=1e6), journal)
+    after = contents(isolation)
     cpu = [path for path in before if path.name.startswith("cpu.")]
     assert cpu
     assert {path: after[path] for path in cpu} == {path: before[path] for path in cpu}

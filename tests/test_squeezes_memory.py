@@ -13,7 +13,7 @@ from conftest import wait_until
 from rackscope import _native
 from rackscope.errors import SqueezeError
 from rackscope.squeezes import find_squeezes, resctrl
-from rackscope.squeezes.base import Capacity, NotSqueezable, Place, Subject
+from rackscope.squeezes.base import Capacity, Isolation, NotSqueezable, Subject
 from rackscope.squeezes.dram_bandwidth import DramBandwidth, RegulatedChannel
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.last_level_cache import LastLevelCache
@@ -49,7 +49,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def subject(**parts: object) -> Subject:
-    return Subject(Place(), (CORE,), **parts)  # type: ignore[arg-type]
+    return Subject(Isolation(), (CORE,), **parts)  # type: ignore[arg-type]
 
 
 def own_threads() -> dict[int, str]:

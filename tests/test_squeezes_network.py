@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes import transfer
-from rackscope.squeezes.base import Capacity, NotSqueezable, Place, Squeeze, Subject
+from rackscope.squeezes.base import Capacity, Isolation, NotSqueezable, Squeeze, Subject
+from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.namespaces import ADDRESSES, free_network, remove_link
 from rackscope.squeezes.network import LINK_CEILING, SQUEEZES, limit_link
-from rackscope.squeezes.place import make_place
 from rackscope.squeezes.token_bucket import FRAME_BYTES, burst_bytes, clear_rate, read_rate, set_rate
 
 #: 100 Mbit/s: slow enough for any machine to reach while it is busy with other things.
@@ -30,23 +30,23 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 @pytest.fixture
-def place(journal: Journal) -> Iterator[Place]:
-    with make_place("network", journal) as place:
-        if place.network_namespace is None:
-            pytest.skip(f"no network of its own can be made here: {place.missing['network']}")
+def isolation(journal: Journal) -> Iterator[Isolation]:
+    with make_isolation("network", journal) as isolation:
+        if isolation.network_namespace is None:
+            pytest.skip(f"no network of its own can be made here: {isolation.missing['network']}")
         try:
-            set_rate(place.host_interface or "", None, SLOW_LINK)
+            set_rate(isolation.host_interface or "", None, SLOW_LINK)
         except SqueezeError as error:
             pytest.skip(f"no token bucket can be set here: {error}")
-        clear_rate(place.host_interface or "", None)
-        yield place
+        clear_rate(isolation.host_interface or "", None)
+        yield isolation
 
 
-def rates(place: Place) -> tuple[float | None, float | None]:
+def rates(isolation: Isolation) -> tuple[float | None, float | None]:
     """The limits towards the system, and from it."""
-    assert place.host_interface is not None
-    assert place.system_interface is not None
-    return read_rate(place.host_interface, None), read_rate(place.system_interface, place.network_namespace)
+    assert isolation.host_interface is not None
+    assert isolation.system_interface is not None
+    return read_rate(isolation.host_interface, None), read_rate(isolation.system_interface, isolation.network_namespace)
 
 
 networks = st.builds(
@@ -94,17 +94,17 @@ def test_a_link_that_is_gone_counts_as_removed() -> None:
 
 
 def test_loopback_is_not_squeezed(journal: Journal) -> None:
-    for place in (Place(), Place(missing={"network": "it takes root"})):
+    for isolation in (Isolation(), Isolation(missing={"network": "it takes root"})):
         for squeeze in SQUEEZES:
-            answer = squeeze.capacity(Subject(place, (0,)))
+            answer = squeeze.capacity(Subject(isolation, (0,)))
             assert isinstance(answer, NotSqueezable)
             assert "loopback" in answer.reason
-            assert place.missing.get("network", "") in answer.reason
+            assert isolation.missing.get("network", "") in answer.reason
             assert "CAP_NET_ADMIN" in answer.needs
             with pytest.raises(SqueezeError, match="no network of its own"):
-                squeeze.apply(Subject(place, (0,)), 0.5, journal)
+                squeeze.apply(Subject(isolation, (0,)), 0.5, journal)
         with pytest.raises(SqueezeError, match="no network of its own"):
-            limit_link(place, 1e6, journal)
+            limit_link(isolation, 1e6, journal)
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, 1e12, float("nan"), float("inf")])
@@ -118,60 +118,62 @@ def test_a_link_that_is_not_there_is_told() -> None:
         set_rate("rs1-0h", None, 1e6)
 
 
-def test_each_direction_is_limited_alone_and_set_free(place: Place, journal: Journal) -> None:
-    subject = Subject(place, (0,), ceilings={LINK_CEILING: SLOW_LINK})
+def test_each_direction_is_limited_alone_and_set_free(isolation: Isolation, journal: Journal) -> None:
+    subject = Subject(isolation, (0,), ceilings={LINK_CEILING: SLOW_LINK})
     into, out = SQUEEZES
     assert (into.name, out.name) == ("network_in", "network_out")
     with into.apply(subject, 0.6, journal) as applied:
-        assert rates(place) == (SLOW_LINK * 0.6, None)
+        assert rates(isolation) == (SLOW_LINK * 0.6, None)
         with out.apply(subject, 0.8, journal):
-            assert rates(place) == (SLOW_LINK * 0.6, SLOW_LINK * 0.8)
-        assert rates(place) == (SLOW_LINK * 0.6, None)
+            assert rates(isolation) == (SLOW_LINK * 0.6, SLOW_LINK * 0.8)
+        assert rates(isolation) == (SLOW_LINK * 0.6, None)
         applied.release()
         applied.release()
-        assert rates(place) == (None, None)
+        assert rates(isolation) == (None, None)
 
 
-def test_a_limited_link_gets_its_limit_back_after_a_squeeze(place: Place, journal: Journal) -> None:
-    subject = Subject(place, (0,), ceilings={LINK_CEILING: SLOW_LINK})
-    with limit_link(place, SLOW_LINK, journal):
+def test_a_limited_link_gets_its_limit_back_after_a_squeeze(isolation: Isolation, journal: Journal) -> None:
+    subject = Subject(isolation, (0,), ceilings={LINK_CEILING: SLOW_LINK})
+    with limit_link(isolation, SLOW_LINK, journal):
         for squeeze in SQUEEZES:
             capacity = squeeze.capacity(subject)
             assert isinstance(capacity, Capacity)
             assert capacity.value == SLOW_LINK
             assert 0 < capacity.floor < 1
         with pytest.raises(RuntimeError, match="in the middle"), SQUEEZES[0].apply(subject, 0.1, journal):
-            assert rates(place) == (SLOW_LINK * 0.1, SLOW_LINK)
+            assert rates(isolation) == (SLOW_LINK * 0.1, SLOW_LINK)
             raise RuntimeError("in the middle")
-        assert rates(place) == (SLOW_LINK, SLOW_LINK)
-    assert rates(place) == (None, None)
+        assert rates(isolation) == (SLOW_LINK, SLOW_LINK)
+    assert rates(isolation) == (None, None)
 
 
-def test_an_end_that_cannot_be_limited_leaves_the_other_free(place: Place, journal: Journal) -> None:
-    broken = Place(
-        network_namespace=place.network_namespace,
-        address=place.address,
-        host_interface=place.host_interface,
+def test_an_end_that_cannot_be_limited_leaves_the_other_free(isolation: Isolation, journal: Journal) -> None:
+    broken = Isolation(
+        network_namespace=isolation.network_namespace,
+        address=isolation.address,
+        host_interface=isolation.host_interface,
         system_interface="rs1-0s",
     )
     with pytest.raises(SqueezeError, match="rs1-0s"):
         limit_link(broken, SLOW_LINK, journal)
-    assert rates(place) == (None, None)
+    assert rates(isolation) == (None, None)
 
 
 @pytest.mark.parametrize("squeeze", SQUEEZES, ids=lambda squeeze: squeeze.name)
-def test_verifying_measures_what_is_left(place: Place, journal: Journal, squeeze: Squeeze) -> None:
-    subject = Subject(place, (0,), ceilings={LINK_CEILING: SLOW_LINK})
+def test_verifying_measures_what_is_left(isolation: Isolation, journal: Journal, squeeze: Squeeze) -> None:
+    subject = Subject(isolation, (0,), ceilings={LINK_CEILING: SLOW_LINK})
     achieved = squeeze.verify(subject, 0.1, journal)
     assert achieved.fraction is not None
     # Far from all of it, which one connection would fill; how near to a tenth is not asked of a busy machine.
     assert 0 < achieved.fraction < 0.5
     assert achieved.effective == (abs(achieved.fraction - 0.1) <= 0.1 * 0.1)
-    assert rates(place) == (None, None)
+    assert rates(isolation) == (None, None)
 
 
-def test_the_capacity_of_an_unlimited_veth_is_measured_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = Subject(place, (0,))
+def test_the_capacity_of_an_unlimited_veth_is_measured_once(
+    isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = Subject(isolation, (0,))
     first = SQUEEZES[0].capacity(subject)
     assert isinstance(first, Capacity)
     assert first.value > 0

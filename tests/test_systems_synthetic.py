@@ -13,7 +13,7 @@ import pytest
 
 from conftest import wait_until
 from rackscope.errors import UsageError
-from rackscope.squeezes.base import Capacity, Place, Subject
+from rackscope.squeezes.base import Capacity, Isolation, Subject
 from rackscope.squeezes.dram_bandwidth import RegulatedChannel
 from rackscope.squeezes.journal import Journal
 from rackscope.systems import find_system, resolve_knobs
@@ -149,7 +149,7 @@ def test_the_channel_is_squeezed_by_lowering_its_rate(tmp_path: Path):
         Journal(tmp_path / "journal") as journal,
     ):
         squeeze = RegulatedChannel()
-        subject = Subject(Place(), CORES, folder=tmp_path, pid=running.pid)
+        subject = Subject(Isolation(), CORES, folder=tmp_path, pid=running.pid)
         capacity = squeeze.capacity(subject)
         assert isinstance(capacity, Capacity)
         assert capacity.value == 1e8

@@ -12,7 +12,7 @@ from rackscope.runs.options import ProgressCallback, RunOptions
 from rackscope.runs.prepare import Prepared, prepare
 from rackscope.runs.repetition import Repetition
 from rackscope.runs.session import Session
-from rackscope.squeezes.base import Place
+from rackscope.squeezes.base import Isolation
 
 
 def execute(options: RunOptions, progress: ProgressCallback) -> Path:
@@ -29,10 +29,10 @@ def execute(options: RunOptions, progress: ProgressCallback) -> Path:
 class Execution:
     """One run under way; ``run`` does it, ``path`` is where it is kept."""
 
-    def __init__(self, prepared: Prepared, progress: ProgressCallback, place: Place | None = None) -> None:
+    def __init__(self, prepared: Prepared, progress: ProgressCallback, isolation: Isolation | None = None) -> None:
         options = prepared.options
         folder = options.out or new_folder(f"{options.system}-{options.workload}")
-        self._session = Session(prepared, progress, folder, place)
+        self._session = Session(prepared, progress, folder, isolation)
         self._repetition = Repetition(options)
 
     @property

@@ -25,7 +25,7 @@ from rackscope.runs.prepare import Prepared, first_manifest, now_text
 from rackscope.runs.records import latency_rows, result_row
 from rackscope.runs.sampling import HostSampler, cgroup_of
 from rackscope.runs.tables import latency_frame, results_frame
-from rackscope.squeezes.base import Place
+from rackscope.squeezes.base import Isolation
 from rackscope.systems.base import Launch
 from rackscope.workloads import PhasePlan
 
@@ -43,15 +43,15 @@ _REST_SECONDS = 1.5
 class Session:
     """One system under one client, once; ``run`` does everything, ``writer.path`` is where it is kept.
 
-    ``place`` is where the system is started so that it can be squeezed; by default it runs as any program does.
+    ``isolation`` is where the system is started so that it can be squeezed; by default it runs as any program does.
     """
 
     def __init__(
-        self, prepared: Prepared, progress: ProgressCallback, folder: Path, place: Place | None = None
+        self, prepared: Prepared, progress: ProgressCallback, folder: Path, isolation: Isolation | None = None
     ) -> None:
         self.prepared = prepared
         self.progress = progress
-        self.place = place or Place()
+        self.isolation = isolation or Isolation()
         self.writer = RunWriter.create(folder)
         self.manifest = first_manifest(prepared)
         self._sampler: HostSampler | None = None
@@ -110,9 +110,9 @@ class Session:
             knobs=prepared.knobs.values,
             endpoint_kind=options.endpoint_kind,
             port=options.port,
-            control_groups=tuple(dict.fromkeys(self.place.control_groups.values())),
-            network_namespace=self.place.network_namespace,
-            address=self.place.address or Launch.address,
+            control_groups=tuple(dict.fromkeys(self.isolation.control_groups.values())),
+            network_namespace=self.isolation.network_namespace,
+            address=self.isolation.address or Launch.address,
         )
         system = prepared.system.start(prepared.acquired, launch)
         stack.callback(system.stop)
@@ -121,7 +121,7 @@ class Session:
         part = self.manifest.system
         part.command, part.endpoint, part.pid = list(system.command), system.endpoint.describe(), system.pid
         part.ready_seconds = ready_seconds
-        part.interface = self.place.host_interface
+        part.interface = self.isolation.host_interface
 
         group = cgroup_of(system.pid)
         sampler = HostSampler(

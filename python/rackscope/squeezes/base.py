@@ -17,7 +17,7 @@ Resource = Literal["cpu", "dram_capacity", "dram_bandwidth", "last_level_cache",
 
 
 @dataclass(frozen=True)
-class Place:
+class Isolation:
     """Where a system was started so that it can be squeezed: control groups and a network of its own.
 
     ``control_groups`` are the group's folders by controller (``cpu``, ``cpuset``, ``memory``, ``blkio``; the same
@@ -44,7 +44,7 @@ class Subject:
     this host's calibrated ceilings by name. ``folder`` is where the system keeps its data, which tells its disk.
     """
 
-    place: Place
+    isolation: Isolation
     cores: tuple[int, ...]
     spare_cores: tuple[int, ...] = ()
     pid: int | None = None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Changes:
-    """What one place has changed, by the numbers of its steps in the journal."""
+    """What one isolation has changed, by the numbers of its steps in the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

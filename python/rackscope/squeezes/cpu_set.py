@@ -90,7 +90,7 @@ def cores_left(count: int, fraction: float) -> int:
 
 
 def _usable_group(subject: Subject) -> Group | NotSqueezable:
-    group = group_of(subject.place, "cpuset")
+    group = group_of(subject.isolation, "cpuset")
     if isinstance(group, Group) and not (group.folder / "cpuset.cpus").exists():
         return NotSqueezable(f"{group.folder} has no cpuset.cpus", "the 'cpuset' controller")
     return group

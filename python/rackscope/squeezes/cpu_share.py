@@ -34,7 +34,7 @@ class CpuShare(Squeeze):
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
         """The system's cores, or the quota that its group or one above has already."""
-        group = group_of(subject.place, "cpu")
+        group = group_of(subject.isolation, "cpu")
         if isinstance(group, NotSqueezable):
             return group
         own = read_quota(group.folder, group.version)
@@ -55,7 +55,7 @@ class CpuShare(Squeeze):
     def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
         """See the base class."""
         cores = require(self.capacity(subject), self.name).value * fraction
-        group = require(group_of(subject.place, "cpu"), self.name)
+        group = require(group_of(subject.isolation, "cpu"), self.name)
         try:
             changes = quota_changes(group.folder, group.version, cores)
         except ValueError as error:

@@ -99,7 +99,7 @@ class DiskSqueeze(Squeeze):
         return self.in_units(read_direct(groups, file, block, seconds, warm_up=warm_up), block)
 
     def _find(self, subject: Subject) -> Throttled | NotSqueezable:
-        group = group_of(subject.place, "blkio")
+        group = group_of(subject.isolation, "blkio")
         if isinstance(group, NotSqueezable):
             return group
         if subject.folder is None:

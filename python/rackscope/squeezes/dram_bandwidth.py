@@ -43,7 +43,7 @@ class DramBandwidth(Regulated):
         return _read(subject), "bytes/s", "read by the system's cores alone"
 
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
-        """Read with the system's cores, in its place, with and without the squeeze."""
+        """Read with the system's cores, in its control group, with and without the squeeze."""
         alone = _read(subject)
         regulator = self._regulator()
         if regulator is None:

@@ -64,7 +64,7 @@ class DramCapacity(Squeeze):
     def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
         """See the base class. Less than the floor is refused: the kernel would have to kill the system."""
         capacity = require(self.capacity(subject), self.name)
-        group = require(group_of(subject.place, "memory"), self.name)
+        group = require(group_of(subject.isolation, "memory"), self.name)
         if fraction < capacity.floor:
             raise SqueezeError(
                 f"{self.name}: {fraction:.1%} of {format_bytes(capacity.value)} is less than the system must keep "
@@ -103,7 +103,7 @@ class DramCapacity(Squeeze):
         return judge(used / trial * fraction, fraction, f"touching more left {format_bytes(used)} {what}")
 
     def _read(self, subject: Subject) -> tuple[Group, MemoryUse] | NotSqueezable:
-        group = group_of(subject.place, "memory")
+        group = group_of(subject.isolation, "memory")
         if isinstance(group, NotSqueezable):
             return group
         use = read_memory_use(group, self._root)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from rackscope.errors import SqueezeError
-from rackscope.squeezes.base import NotSqueezable, Place, Subject
+from rackscope.squeezes.base import Isolation, NotSqueezable, Subject
 
 _Found = TypeVar("_Found")
 _NEEDS = "the right to make control groups (root, or a delegated group), and the '{}' controller"
@@ -21,21 +21,21 @@ class Group:
     version: Literal[1, 2]
 
 
-def group_of(place: Place, controller: str) -> Group | NotSqueezable:
+def group_of(isolation: Isolation, controller: str) -> Group | NotSqueezable:
     """``controller`` by its name in version 1; version 2 calls ``blkio`` ``io``."""
-    name = "io" if controller == "blkio" and place.cgroup_version != 1 else controller
-    folder = place.control_groups.get(name)
-    if folder is None or place.cgroup_version is None:
-        reasons = (place.missing.get(key) for key in (name, controller, "control_group"))
+    name = "io" if controller == "blkio" and isolation.cgroup_version != 1 else controller
+    folder = isolation.control_groups.get(name)
+    if folder is None or isolation.cgroup_version is None:
+        reasons = (isolation.missing.get(key) for key in (name, controller, "control_group"))
         reason = next((reason for reason in reasons if reason), None)
         reason = reason or f"the system is in no control group with the '{name}' controller"
         return NotSqueezable(reason, _NEEDS.format(name))
-    return Group(folder, place.cgroup_version)
+    return Group(folder, isolation.cgroup_version)
 
 
 def group_folders(subject: Subject, *controllers: str) -> list[Path]:
     """Folders to join so that a load is limited as the system is; each folder once."""
-    groups = (group_of(subject.place, controller) for controller in controllers)
+    groups = (group_of(subject.isolation, controller) for controller in controllers)
     return list(dict.fromkeys(group.folder for group in groups if isinstance(group, Group)))
 
 

@@ -145,7 +145,7 @@ def _bring_up(netlink: IPRoute, name: str, address: str) -> None:
 
 
 def _free_names(netlink: IPRoute) -> tuple[str, str]:
-    """Names of the two ends, 15 bytes at most; several places of one process are told apart by a number."""
+    """Names of the two ends, 15 bytes at most; several pairs of one process are told apart by a number."""
     used = {link.get_attr("IFLA_IFNAME") for link in netlink.get_links()}
     for number in range(_MOST_PLACES):
         base = f"rs{os.getpid()}-{number}"

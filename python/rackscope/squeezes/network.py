@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
-from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Place, Squeeze, Subject
+from rackscope.squeezes.base import Achieved, Applied, Capacity, Isolation, NotSqueezable, Squeeze, Subject
 from rackscope.squeezes.token_bucket import HIGHEST_RATE, LOWEST_RATE, clear_rate, read_rate, set_rate
 from rackscope.squeezes.transfer import Direction, measure_transfer
 from rackscope.units import format_bytes
@@ -50,9 +50,9 @@ class NetworkBandwidth(Squeeze):
         self._direction: Direction = direction
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
-        place = subject.place
-        if place.network_namespace is None or place.address is None or place.host_interface is None:
-            why = place.missing.get("network", "it was started without one")
+        isolation = subject.isolation
+        if isolation.network_namespace is None or isolation.address is None or isolation.host_interface is None:
+            why = isolation.missing.get("network", "it was started without one")
             return NotSqueezable(
                 f"the system has no network of its own ({why}); a limit on loopback would hit everything on the host",
                 "root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and a kernel with veth and sch_tbf",
@@ -62,7 +62,9 @@ class NetworkBandwidth(Squeeze):
             value, source = limit, "the link's limit"
         else:
             try:
-                value = _measure_once(place.network_namespace, place.address, self._direction, place.host_interface)
+                value = _measure_once(
+                    isolation.network_namespace, isolation.address, self._direction, isolation.host_interface
+                )
             except SqueezeError as error:
                 return NotSqueezable(error.what, error.advice)
             source = "measured: one TCP connection over the veth"
@@ -77,11 +79,11 @@ class NetworkBandwidth(Squeeze):
                 f"{self.name} cannot be limited to {format_bytes(rate)}/s: the kernel's filter is told 32 bits",
                 f"Limit the link to less than {HIGHEST_RATE} bytes/s from the start.",
             )
-        return _Limited([_end(subject.place, self._direction)], rate)
+        return _Limited([_end(subject.isolation, self._direction)], rate)
 
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
         capacity = self._capacity(subject)
-        namespace, address = _network_of(subject.place)
+        namespace, address = _network_of(subject.isolation)
         with self.apply(subject, fraction, journal):
             rate = measure_transfer(namespace, address, self._direction, _VERIFY_SECONDS)
         left = rate / capacity.value
@@ -98,15 +100,15 @@ class NetworkBandwidth(Squeeze):
         return capacity
 
 
-def limit_link(place: Place, bytes_per_second: float, journal: Journal) -> Applied:
+def limit_link(isolation: Isolation, bytes_per_second: float, journal: Journal) -> Applied:
     """Limit both directions for as long as it is held, as if the system were on a network card of that speed.
 
     Frames are counted (see ``token_bucket``): "1 Gb/s" is 125e6. Squeezes applied meanwhile come back to this limit.
     Raises SqueezeError.
     """
     del journal
-    _network_of(place)
-    return _Limited([_end(place, "in"), _end(place, "out")], bytes_per_second)
+    _network_of(isolation)
+    return _Limited([_end(isolation, "in"), _end(isolation, "out")], bytes_per_second)
 
 
 class _Limited(Applied):
@@ -134,20 +136,20 @@ def _restore(end: _End, rate: float | None) -> Callable[[], None]:
     return lambda: set_rate(end.interface, end.namespace, rate)
 
 
-def _end(place: Place, direction: Direction) -> _End:
+def _end(isolation: Isolation, direction: Direction) -> _End:
     """The end that sends in this direction."""
-    if place.host_interface is None or place.system_interface is None:
+    if isolation.host_interface is None or isolation.system_interface is None:
         raise SqueezeError("the system has no network of its own to limit")
     if direction == "in":
-        return _End(place.host_interface, None)
-    return _End(place.system_interface, place.network_namespace)
+        return _End(isolation.host_interface, None)
+    return _End(isolation.system_interface, isolation.network_namespace)
 
 
-def _network_of(place: Place) -> tuple[Path, str]:
-    if place.network_namespace is None or place.address is None:
-        why = place.missing.get("network", "it was started without one")
+def _network_of(isolation: Isolation) -> tuple[Path, str]:
+    if isolation.network_namespace is None or isolation.address is None:
+        why = isolation.missing.get("network", "it was started without one")
         raise SqueezeError(f"the system has no network of its own ({why})")
-    return place.network_namespace, place.address
+    return isolation.network_namespace, isolation.address
 
 
 @lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
-from rackscope.squeezes.base import Applied, Place
+from rackscope.squeezes.base import Applied, Isolation
 from rackscope.squeezes.block_device import find_block_device
 from rackscope.squeezes.cpu_quota import quota_changes
 from rackscope.squeezes.disk_limits import Kind, limit_changes
@@ -35,8 +35,8 @@ class Limits:
     network_bytes_per_second: float | None = None
 
 
-def provision(place: Place, limits: Limits, journal: Journal, *, folder: Path | None = None) -> Applied:
-    """Set the limits for whatever is started in ``place``; all or none. ``folder`` tells which disk is limited.
+def provision(isolation: Isolation, limits: Limits, journal: Journal, *, folder: Path | None = None) -> Applied:
+    """Set the limits for whatever is started in ``isolation``; all or none. ``folder`` tells which disk is limited.
 
     Memory is a hard limit: a system that needs more than that is ended by the kernel, as on the smaller server.
     Raises SqueezeError that names the limit that cannot be set here.
@@ -44,17 +44,17 @@ def provision(place: Place, limits: Limits, journal: Journal, *, folder: Path | 
     held: list[Applied] = []
     try:
         for changes in (
-            _cpu(place, limits.cpu_cores),
-            _memory(place, limits.memory_bytes),
-            _disk(place, folder, "bps", limits.disk_bytes_per_second),
-            _disk(place, folder, "iops", limits.disk_operations_per_second),
+            _cpu(isolation, limits.cpu_cores),
+            _memory(isolation, limits.memory_bytes),
+            _disk(isolation, folder, "bps", limits.disk_bytes_per_second),
+            _disk(isolation, folder, "iops", limits.disk_operations_per_second),
         ):
             if changes:
                 held.append(hold("a limit", changes, journal))
         if limits.network_bytes_per_second is not None:
             from rackscope.squeezes.network import limit_link
 
-            held.append(limit_link(place, limits.network_bytes_per_second, journal))
+            held.append(limit_link(isolation, limits.network_bytes_per_second, journal))
     except BaseException:
         # What cannot be undone now stays in the journal; the first mistake is the one to tell.
         with suppress(SqueezeError):
@@ -63,28 +63,28 @@ def provision(place: Place, limits: Limits, journal: Journal, *, folder: Path | 
     return HeldTogether(held)
 
 
-def _cpu(place: Place, cores: float | None) -> list[Change]:
+def _cpu(isolation: Isolation, cores: float | None) -> list[Change]:
     if cores is None:
         return []
-    group = require(group_of(place, "cpu"), "CPU time")
+    group = require(group_of(isolation, "cpu"), "CPU time")
     try:
         return quota_changes(group.folder, group.version, cores)
     except ValueError as error:
         raise SqueezeError(f"a limit of {cores:.3g} cores cannot be set: {error}") from error
 
 
-def _memory(place: Place, limit_bytes: int | None) -> list[Change]:
+def _memory(isolation: Isolation, limit_bytes: int | None) -> list[Change]:
     if limit_bytes is None:
         return []
-    group = require(group_of(place, "memory"), "memory")
+    group = require(group_of(isolation, "memory"), "memory")
     name = "memory.limit_in_bytes" if group.version == 1 else "memory.max"
     return [Change(group.folder / name, str(limit_bytes), limit_text(group, name))]
 
 
-def _disk(place: Place, folder: Path | None, kind: Kind, limit_per_second: float | None) -> list[Change]:
+def _disk(isolation: Isolation, folder: Path | None, kind: Kind, limit_per_second: float | None) -> list[Change]:
     if limit_per_second is None:
         return []
-    group = require(group_of(place, "blkio"), "the disk")
+    group = require(group_of(isolation, "blkio"), "the disk")
     if folder is None:
         raise SqueezeError("which disk is to be limited is not known: the system keeps no data in a folder")
     device = require(find_block_device(folder), "the disk")

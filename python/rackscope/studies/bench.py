@@ -14,9 +14,9 @@ from rackscope.errors import SqueezeError
 from rackscope.runs.options import Progress
 from rackscope.runs.session import Session
 from rackscope.squeezes import find_squeezes
-from rackscope.squeezes.base import Achieved, Capacity, NotSqueezable, Place, Squeeze, Subject
+from rackscope.squeezes.base import Achieved, Capacity, Isolation, NotSqueezable, Squeeze, Subject
+from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
-from rackscope.squeezes.place import make_place
 from rackscope.squeezes.provision import Limits, provision
 from rackscope.studies.disturbance import Disturbances, Judge
 from rackscope.studies.speed import CoreSpeeds
@@ -174,19 +174,19 @@ def on_the_bench(
     progress: ProgressCallback,
     squeezes: Sequence[Squeeze] | None = None,
     speeds: CoreSpeeds | None = None,
-) -> Place:
-    """Start the system in a place of its own, find its squeezes, and do ``work``; nothing is left afterwards.
+) -> Isolation:
+    """Start the system isolated, find its squeezes, and do ``work``; nothing is left afterwards.
 
     ``speeds`` are taken where several systems are on benches on the same cores: they are looked at once.
-    Returns what the place was. Raises RackscopeError.
+    Returns the control group and the network namespace. Raises RackscopeError.
     """
     with contextlib.ExitStack() as stack:
         journal = stack.enter_context(Journal())
-        progress(Progress("making a place where the system can be squeezed"))
+        progress(Progress("creating a control group and a network namespace"))
         wants_network = prepared.options.endpoint_kind == "tcp" and prepared.options.port is None
-        place = stack.enter_context(make_place("study", journal, network=wants_network))
-        stack.enter_context(provision(place, limits, journal, folder=folder.parent))
-        session = Session(prepared, progress, folder, place)
+        isolation = stack.enter_context(make_isolation("study", journal, network=wants_network))
+        stack.enter_context(provision(isolation, limits, journal, folder=folder.parent))
+        session = Session(prepared, progress, folder, isolation)
         # Now, as rackscope keeps itself off the system's cores while that runs.
         usable = sorted(os.sched_getaffinity(0))
 
@@ -197,22 +197,22 @@ def on_the_bench(
                 if speeds is None
                 else contextlib.nullcontext(speeds) as taken
             ):
-                bench = Bench(session, _subject(session, place, limits, usable), journal, taken)
+                bench = Bench(session, _subject(session, isolation, limits, usable), journal, taken)
                 bench.find(find_squeezes() if squeezes is None else squeezes)
                 work(bench)
 
         session.run(body)
-    return place
+    return isolation
 
 
-def _subject(session: Session, place: Place, limits: Limits, usable: Sequence[int]) -> Subject:
+def _subject(session: Session, isolation: Isolation, limits: Limits, usable: Sequence[int]) -> Subject:
     placement = session.prepared.placement
     busy = set(placement.system) | set(placement.client)
     ceilings = dict(session.manifest.ceilings.values)
     if limits.network_bytes_per_second is not None:
         ceilings["network_link_bytes_per_second"] = limits.network_bytes_per_second
     return Subject(
-        place=place,
+        isolation=isolation,
         cores=tuple(placement.system),
         spare_cores=tuple(core for core in usable if core not in busy),
         pid=session.system.pid,

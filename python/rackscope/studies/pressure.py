@@ -217,10 +217,10 @@ def _conduct(conduct: Conduct) -> None:
             )
             measure_phase(bench, stage, loop, plan, lambda measured: account.update(measured, bench))
 
-    place = on_the_bench(
+    isolation = on_the_bench(
         prepared, conduct.member("squeezed", "free and squeezed windows"), limits, work, conduct.progress
     )
-    account.finish(place)
+    account.finish(isolation)
 
 
 def _check(request: Request) -> None:

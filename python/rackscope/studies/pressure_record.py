@@ -50,7 +50,7 @@ from rackscope.studies.pressure_tables import (
 if TYPE_CHECKING:
     from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
     from rackscope.runs.prepare import Prepared
-    from rackscope.squeezes.base import Place
+    from rackscope.squeezes.base import Isolation
     from rackscope.squeezes.provision import Limits
     from rackscope.studies.base import Conduct
     from rackscope.studies.bench import Bench
@@ -86,7 +86,7 @@ class Account:
         self._note(bench)
         self._write()
 
-    def finish(self, place: Place) -> None:
+    def finish(self, isolation: Isolation) -> None:
         """With the run directory closed, add the weaker evidence on what could not be squeezed."""
         characterisation = self._characterise()
         self._weaker = {one.phase: _weaker(one) for one in characterisation.phases if one.kind == "measure"}
@@ -97,7 +97,7 @@ class Account:
         ]
         self._doubts += [
             Finding(sentence=f"no {part.replace('_', ' ')} of its own for the system: {reason}", severity="note")
-            for part, reason in place.missing.items()
+            for part, reason in isolation.missing.items()
         ]
         self._write()
 

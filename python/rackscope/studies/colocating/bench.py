@@ -1,4 +1,4 @@
-"""Works side by side: all started, each in a place of its own, then measured alone and in pairs on the same cores."""
+"""Workloads side by side: each started in its own control group, then measured alone and in pairs on the same cores."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import LoadError, RackscopeError, SqueezeError
-from rackscope.squeezes.base import NotSqueezable, Place
+from rackscope.squeezes.base import Isolation, NotSqueezable
 from rackscope.squeezes.groups import Group, group_of
 from rackscope.squeezes.held import Change, hold, read_integer, read_text
+from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.memory_use import limit_text, read_memory_use
-from rackscope.squeezes.place import make_place
 from rackscope.studies.walls.growth import Point, RanOut
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def limit_group(group: Group, limit_bytes: int) -> list[Change]:
 def why_no_group() -> str:
     """Why the system's memory cannot be limited by a control group here; empty where it can be."""
     try:
-        with Journal() as journal, make_place("wall", journal, network=False) as place:
-            group = group_of(place, "memory")
+        with Journal() as journal, make_isolation("wall", journal, network=False) as isolation:
+            group = group_of(isolation, "memory")
             if isinstance(group, NotSqueezable):
                 return group.reason
             held = hold("the memory limit", limit_group(group, 1 << 30), journal)
@@ -170,13 +170,13 @@ class SizeBench:
         prepared = prepare(options, labelled)
         with ExitStack() as stack:
             if not self._by_group:
-                return self._run(prepared, folder, keys, None, labelled, Place(), stack)
+                return self._run(prepared, folder, keys, None, labelled, Isolation(), stack)
             journal = stack.enter_context(Journal())
-            place = stack.enter_context(make_place("wall", journal, network=False))
-            group = group_of(place, "memory")
+            isolation = stack.enter_context(make_isolation("wall", journal, network=False))
+            group = group_of(isolation, "memory")
             if isinstance(group, NotSqueezable):
                 raise SqueezeError(f"memory cannot be limited: {group.reason}", "Use --by knob.")
-            return self._run(prepared, folder, keys, (group, journal), labelled, place, stack)
+            return self._run(prepared, folder, keys, (group, journal), labelled, isolation, stack)
 
     def _run(
         self,
@@ -185,7 +185,7 @@ class SizeBench:
         keys: int,
         limited: tuple[Group, Journal] | None,
         progress: ProgressCallback,
-        place: Place,
+        isolation: Isolation,
         stack: ExitStack,
     ) -> Point | RanOut:
         from rackscope.runs.session import Session
@@ -197,7 +197,7 @@ class SizeBench:
                 held.pop().release()
 
         watch = MemoryWatch(limited[0], lift, progress) if limited else None
-        session = Session(prepared, watch or progress, folder, place)
+        session = Session(prepared, watch or progress, folder, isolation)
         rows: list[dict[str, Any]] = []
         evictions: list[float] = []
 

@@ -19,9 +19,9 @@ from conftest import process_exists, wait_until
 from rackscope.errors import UsageError
 from rackscope.network_namespace import call_in_namespace
 from rackscope.squeezes import control_groups, namespaces
-from rackscope.squeezes.base import Place
+from rackscope.squeezes.base import Isolation
+from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal, RemoveLink
-from rackscope.squeezes.place import make_place
 from rackscope.squeezes.recovery import recover
 from rackscope.systems import find_system, resolve_knobs
 from rackscope.systems.base import Launch
@@ -32,26 +32,26 @@ _LINE = re.compile(rb"\r\n")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    with Journal(tmp_path / "state") as journal, make_place("Test Place", journal) as place:
-        yield place
+def isolation(tmp_path: Path) -> Iterator[Isolation]:
+    with Journal(tmp_path / "state") as journal, make_isolation("Test Place", journal) as isolation:
+        yield isolation
 
 
-def private_network(place: Place) -> Network:
-    if place.network_namespace is None or place.address is None:
-        pytest.skip(f"no network of its own can be made here: {place.missing['network']}")
-    return Network(place.address, place.network_namespace)
+def private_network(isolation: Isolation) -> Network:
+    if isolation.network_namespace is None or isolation.address is None:
+        pytest.skip(f"no network of its own can be made here: {isolation.missing['network']}")
+    return Network(isolation.address, isolation.network_namespace)
 
 
-def launch(folder: Path, place: Place, knobs: dict[str, str], port: int | None = None) -> Launch:
+def launch(folder: Path, isolation: Isolation, knobs: dict[str, str], port: int | None = None) -> Launch:
     return Launch(
         folder,
         tuple(sorted(os.sched_getaffinity(0)))[:1],
         knobs,
         port=port,
-        control_groups=tuple(place.control_groups.values()),
-        network_namespace=place.network_namespace,
-        address=place.address or "127.0.0.1",
+        control_groups=tuple(isolation.control_groups.values()),
+        network_namespace=isolation.network_namespace,
+        address=isolation.address or "127.0.0.1",
     )
 
 
@@ -59,25 +59,29 @@ def links() -> set[str]:
     return {name for _, name in socket.if_nameindex()}
 
 
-def is_gone(place: Place) -> bool:
-    return place.host_interface not in links() and not any(group.exists() for group in place.control_groups.values())
+def is_gone(isolation: Isolation) -> bool:
+    return isolation.host_interface not in links() and not any(
+        group.exists() for group in isolation.control_groups.values()
+    )
 
 
 @pytest.mark.parametrize("name", ["cache", "memcached", "redis"])
-def test_a_system_runs_and_is_reached_in_a_place(tmp_path: Path, place: Place, name: str) -> None:
-    network = private_network(place)
+def test_a_system_runs_and_is_reached_in_its_namespace(tmp_path: Path, isolation: Isolation, name: str) -> None:
+    network = private_network(isolation)
     system = find_system(name)
     knobs = resolve_knobs(system, {"memory": "64MiB"}, tuned=False, cores=(0,)).values
-    running = system.start(system.acquire(fetch=True), launch(tmp_path / "logs", place, dict(knobs)))
+    running = system.start(system.acquire(fetch=True), launch(tmp_path / "logs", isolation, dict(knobs)))
     try:
-        assert running.endpoint.host == place.address
+        assert running.endpoint.host == isolation.address
         told = running.statistics()
         assert told["process_id" if name == "redis" else "pid"] == str(running.pid)
         inside = call_in_namespace(network.namespace or Path(), lambda: Path("/proc/thread-self/ns/net").readlink())
         assert Path(f"/proc/{running.pid}/ns/net").readlink() == inside
-        for group in place.control_groups.values():
+        for group in isolation.control_groups.values():
             assert str(running.pid) in (group / "cgroup.procs").read_text().split()
-        assert str(os.getpid()) not in "".join((g / "cgroup.procs").read_text() for g in place.control_groups.values())
+        assert str(os.getpid()) not in "".join(
+            (g / "cgroup.procs").read_text() for g in isolation.control_groups.values()
+        )
         # A port is taken where it is taken, and free elsewhere.
         assert not is_free(running.endpoint.port, network)
         answer = converse(running.endpoint, b"PING\r\n" if name == "redis" else b"version\r\n", _LINE)
@@ -87,22 +91,22 @@ def test_a_system_runs_and_is_reached_in_a_place(tmp_path: Path, place: Place, n
     assert not process_exists(running.pid)
 
 
-def test_two_systems_of_a_place_find_ports_of_their_own(tmp_path: Path, place: Place) -> None:
-    private_network(place)
+def test_two_systems_of_a_namespace_find_ports_of_their_own(tmp_path: Path, isolation: Isolation) -> None:
+    private_network(isolation)
     system = find_system("cache")
     knobs = dict(resolve_knobs(system, {"memory": "64MiB"}, tuned=False, cores=(0,)).values)
     acquired = system.acquire(fetch=False)
-    first = system.start(acquired, launch(tmp_path / "a", place, knobs))
+    first = system.start(acquired, launch(tmp_path / "a", isolation, knobs))
     try:
-        second = system.start(acquired, launch(tmp_path / "b", place, knobs))
+        second = system.start(acquired, launch(tmp_path / "b", isolation, knobs))
         second.stop()
     finally:
         first.stop()
     assert first.endpoint.port != second.endpoint.port
 
 
-def test_ports_are_counted_where_they_are(place: Place) -> None:
-    network = private_network(place)
+def test_ports_are_counted_where_they_are(isolation: Isolation) -> None:
+    network = private_network(isolation)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         assert not is_free(port)
@@ -125,26 +129,26 @@ def test_an_address_that_others_reach_needs_a_network_of_its_own(tmp_path: Path)
 
 def test_a_place_says_what_it_lacks_and_leaves_nothing(tmp_path: Path) -> None:
     with Journal(tmp_path / "state") as journal:
-        with make_place("x", journal) as place, make_place("x", journal) as second:
-            parts = {"control_group", *place.missing}
-            if place.cgroup_version is None:
+        with make_isolation("x", journal) as isolation, make_isolation("x", journal) as second:
+            parts = {"control_group", *isolation.missing}
+            if isolation.cgroup_version is None:
                 assert parts.intersection({"cpu", "memory"})
-            if place.network_namespace is None:
-                assert place.missing["network"]
+            if isolation.network_namespace is None:
+                assert isolation.missing["network"]
             else:
-                assert place.address != second.address
-                assert {place.host_interface, second.host_interface} <= links()
-                assert place.system_interface not in links()
+                assert isolation.address != second.address
+                assert {isolation.host_interface, second.host_interface} <= links()
+                assert isolation.system_interface not in links()
         assert journal.pending == ()
-        assert is_gone(place)
+        assert is_gone(isolation)
         assert is_gone(second)
 
 
 def test_without_a_network_only_groups_are_made(tmp_path: Path) -> None:
     before = links()
-    with Journal(tmp_path / "state") as journal, make_place("x", journal, network=False) as place:
-        assert place.network_namespace is place.address is place.host_interface is None
-        assert place.missing["network"] == "it was not asked for"
+    with Journal(tmp_path / "state") as journal, make_isolation("x", journal, network=False) as isolation:
+        assert isolation.network_namespace is isolation.address is isolation.host_interface is None
+        assert isolation.missing["network"] == "it was not asked for"
         assert links() == before
 
 
@@ -157,10 +161,10 @@ def test_without_any_right_everything_is_missing_and_nothing_raises(
     monkeypatch.setattr(namespaces, "new_namespace", refuse)
     monkeypatch.setattr(control_groups, "_make_folder", refuse)
     before = links()
-    with Journal(tmp_path / "state") as journal, make_place("x", journal) as place:
-        assert place == Place(missing=place.missing)
-        assert "CAP_SYS_ADMIN" in place.missing["network"]
-        assert "cpu" in place.missing
+    with Journal(tmp_path / "state") as journal, make_isolation("x", journal) as isolation:
+        assert isolation == Isolation(missing=isolation.missing)
+        assert "CAP_SYS_ADMIN" in isolation.missing["network"]
+        assert "cpu" in isolation.missing
         assert journal.pending == ()
     assert links() == before
 
@@ -169,16 +173,16 @@ def test_without_any_right_everything_is_missing_and_nothing_raises(
 def test_a_network_that_is_half_made_is_taken_away_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    with Journal(tmp_path / "state") as journal, make_place("x", journal) as place:
-        private_network(place)
+    with Journal(tmp_path / "state") as journal, make_isolation("x", journal) as isolation:
+        private_network(isolation)
 
     def fail(*arguments: object) -> None:
         raise OSError(errno.ENOBUFS, os.strerror(errno.ENOBUFS))
 
     before = links()
     monkeypatch.setattr(namespaces, step, fail)
-    with Journal(tmp_path / "state") as journal, make_place("x", journal) as place:
-        assert "No buffer space" in place.missing["network"]
+    with Journal(tmp_path / "state") as journal, make_isolation("x", journal) as isolation:
+        assert "No buffer space" in isolation.missing["network"]
         assert not any(isinstance(undo, RemoveLink) for undo in journal.pending)
         assert links() == before
 
@@ -187,19 +191,19 @@ HOLDER = """
 import json, os, sys, time
 from pathlib import Path
 from rackscope.squeezes.journal import Journal
-from rackscope.squeezes.place import make_place
+from rackscope.squeezes.isolation import make_isolation
 from rackscope.systems import find_system, resolve_knobs
 from rackscope.systems.base import Launch
 
-with Journal(Path(sys.argv[1])) as journal, make_place("killed", journal) as place:
+with Journal(Path(sys.argv[1])) as journal, make_isolation("killed", journal) as isolation:
     system = find_system("cache")
     knobs = resolve_knobs(system, {"memory": "64MiB"}, tuned=False, cores=(0,)).values
     running = system.start(system.acquire(fetch=False), Launch(
         Path(sys.argv[2]), tuple(sorted(os.sched_getaffinity(0)))[:1], knobs,
-        control_groups=tuple(place.control_groups.values()), network_namespace=place.network_namespace,
-        address=place.address or "127.0.0.1"))
-    print(json.dumps({"pid": running.pid, "link": place.host_interface,
-                      "groups": [str(group) for group in place.control_groups.values()]}), flush=True)
+        control_groups=tuple(isolation.control_groups.values()), network_namespace=isolation.network_namespace,
+        address=isolation.address or "127.0.0.1"))
+    print(json.dumps({"pid": running.pid, "link": isolation.host_interface,
+                      "groups": [str(group) for group in isolation.control_groups.values()]}), flush=True)
     time.sleep(600)
 """
 
@@ -215,7 +219,7 @@ def test_after_kill_9_the_journal_undoes_all_of_it(tmp_path: Path) -> None:
         finally:
             holder.send_signal(signal.SIGKILL)
     if not made["groups"] and made["link"] is None:
-        pytest.skip("no part of a place can be made here")
+        pytest.skip("neither a control group nor a network namespace can be made here")
     wait_until(lambda: not process_exists(made["pid"]), "the end of the system")
     told: list[str] = []
 

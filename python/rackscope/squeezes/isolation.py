@@ -1,4 +1,4 @@
-"""Making the place that a system is started in so that it can be squeezed, and taking it away again."""
+"""The control group and the network namespace in which a system can be squeezed: made, and removed again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
-from rackscope.squeezes.base import Place
+from rackscope.squeezes.base import Isolation
 from rackscope.squeezes.changes import Changes
 from rackscope.squeezes.control_groups import find_own_groups, make_control_group
 from rackscope.squeezes.namespaces import PrivateNetwork, make_private_network
@@ -25,10 +25,10 @@ _RIGHTS = "a network of its own takes root (CAP_SYS_ADMIN, CAP_NET_ADMIN)"
 
 
 @contextmanager
-def make_place(name: str, journal: Journal, *, network: bool = True, root: Path = Path("/")) -> Iterator[Place]:
+def make_isolation(name: str, journal: Journal, *, network: bool = True, root: Path = Path("/")) -> Iterator[Isolation]:
     """A control group, and with ``network`` a network namespace, for a system; ``name`` is for people to recognise it.
 
-    What cannot be made is in ``Place.missing`` with the reason. Everything is in the journal before it is made, and
+    What cannot be made is in ``Isolation.missing`` with the reason. Everything is in the journal before it is made, and
     undone in the end: the system must have been stopped by then. ``root`` is where /proc and /sys are looked for.
 
     Raises SqueezeError, in the end, when something cannot be undone.
@@ -50,7 +50,7 @@ def make_place(name: str, journal: Journal, *, network: bool = True, root: Path 
                 missing["network"] = _why(error)
         else:
             missing["network"] = "it was not asked for"
-        yield Place(
+        yield Isolation(
             control_groups=group.folders if group else {},
             cgroup_version=group.version if group else None,
             network_namespace=private.namespace if private else None,
@@ -68,7 +68,7 @@ def make_place(name: str, journal: Journal, *, network: bool = True, root: Path 
 
 
 def _unique(name: str) -> str:
-    """A folder's name that no other place has, in whatever container it is made."""
+    """A name that no other control group has, also not one that another container makes."""
     return f"{_NOT_IN_A_NAME.sub('-', name.lower())[:40]}-{os.getpid()}-{os.urandom(3).hex()}"
 
 
