@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rackscope.squeezes import control_groups, undo
+from rackscope.squeezes import control_groups, removal, undo
 
 
 class UnifiedKernel:
@@ -26,9 +26,10 @@ class UnifiedKernel:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(control_groups, "_make_folder", self.make)
-        monkeypatch.setattr(control_groups, "_remove_folder", self.remove)
+        monkeypatch.setattr(removal, "_remove_folder", self.remove)
         monkeypatch.setattr(control_groups, "write_control", self.write)
         monkeypatch.setattr(undo, "write_control", self.write)
+        monkeypatch.setattr(removal, "write_control", self.write)
 
     def make(self, path: Path) -> None:
         if path.parent in self.read_only:

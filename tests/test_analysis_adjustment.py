@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from rackscope.analysis.adjustment import adjust_for_speed
-from rackscope.analysis.elasticity import Window, estimate_levels, schedule
+from rackscope.analysis.elasticity import estimate_levels
+from rackscope.analysis.windows import Window, schedule
 
 SQUEEZES = ("cpu_share@0.6", "network_in@0.6", "disk_bandwidth@0.6")
 

@@ -11,17 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackscope.analysis.elasticity import (
-    FREE,
-    LevelEstimate,
-    Window,
-    bounded_slack,
-    estimate_levels,
-    parse_condition,
-    schedule,
-    shown_slack,
-)
+from rackscope.analysis.elasticity import LevelEstimate, bounded_slack, estimate_levels, shown_slack
 from rackscope.analysis.pressure import WeakerEvidence, judge_phase, judge_squeezes, needs_more
+from rackscope.analysis.windows import FREE, Window, parse_condition, schedule
 
 
 def measured(

@@ -12,10 +12,11 @@ import pytest
 
 from control_group_kernel import UnifiedKernel
 from rackscope.errors import SqueezeError
-from rackscope.squeezes import control_groups
+from rackscope.squeezes import control_groups, removal
 from rackscope.squeezes.changes import Changes
-from rackscope.squeezes.control_groups import find_own_groups, make_control_group, remove_control_group
+from rackscope.squeezes.control_groups import find_own_groups, make_control_group
 from rackscope.squeezes.journal import Journal, RestoreFile
+from rackscope.squeezes.removal import remove_control_group
 
 V1_MOUNTS = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -176,7 +177,7 @@ class TestUnified:
     def test_what_stays_in_a_group_is_killed_as_one(
         self, tmp_path: Path, kernel: UnifiedKernel, journal: Journal, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(control_groups, "_LEAVING_SECONDS", 0.0)
+        monkeypatch.setattr(removal, "_LEAVING_SECONDS", 0.0)
         record(tmp_path, V2_MOUNT, "0::/\n")
         group, _ = make_control_group("one", find_own_groups(tmp_path), Changes(journal))
         assert group is not None
@@ -194,7 +195,7 @@ def test_a_group_that_is_not_ours_is_never_removed(path: str) -> None:
 def test_here_a_process_that_stays_is_killed_and_the_group_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control_groups, "_LEAVING_SECONDS", 0.0)
+    monkeypatch.setattr(removal, "_LEAVING_SECONDS", 0.0)
     with Journal(tmp_path) as journal:
         changes = Changes(journal)
         group, missing = make_control_group(f"test-{os.getpid()}", find_own_groups(), changes)

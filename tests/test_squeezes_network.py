@@ -15,8 +15,9 @@ from rackscope.squeezes import transfer
 from rackscope.squeezes.base import Capacity, Isolation, NotSqueezable, Squeeze, Subject
 from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
-from rackscope.squeezes.namespaces import ADDRESSES, free_network, remove_link
+from rackscope.squeezes.namespaces import ADDRESSES, free_network
 from rackscope.squeezes.network import LINK_CEILING, SQUEEZES, limit_link
+from rackscope.squeezes.removal import remove_link
 from rackscope.squeezes.token_bucket import FRAME_BYTES, burst_bytes, clear_rate, read_rate, set_rate
 
 #: 100 Mbit/s: slow enough for any machine to reach while it is busy with other things.

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from rackscope.advice.colocate import advise_colocation, read_source
-from rackscope.analysis.elasticity import FREE, Window, estimate_levels
+from rackscope.analysis.elasticity import estimate_levels
+from rackscope.analysis.windows import FREE, Window
 from rackscope.errors import LoadError, RackscopeError, RunDirectoryError, UsageError
 from rackscope.models.colocation import Demand, Work, from_elasticity, textbook
 from rackscope.runs.options import Progress, RunOptions

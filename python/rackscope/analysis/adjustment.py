@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rackscope.analysis.elasticity import Window
+    from rackscope.analysis.windows import Window
 
 
 @dataclass(frozen=True)

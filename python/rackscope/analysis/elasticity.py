@@ -20,28 +20,7 @@ from rackscope.analysis.adjustment import adjust_for_speed
 from rackscope.analysis.intervals import Interval, bootstrap_mean, student_quantile
 from rackscope.analysis.moderation import moderate_variances
 from rackscope.analysis.thresholds import packaged_thresholds
-
-FREE = "free"
-_CONTROL = "control:"
-
-
-@dataclass(frozen=True)
-class Window:
-    """Some seconds of a run under one condition. The order of a sequence of windows is the order they ran in.
-
-    ``condition`` is ``free``, ``NAME@0.8`` (squeeze and the fraction asked to be left) or ``control:NAME`` (also
-    ``control:NAME@0.8`` where each level has its own). ``throughput`` is in operations a second, ``achieved_fraction``
-    the part of the resource that was measured to be left, ``None`` where it could not be measured. ``core_speeds``
-    are what cores could execute meanwhile (instructions a second, of the system's and the client's), empty where that
-    is not known or is what was squeezed.
-    """
-
-    block: int
-    condition: str
-    throughput: float
-    p99_seconds: float | None = None
-    achieved_fraction: float | None = None
-    core_speeds: tuple[float, ...] = ()
+from rackscope.analysis.windows import CONTROL, FREE, Window, parse_condition
 
 
 @dataclass(frozen=True)
@@ -85,36 +64,6 @@ class LevelEstimate:
     def p99_elasticity_bootstrap(self) -> Interval | None:
         """``p99_elasticity`` with a 95 % bootstrap interval over blocks."""
         return _divided(bootstrap_mean(self.p99_values), _divisor(self.achieved_fraction))
-
-
-def schedule(conditions: Sequence[str], blocks: int, seed: int) -> list[list[str]]:
-    """Blocks that hold each condition once, shuffled from ``seed``, with a free window around each.
-
-    Every squeezed window thus has a free neighbour on both sides in its own block.
-    """
-    import numpy as np
-
-    generator = np.random.default_rng(seed)
-    wanted = list(dict.fromkeys(condition for condition in conditions if condition != FREE))
-    plan = []
-    for _ in range(blocks):
-        block = [FREE]
-        for index in generator.permutation(len(wanted)):
-            block += [wanted[index], FREE]
-        plan.append(block)
-    return plan
-
-
-def parse_condition(condition: str) -> tuple[str, float] | None:
-    """Squeeze and fraction of ``NAME@0.8``; ``None`` for free and control windows and anything else."""
-    name, mark, level = condition.rpartition("@")
-    if not mark or not name or name.startswith(_CONTROL):
-        return None
-    try:
-        fraction = float(level)
-    except ValueError:
-        return None
-    return (name, fraction) if 0 < fraction < 1 else None
 
 
 def estimate_levels(windows: Sequence[Window], *, sequential: bool = False) -> list[LevelEstimate]:
@@ -271,7 +220,7 @@ def _usable(value: float | None) -> bool:
 
 def _control_of(condition: str, squeeze: str, blocks: Sequence[Mapping[str, float]]) -> str | None:
     """The control of a condition: its own, or that of its squeeze; ``None`` where no block holds one."""
-    names = (_CONTROL + condition, _CONTROL + squeeze)
+    names = (CONTROL + condition, CONTROL + squeeze)
     return next((name for name in names if any(name in block for block in blocks)), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
@@ -42,3 +43,8 @@ class Changes:
                 failure = failure or error
         if failure is not None:
             raise failure
+
+    def try_undo_to(self, length: int) -> None:
+        """As ``undo_to``; what cannot be undone now stays in the journal, and is tried again when that is closed."""
+        with suppress(SqueezeError):
+            self.undo_to(length)

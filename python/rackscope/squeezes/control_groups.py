@@ -1,4 +1,4 @@
-"""Control groups of both versions: where this process's are, making one below them, and removing it.
+"""Control groups of both versions: where this process's are, and making one below them.
 
 Sources: Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst of the kernel, cgroups(7).
 """
@@ -6,18 +6,14 @@ Sources: Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst of the kernel, c
 from __future__ import annotations
 
 import errno
-import os
 import re
-import signal
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
-from rackscope.errors import SqueezeError
-from rackscope.squeezes.undo import RemoveControlGroup, RestoreFile, write_control
+from rackscope.squeezes.removal import PARENT_NAME, write_control
+from rackscope.squeezes.undo import RemoveControlGroup, RestoreFile
 
 if TYPE_CHECKING:
     from rackscope.squeezes.changes import Changes
@@ -30,14 +26,8 @@ CONTROLLERS: Mapping[Version, tuple[str, ...]] = {
 }
 #: What is missing, by any name, where there are no control groups.
 _ALL_CONTROLLERS = tuple(dict.fromkeys((*CONTROLLERS[1], *CONTROLLERS[2])))
-#: Every group of rackscope's is below a folder of this name, and nothing else is.
-PARENT_NAME = "rackscope"
 #: Without these a v1 cpuset takes no process in (cgroup-v1/cpusets.rst, 1.4).
 _CPUSET_FILES = ("cpuset.cpus", "cpuset.mems")
-#: The keeper gives a system five seconds before it kills it, and itself two more.
-_LEAVING_SECONDS = 10.0
-_KILLED_SECONDS = 5.0
-_POLL_SECONDS = 0.02
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
@@ -109,25 +99,6 @@ def make_control_group(name: str, own: OwnGroups, changes: Changes) -> tuple[Con
     return (ControlGroup(own.version, folders) if folders else None), missing
 
 
-def remove_control_group(path: Path) -> None:
-    """Remove a group that ``make_control_group`` made, once its processes have left; those that stay are killed.
-
-    They are the system's: nothing else is ever put in there. The folder that holds all groups is left while another
-    one is in it. Raises SqueezeError, when the path is of no such group or processes cannot be killed, and OSError.
-    """
-    if path.name == PARENT_NAME:
-        _remove_folder_if_empty(path)
-        return
-    if path.parent.name != PARENT_NAME:
-        raise SqueezeError(f"{path} is not a control group of rackscope's, and was left")
-    if not _remove_when_left(path, _LEAVING_SECONDS):
-        _kill_members(path)
-        if not _remove_when_left(path, _KILLED_SECONDS):
-            members = ", ".join(map(str, _members(path))) or "of groups below it"
-            raise SqueezeError(f"control group {path} still holds processes ({members})", "End them by hand.")
-    _remove_folder_if_empty(path.parent)
-
-
 def _own_unified(root: Path, mount: _Mount, memberships: Mapping[str, PurePosixPath]) -> OwnGroups:
     folder = _own_folder(root, mount, memberships.get(""))
     if isinstance(folder, str):
@@ -173,7 +144,7 @@ def _make_version_1(controller: str, own: Path, name: str, changes: Changes) -> 
             if controller == "cpuset":
                 _inherit_cpuset(above, folder)
     except OSError:
-        _undo_to(changes, before)
+        changes.try_undo_to(before)
         raise
     return folder
 
@@ -227,7 +198,7 @@ def _try_unified_below(
     except OSError as error:
         for controller in CONTROLLERS[2]:
             reasons.setdefault(controller, _reason(above, error))
-    _undo_to(changes, before)
+    changes.try_undo_to(before)
     return None
 
 
@@ -246,63 +217,12 @@ def _enable(above: Path, controller: str, changes: Changes, reasons: dict[str, s
     return True
 
 
-def _undo_to(changes: Changes, length: int) -> None:
-    # What cannot be undone now stays in the journal, and is tried again when that is closed.
-    with suppress(SqueezeError):
-        changes.undo_to(length)
-
-
 def _reason(folder: Path, error: OSError) -> str:
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return f"no control group may be made below {folder} ({error.strerror}): it takes root, or a delegated group"
     if error.errno == errno.EBUSY:
         return f"{folder} holds processes, so that groups below it get no controllers (no internal processes)"
     return f"no control group can be made below {folder}: {error.strerror or error}"
-
-
-def _remove_when_left(path: Path, seconds: float) -> bool:
-    """Whether it is gone; a group that processes are still leaving is busy."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            _remove_folder(path)
-        except FileNotFoundError:
-            return True
-        except OSError as error:
-            if error.errno not in {errno.EBUSY, errno.ENOTEMPTY}:
-                raise
-        else:
-            return True
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(_POLL_SECONDS)
-
-
-def _kill_members(path: Path) -> None:
-    with suppress(OSError):
-        # Linux 5.14, version 2: all of them at once, however fast they fork.
-        write_control(path / "cgroup.kill", "1")
-        return
-    for pid in _members(path):
-        if pid != os.getpid():
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def _members(path: Path) -> list[int]:
-    try:
-        # 0 is a process of another pid namespace.
-        return [pid for pid in map(int, (path / "cgroup.procs").read_text().split()) if pid > 0]
-    except (OSError, ValueError):
-        return []
-
-
-def _remove_folder_if_empty(path: Path) -> None:
-    try:
-        _remove_folder(path)
-    except OSError as error:
-        if error.errno not in {errno.ENOENT, errno.EBUSY, errno.ENOTEMPTY}:
-            raise
 
 
 def _make_unless_there(folder: Path, changes: Changes) -> None:
@@ -313,10 +233,6 @@ def _make_unless_there(folder: Path, changes: Changes) -> None:
 
 def _make_folder(path: Path) -> None:
     path.mkdir(exist_ok=path.name == PARENT_NAME)
-
-
-def _remove_folder(path: Path) -> None:
-    path.rmdir()
 
 
 def _below(root: Path, path: PurePosixPath) -> Path:

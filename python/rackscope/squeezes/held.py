@@ -11,7 +11,7 @@ from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Applied
 from rackscope.squeezes.changes import Changes
 from rackscope.squeezes.journal import Journal, RestoreFile
-from rackscope.squeezes.undo import write_control
+from rackscope.squeezes.removal import write_control
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,8 @@ is ``/proc/PID/fd/N``. Everything is said to the kernel over rtnetlink (rtnetlin
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -29,9 +26,7 @@ if TYPE_CHECKING:
 ADDRESSES = IPv4Network("198.18.0.0/15")
 #: Two hosts, the network and the broadcast address.
 _PREFIX_LENGTH = 30
-#: Only links of this name are ever removed.
-_LINK_NAME = re.compile(r"rs[0-9]{1,10}-[0-9]{1,2}[hs]")
-_MOST_PLACES = 100
+_MOST_NETWORKS = 100
 
 
 @dataclass(frozen=True)
@@ -87,25 +82,6 @@ def free_network(taken: Iterable[IPv4Network], start: int) -> IPv4Network:
     raise SqueezeError(f"every address of {ADDRESSES} is in use on this host", "Free some of it.")
 
 
-def remove_link(name: str) -> None:
-    """Remove a veth that ``make_private_network`` made; one that is gone counts as removed.
-
-    Raises SqueezeError when it is no such link, and OSError.
-    """
-    from pyroute2 import IPRoute
-    from pyroute2.netlink.exceptions import NetlinkError
-
-    if not _LINK_NAME.fullmatch(name):
-        raise SqueezeError(f"{name} is not a network link of rackscope's, and was left")
-    with IPRoute() as netlink:
-        for index in netlink.link_lookup(ifname=name):
-            try:
-                netlink.link("del", index=index)
-            except NetlinkError as error:
-                if error.code != errno.ENODEV:
-                    raise OSError(error.code, os.strerror(error.code), name) from error
-
-
 def _join(descriptor: int, changes: Changes) -> PrivateNetwork:
     from pyroute2 import IPRoute
     from pyroute2.netlink.exceptions import NetlinkError
@@ -122,10 +98,10 @@ def _join(descriptor: int, changes: Changes) -> PrivateNetwork:
             _bring_up(netlink, host, network.host_address)
         call_in_namespace(network.namespace, lambda: _bring_up_inside(network))
     except NetlinkError as error:
-        _undo_to(changes, before)
+        changes.try_undo_to(before)
         raise OSError(error.code, os.strerror(error.code)) from error
     except BaseException:
-        _undo_to(changes, before)
+        changes.try_undo_to(before)
         raise
     return network
 
@@ -147,11 +123,11 @@ def _bring_up(netlink: IPRoute, name: str, address: str) -> None:
 def _free_names(netlink: IPRoute) -> tuple[str, str]:
     """Names of the two ends, 15 bytes at most; several pairs of one process are told apart by a number."""
     used = {link.get_attr("IFLA_IFNAME") for link in netlink.get_links()}
-    for number in range(_MOST_PLACES):
+    for number in range(_MOST_NETWORKS):
         base = f"rs{os.getpid()}-{number}"
         if f"{base}h" not in used:
             return f"{base}h", f"{base}s"
-    raise SqueezeError(f"this process has made {_MOST_PLACES} networks already", "End some of them.")
+    raise SqueezeError(f"this process has made {_MOST_NETWORKS} networks already", "End some of them.")
 
 
 def _taken(netlink: IPRoute) -> list[IPv4Network]:
@@ -168,9 +144,3 @@ def _taken(netlink: IPRoute) -> list[IPv4Network]:
 
 def _network(address: str | None, prefix_length: int) -> IPv4Network | None:
     return None if address is None else IPv4Network((IPv4Address(address), prefix_length), strict=False)
-
-
-def _undo_to(changes: Changes, length: int) -> None:
-    # What cannot be undone now stays in the journal, and is tried again when that is closed.
-    with suppress(SqueezeError):
-        changes.undo_to(length)

@@ -16,7 +16,8 @@ from rackscope.errors import SqueezeError
 from rackscope.squeezes.affinity import read_process_tree
 from rackscope.squeezes.changes import Changes
 from rackscope.squeezes.held import HeldChanges, read_integer, read_text
-from rackscope.squeezes.undo import RemoveResctrlGroup, write_control
+from rackscope.squeezes.removal import write_control
+from rackscope.squeezes.undo import RemoveResctrlGroup
 
 if TYPE_CHECKING:
     from rackscope.squeezes.journal import Journal

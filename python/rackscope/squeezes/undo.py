@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from rackscope.errors import UsageError
 from rackscope.process_identity import process_start_ticks
+from rackscope.squeezes.removal import remove_control_group, remove_link, write_control
 from rackscope.units import parse_cores
 
 #: Where a squeeze changes anything. A journal that names other paths is not obeyed.
@@ -79,11 +80,9 @@ class RemoveControlGroup(Undo):
     kind: ClassVar[str] = "remove_control_group"
 
     def perform(self) -> None:
-        """By the room's own means of removing one."""
+        """Also removes the parent folder when it is empty."""
         if not self.path.exists():
             return
-        from rackscope.squeezes.control_groups import remove_control_group
-
         remove_control_group(self.path)
 
     def refusal(self, roots: Iterable[Path]) -> str | None:
@@ -126,11 +125,9 @@ class RemoveLink(Undo):
     kind: ClassVar[str] = "remove_link"
 
     def perform(self) -> None:
-        """By the room's own means of removing one."""
+        """Over rtnetlink."""
         if not Path("/sys/class/net", self.name).exists():
             return
-        from rackscope.squeezes.namespaces import remove_link
-
         remove_link(self.name)
 
     def refusal(self, roots: Iterable[Path]) -> str | None:
@@ -201,18 +198,6 @@ def undo_from_json(content: Mapping[str, Any]) -> Undo:
     if not all(isinstance(value, str) and "\0" not in value for value in values.values()):
         raise TypeError("a step whose values are not text")
     return _KINDS[values["kind"]](values)
-
-
-def write_control(path: Path, content: str) -> None:
-    """One ``write`` to a file that the kernel keeps; it must be there. Raises OSError."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        os.write(descriptor, content.encode())
-    except OSError as error:
-        # The call alone does not say which file it was.
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        os.close(descriptor)
 
 
 def _path_refusal(path: Path, roots: Iterable[Path]) -> str | None:

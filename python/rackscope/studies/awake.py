@@ -116,7 +116,7 @@ def kept_awake(system_cores: Sequence[int], client_cores: Sequence[int], journal
 def _idle_group(changes: Changes) -> Path | str:
     """A control group that runs only when nothing else would, or why there is none."""
     from rackscope.squeezes.control_groups import find_own_groups, make_control_group
-    from rackscope.squeezes.undo import write_control
+    from rackscope.squeezes.removal import write_control
 
     try:
         group, missing = make_control_group(f"awake-{os.getpid()}", find_own_groups(), changes)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rackscope.analysis.elasticity import FREE, Window, parse_condition
+from rackscope.analysis.windows import FREE, Window, parse_condition
 from rackscope.errors import SqueezeError
 from rackscope.runs.options import Progress
 from rackscope.runs.session import Session

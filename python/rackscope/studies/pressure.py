@@ -15,7 +15,8 @@ from rackscope.errors import UsageError
 from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
-    from rackscope.analysis.elasticity import LevelEstimate, Window
+    from rackscope.analysis.elasticity import LevelEstimate
+    from rackscope.analysis.windows import Window
     from rackscope.studies.bench import Bench
     from rackscope.workloads import PhasePlan
 
@@ -67,8 +68,9 @@ def measure_phase(
     Blocks of all conditions come first; then blocks of those whose verdict is open and of deeper levels of what was
     shown to have slack. ``after_block`` gets what is known after each.
     """
-    from rackscope.analysis.elasticity import estimate_levels, schedule
+    from rackscope.analysis.elasticity import estimate_levels
     from rackscope.analysis.pressure import needs_more
+    from rackscope.analysis.windows import schedule
 
     disturbances = bench.disturbances
     disturbances.patience_seconds = disturbances.waited_seconds + plan.budget_seconds
@@ -127,7 +129,7 @@ def verify_idle(bench: Bench, fractions: Sequence[float]) -> None:
 
 
 def _with_controls(bench: Bench, conditions: set[str]) -> set[str]:
-    from rackscope.analysis.elasticity import parse_condition
+    from rackscope.analysis.windows import parse_condition
 
     wanted = set()
     for condition in conditions:
@@ -172,7 +174,7 @@ def _slack_conditions(bench: Bench, estimates: Sequence[LevelEstimate]) -> set[s
 
 
 def _block_seconds(bench: Bench, order: Sequence[str], plan: Plan) -> float:
-    from rackscope.analysis.elasticity import parse_condition
+    from rackscope.analysis.windows import parse_condition
     from rackscope.studies.bench import RAMP_SECONDS
 
     seconds = 0.0

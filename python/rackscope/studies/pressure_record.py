@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rackscope.analysis import wording
-from rackscope.analysis.elasticity import FREE, bounded_slack
+from rackscope.analysis.elasticity import bounded_slack
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.pressure import (
     PhaseJudgement,
@@ -33,6 +33,7 @@ from rackscope.analysis.pressure import (
     WeakerEvidence,
     judge_phase,
 )
+from rackscope.analysis.windows import FREE
 from rackscope.runs.study import Finding
 from rackscope.studies.disturbance import Disturbances
 from rackscope.studies.limits import describe_limits
