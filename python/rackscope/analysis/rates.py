@@ -248,6 +248,8 @@ class Samples:
 
         if "timestamp_ns" not in frame.columns:
             frame = pl.DataFrame({"timestamp_ns": pl.Series([], dtype=pl.Int64)})
+        # Which start, host and driver a row is of is no metric.
+        frame = frame.drop("start", "host", "driver", strict=False)
         self.frame = frame.filter(pl.col("timestamp_ns").is_not_null()).sort("timestamp_ns")
         timestamps = self.frame["timestamp_ns"].cast(pl.Int64).to_numpy()
         if origin_ns is None:

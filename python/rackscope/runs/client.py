@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import LoadError
+from rackscope.runs.tables import LOAD_DRIVER
 
 if TYPE_CHECKING:
     import polars as pl
@@ -133,4 +134,4 @@ def interval_frame(intervals: list[dict[str, float]]) -> pl.DataFrame:
     values = np.array([[row.get(name, np.nan) for row in intervals] for name in names])
     columns = [pl.Series(name, row, nan_to_null=True) for name, row in zip(names, values, strict=True)]
     times = pl.Series("timestamp_ns", [int(row["timestamp_ns"]) for row in intervals], dtype=pl.Int64)
-    return pl.DataFrame([times, *columns])
+    return pl.DataFrame([times, pl.Series("driver", [LOAD_DRIVER] * len(intervals)), *columns])

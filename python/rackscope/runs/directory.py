@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import RunDirectoryError
 from rackscope.runs.files import cannot_make, cannot_write, write_atomically
-from rackscope.runs.tables import TABLES, Table, read_parts, read_table
+from rackscope.runs.tables import OPTIONAL_TABLES, TABLES, Table, read_parts, read_table, with_keys
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +33,7 @@ class RunWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._next_part = dict.fromkeys(TABLES, 0)
+        self._next_part = dict.fromkeys((*TABLES, *OPTIONAL_TABLES), 0)
 
     @classmethod
     def create(cls, path: Path) -> RunWriter:
@@ -56,7 +56,7 @@ class RunWriter:
         write_atomically(self.path / MANIFEST, manifest.model_dump_json(indent=2).encode())
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
-        """Add a part to ``samples``, ``latency`` or ``results``; on disk when this returns."""
+        """Add a part to a table, such as ``samples``; on disk when this returns."""
         if frame.is_empty():
             return
         folder = self.path / f"{table}.parts"
@@ -65,12 +65,12 @@ class RunWriter:
         except OSError as error:
             raise cannot_write(folder, error) from error
         part = folder / f"{self._next_part[table]:06d}.arrow"
-        write_atomically(part, _arrow(frame), sync=False)
+        write_atomically(part, _arrow(with_keys(table, frame)), sync=False)
         self._next_part[table] += 1
 
     def join_parts(self) -> None:
         """Make each table one file. Until the new file is in place the parts stay."""
-        for table in TABLES:
+        for table in self._next_part:
             folder = self.path / f"{table}.parts"
             if not folder.is_dir():
                 continue
@@ -124,13 +124,13 @@ class RunDirectory:
             remarks.append(f"This run did not finish: {manifest.status_reason or 'it was interrupted'}.")
         elif manifest.status == "failed":
             remarks.append(f"This run failed: {manifest.status_reason or 'it is not known why'}.")
-        tables = {name: read_table(path, name) for name in TABLES}
+        tables = {name: read_table(path, name) for name in (*TABLES, *OPTIONAL_TABLES)}
         damage = []
         for name, table in tables.items():
             if table.damage:
                 damage.append(table.damage)
                 remarks.append(f"{table.damage}: {'the rest' if table.frame.height else 'nothing'} of it is shown.")
-            elif table.missing:
+            elif table.missing and name in TABLES:
                 # A run that was cut short may not have come that far.
                 if manifest.status == "complete":
                     damage.append(f"{name}.parquet is missing")
@@ -148,6 +148,14 @@ class RunDirectory:
     def results(self) -> pl.DataFrame:
         """One row per phase and repetition."""
         return self._tables["results"].frame
+
+    def stacks(self) -> pl.DataFrame:
+        """Sampled stacks, innermost frame first; empty when none were taken."""
+        return self._tables["stacks"].frame
+
+    def reports(self) -> pl.DataFrame:
+        """What a job reported of itself (progress, counters); empty when it reported nothing."""
+        return self._tables["reports"].frame
 
 
 def _read_manifest(path: Path) -> Manifest:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -47,9 +48,19 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def read_kept(
-    file: Path, model: type[_Model], *, what: str, limit_bytes: int, format_version: int, again: str, another: str
+    file: Path,
+    model: type[_Model],
+    *,
+    what: str,
+    limit_bytes: int,
+    format_version: int,
+    again: str,
+    another: str,
+    upgrade: Callable[[Any], Any] | None = None,
 ) -> _Model:
     """A file of ours as its model. ``what`` it is is for people; ``again`` and ``another`` are advice.
+
+    ``upgrade`` makes the content of an older format one of this format.
 
     Raises FileNotFoundError for the caller to explain, and RunDirectoryError for everything else.
     """
@@ -69,6 +80,8 @@ def read_kept(
             f"{file.parent} has format {version}, and this rackscope reads up to {format_version}",
             "Open it with a newer rackscope.",
         )
+    if upgrade is not None and isinstance(version, int) and version < format_version:
+        content = {**upgrade(content), "format_version": format_version}
     try:
         return model.model_validate(content)
     except ValidationError as error:

@@ -10,7 +10,8 @@ from pydantic import Field
 from rackscope.metrics import parse_metric
 from rackscope.runs.kept import Conducted, Part
 
-FORMAT_VERSION = 1
+#: Format 1 had no starts, hosts and drivers; it is read as one start, on one host, driven by our load generator.
+FORMAT_VERSION = 2
 
 #: A squeezed phase ran while a part of some resource was taken away: it says nothing of the system as it is.
 PhaseKind = Literal["load", "warm-up", "measure", "squeezed"]
@@ -78,6 +79,8 @@ class PhasePart(Part):
     name: str
     kind: PhaseKind
     repetition: int | None = None
+    #: The start of the system that it belongs to, as the column ``start`` of the tables; from 1.
+    start: int = 1
     start_ns: Nanoseconds
     end_ns: Nanoseconds | None = None
     #: What the system (or the generator) said about the first operation that failed.
@@ -181,7 +184,10 @@ class Manifest(Conducted):
     system: SystemPart
     workload: WorkloadPart
     client: ClientPart
+    #: Inventory of the host that rackscope ran on: ``localhost`` in the column ``host`` of the tables.
     host: dict[str, Any] = Field(default_factory=dict)
+    #: Inventories of further hosts, by the names that their rows have.
+    other_hosts: dict[str, dict[str, Any]] = Field(default_factory=dict)
     server: ServerPart | None = None
     ceilings: CeilingsPart = Field(default_factory=CeilingsPart)
     phases: list[PhasePart] = Field(default_factory=list)

@@ -18,7 +18,7 @@ from rackscope.runs.directory import MANIFEST
 from rackscope.runs.files import cannot_make, write_atomically
 from rackscope.runs.kept import Conducted, Part, read_kept
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 STUDY = "study.json"
 MEMBERS = "runs"
 #: Larger than any study of ours; anything beyond is not one.
@@ -185,6 +185,7 @@ def read_study(path: Path) -> StudyRecord:
             what="study",
             limit_bytes=STUDY_LIMIT_BYTES,
             format_version=FORMAT_VERSION,
+            upgrade=_upgrade,
             again="Run the study again.",
             another=another,
         )
@@ -193,3 +194,22 @@ def read_study(path: Path) -> StudyRecord:
     if record.status == "running" and not record.is_still_conducted():
         record.status, record.status_reason = "interrupted", "rackscope was killed before the study ended"
     return record
+
+
+#: Words of format 1 in keys, names of options and verdicts. Sentences stay as they were written.
+_RENAMED = {
+    "abstains": "inconclusive",
+    "abstained": "inconclusive",
+    "stretch": "window",
+    "stretches": "windows",
+    "stretch_seconds": "window_seconds",
+}
+
+
+def _upgrade(value: Any) -> Any:
+    """A record of format 1 in the words of this one; the command line is left as it was typed."""
+    if isinstance(value, dict):
+        return {_RENAMED.get(key, key): one if key == "command_line" else _upgrade(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_upgrade(one) for one in value]
+    return _RENAMED.get(value, value) if isinstance(value, str) else value

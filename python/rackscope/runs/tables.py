@@ -1,4 +1,4 @@
-"""The tables of a run directory: their columns, and reading them back from disks and strangers without trust."""
+"""The tables of a run directory: their columns, and reading them back from damaged or foreign files without trust."""
 
 from __future__ import annotations
 
@@ -12,58 +12,36 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
+    Schema = dict[str, pl.DataType | type[pl.DataType]]
+
+#: Tables that every run has, and those that only some have.
 TABLES = ("samples", "latency", "results")
+OPTIONAL_TABLES = ("stacks", "reports")
+#: The name that rows have of the host that rackscope itself runs on.
+LOCAL_HOST = "localhost"
+#: The name of the built-in load generator as the driver of a row.
+LOAD_DRIVER = "load"
+#: In every table: the start of the system that the row belongs to (from 1), the host, and who asked (null: nobody).
+KEYS = ("start", "host", "driver")
+_INTEGER_FIELDS = ("repetition", "start_ns", "end_ns", "operations", "errors", "hits", "misses", "wrong_values",
+                   "bytes_sent", "bytes_received")  # fmt: skip
+_TEXT_FIELDS = ("phase", "kind", "discarded")
 RESULT_FIELDS = (
-    "phase",
-    "kind",
-    "repetition",
-    "start_ns",
-    "end_ns",
-    "duration_seconds",
-    "operations",
-    "errors",
-    "hits",
-    "misses",
-    "wrong_values",
-    "throughput_operations_per_second",
-    "offered_operations_per_second",
-    "bytes_sent",
-    "bytes_received",
-    "response_p50_seconds",
-    "response_p90_seconds",
-    "response_p99_seconds",
-    "response_p999_seconds",
-    "response_max_seconds",
-    "response_mean_seconds",
-    "service_p50_seconds",
-    "service_p99_seconds",
-    "lag_p99_seconds",
-    "generator_idle_ratio",
-    "generator_cpu_seconds",
-    "system_cpu_seconds",
-    "system_resident_bytes",
-    "discarded",
-)
-_TEXT_FIELDS = frozenset({"phase", "kind", "discarded"})
-_INTEGER_FIELDS = frozenset(
-    {
-        "repetition",
-        "start_ns",
-        "end_ns",
-        "operations",
-        "errors",
-        "hits",
-        "misses",
-        "wrong_values",
-        "bytes_sent",
-        "bytes_received",
-    }
-)
+    *KEYS, "phase", "kind", "repetition", "start_ns", "end_ns", "duration_seconds",
+    "operations", "errors", "hits", "misses", "wrong_values",
+    "throughput_operations_per_second", "offered_operations_per_second", "bytes_sent", "bytes_received",
+    "response_p50_seconds", "response_p90_seconds", "response_p99_seconds", "response_p999_seconds",
+    "response_max_seconds", "response_mean_seconds", "service_p50_seconds", "service_p99_seconds",
+    "lag_p99_seconds", "generator_idle_ratio", "generator_cpu_seconds",
+    "system_cpu_seconds", "system_resident_bytes", "discarded",
+)  # fmt: skip
 #: Columns without which a table says nothing.
 _NEEDED = {
     "samples": ("timestamp_ns",),
     "results": ("phase", "kind"),
     "latency": ("phase", "operation", "kind", "grouping_power", "max_value_power", "index", "count"),
+    "stacks": ("timestamp_ns", "frames", "count"),
+    "reports": ("timestamp_ns", "name", "value"),
 }
 #: No counter of a host passes this (it is far beyond 64 bits); what does is damage, and sums of it overflow.
 _LARGEST = 1e24
@@ -82,19 +60,64 @@ class _UnusableError(ValueError):
     """The table is readable Parquet, but not what rackscope writes."""
 
 
-def results_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows of ``results.parquet`` with its fixed schema; a field that a row lacks is null."""
+def schema_of(name: str) -> Schema:
+    """Columns that the table has whatever was measured, with their types."""
     import polars as pl
 
-    return pl.DataFrame([{name: row.get(name) for name in RESULT_FIELDS} for row in rows], schema=_schema("results"))
+    keys: Schema = {"start": pl.Int64, "host": pl.String, "driver": pl.String}
+    if name == "samples":
+        return {"timestamp_ns": pl.Int64, **keys}
+    if name == "latency":
+        return {
+            **keys,
+            "phase": pl.String,
+            "repetition": pl.Int64,
+            "operation": pl.String,
+            "kind": pl.String,
+            "grouping_power": pl.UInt8,
+            "max_value_power": pl.UInt8,
+            "index": pl.List(pl.UInt32),
+            "count": pl.List(pl.UInt64),
+        }
+    if name == "stacks":
+        frames: Schema = {"frames": pl.List(pl.String), "count": pl.UInt64}
+        return {**keys, "timestamp_ns": pl.Int64, "process": pl.String, "thread": pl.String, **frames}
+    if name == "reports":
+        return {**keys, "timestamp_ns": pl.Int64, "phase": pl.String, "name": pl.String, "value": pl.Float64}
+    schema: Schema = dict.fromkeys(RESULT_FIELDS, pl.Float64)
+    return schema | dict.fromkeys(_TEXT_FIELDS, pl.String) | dict.fromkeys(_INTEGER_FIELDS, pl.Int64) | keys
+
+
+def results_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows of ``results.parquet`` with its fixed schema; a field that a row lacks is null."""
+    return _frame("results", rows)
 
 
 def latency_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows of ``latency.parquet`` with its fixed schema."""
+    return _frame("latency", rows)
+
+
+def _frame(name: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     import polars as pl
 
-    schema = _schema("latency")
-    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+    schema, defaults = schema_of(name), _default_keys(name)
+    return pl.DataFrame([{column: row.get(column, defaults.get(column)) for column in schema} for row in rows], schema)
+
+
+def with_keys(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the columns of ``KEYS`` that it does not have: the first start, on this host."""
+    import polars as pl
+
+    schema = schema_of(name)
+    missing = {key: value for key, value in _default_keys(name).items() if key not in frame.columns}
+    return frame.with_columns(pl.lit(value, dtype=schema[key]).alias(key) for key, value in missing.items())
+
+
+def _default_keys(name: str) -> dict[str, int | str | None]:
+    # Format 1 had none of them: one start, one host, and our load generator, which the host's samples are not of.
+    asked = LOAD_DRIVER if name in ("results", "latency") else None
+    return {"start": 1, "host": LOCAL_HOST, "driver": asked}
 
 
 def read_table(folder: Path, name: str) -> Table:
@@ -116,7 +139,7 @@ def read_table(folder: Path, name: str) -> Table:
         damage = damage or f"no part of {name} could be read"
     import polars as pl
 
-    return Table(pl.DataFrame(schema=_schema(name)), damage, missing=not damage)
+    return Table(pl.DataFrame(schema=schema_of(name)), damage, missing=not damage)
 
 
 def read_parts(folder: Path, name: str) -> tuple[pl.DataFrame | None, int]:
@@ -152,29 +175,6 @@ def first_line(error: BaseException) -> str:
     return str(error).splitlines()[0][:200].rstrip(". ") if str(error).strip() else type(error).__name__
 
 
-def _schema(name: str) -> dict[str, pl.DataType | type[pl.DataType]]:
-    """Columns that the table has whatever was measured, with their types."""
-    import polars as pl
-
-    if name == "samples":
-        return {"timestamp_ns": pl.Int64}
-    if name == "latency":
-        return {
-            "phase": pl.String,
-            "repetition": pl.Int64,
-            "operation": pl.String,
-            "kind": pl.String,
-            "grouping_power": pl.UInt8,
-            "max_value_power": pl.UInt8,
-            "index": pl.List(pl.UInt32),
-            "count": pl.List(pl.UInt64),
-        }
-    schema: dict[str, pl.DataType | type[pl.DataType]] = dict.fromkeys(RESULT_FIELDS, pl.Float64)
-    schema |= dict.fromkeys(_TEXT_FIELDS, pl.String)
-    schema |= dict.fromkeys(_INTEGER_FIELDS, pl.Int64)
-    return schema
-
-
 def _read(file: Path, name: str) -> pl.DataFrame:
     import polars as pl
 
@@ -194,12 +194,13 @@ def _conform(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """The columns with the types that readers count on; what was not recorded is null. Raises _UnusableError."""
     import polars as pl
 
+    frame = with_keys(name, frame)
     for needed in _NEEDED[name]:
         if needed not in frame.columns:
             raise _UnusableError(f"it has no column {needed}")
         if frame[needed].null_count():
             raise _UnusableError(f"column {needed} has gaps")
-    schema = _schema(name)
+    schema = schema_of(name)
     others = [column for column in frame.columns if column not in schema] if name == "samples" else []
     columns = [_column(frame[column], pl.Float64) for column in others]
     for column, dtype in schema.items():
@@ -217,7 +218,8 @@ def _column(series: pl.Series, wanted: pl.DataType | type[pl.DataType]) -> pl.Se
     if found in (wanted, pl.Null):
         fits = True
     elif isinstance(wanted, pl.List):
-        fits = isinstance(found, pl.List) and found.inner is not None and found.inner.is_integer()
+        integers = isinstance(found, pl.List) and isinstance(found.inner, pl.DataType) and found.inner.is_integer()
+        fits = integers and wanted.inner != pl.String
     elif wanted == pl.String:
         fits = False
     else:
