@@ -29,6 +29,7 @@ _VERBS = (
     "compare",
     "matrix",
     "project",
+    "paper",
     "models",
     "cost",
     "advise",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rackscope.models.papers.document import Document, Table
+    from rackscope.papers.document import Document, Table
 
 
 def print_document(console: Console, document: Document) -> None:
@@ -16,7 +16,7 @@ def print_document(console: Console, document: Document) -> None:
     console.print(document.title, style="bold", markup=False)
     for section in document.sections:
         if section.title:
-            console.print(f"\n{section.title}", style="bold", markup=False)
+            console.print(f"\n{section.title}", style="bold" if section.level == 2 else "bold dim", markup=False)
         for part in section.parts:
             if isinstance(part, str):
                 console.print(re.sub(r"[*`]", "", part), markup=False)
@@ -29,8 +29,9 @@ def _print_table(console: Console, content: Table) -> None:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for number, column in enumerate(content.columns):
-        table.add_column(Text(column), justify="right" if number else "left")
+    shown = len(content.columns) - content.aside
+    for column, numeric in zip(content.columns[:shown], content.numeric(), strict=False):
+        table.add_column(Text(column), justify="right" if numeric else "left")
     for row in content.rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell) for cell in row[:shown]))
     console.print(table)

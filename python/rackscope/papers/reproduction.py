@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from rackscope.papers import document
+from rackscope.papers.base import Content
 
 #: A printed number that is this close to the computed one follows from it, whatever the digits.
 TOLERANCE_PERCENT = 0.5
@@ -145,11 +149,8 @@ class Remark:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A paper, number by number. ``applies`` says what the models may be used for."""
+    """A paper, number by number."""
 
-    name: str
-    citation: str
-    applies: str
     sections: tuple[Section, ...]
     remarks: tuple[Remark, ...]
 
@@ -174,26 +175,61 @@ class Reproduction:
             "not."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+    def content(self) -> Content:
+        """The page: what does not follow first, then what was found out, then all numbers."""
+        unlike = tuple(
+            (section.title.partition(":")[0], *one.cells()[:4], one.formula) for section, one in self.not_following()
+        )
+        columns = ("what", "printed", "computed", "difference")
+        return Content(
+            (
+                document.Section(
+                    "What does not follow", (document.Table(("where", *columns, "computed as"), unlike, aside=1),)
+                ),
+                document.Section("Checked and explained", ()),
+                *(document.Section(remark.title, (remark.text,), level=3) for remark in self.remarks),
+                document.Section("Number by number", (_VERDICTS,)),
+                *(document.Section(section.title, tuple(_parts(section)), level=3) for section in self.sections),
+            ),
+            self._values(),
+            (
+                "Every number that the paper computes stands beside the same computed here, from the paper's own data "
+                "and equations.",
+                f"**{self.summary()}**",
+            ),
+        )
+
+    def _values(self) -> dict[str, Any]:
         return {
-            "model": self.name,
-            "citation": self.citation,
-            "applies": self.applies,
             "summary": self.summary(),
             "numbers": len(self.comparisons()),
             "do_not_follow": [
                 {"section": section.identifier, **one.to_dict()} for section, one in self.not_following()
             ],
             "sections": [
-                {
-                    "identifier": section.identifier,
-                    "title": section.title,
-                    "note": section.note,
-                    "comparisons": [one.to_dict() for one in section.comparisons],
-                    "derived": [asdict(table) for table in section.derived],
-                }
+                asdict(section) | {"comparisons": [one.to_dict() for one in section.comparisons]}
                 for section in self.sections
             ],
             "remarks": [asdict(remark) for remark in self.remarks],
         }
+
+
+_VERDICTS = (
+    "*rounded*: the printed digits are the computed number rounded; *cut off*: they are its first digits; "
+    "*within 0.5 %*: neither, but no further off than that; *within the digits of its inputs*: it comes out when an "
+    "input that was cut off is given back its fraction. *Another reading* is shown to explain and is not counted."
+)
+
+
+def _parts(section: Section) -> Iterator[str | document.Table]:
+    if section.note:
+        yield section.note
+    if section.comparisons:
+        rows = tuple((*one.cells(), one.formula) for one in section.comparisons)
+        columns = ("what", "printed", "computed", "difference", "verdict", "computed as")
+        yield document.Table(columns, rows, aside=1)
+    for derived in section.derived:
+        yield f"{derived.title}:"
+        yield document.Table(derived.columns, tuple(derived.cells()))
+        if derived.note:
+            yield derived.note

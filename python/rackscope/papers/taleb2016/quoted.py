@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from rackscope.models.papers.taleb2016.model import Point
+from typing import Literal
 
 Transport = Literal["Infiniband", "TCP"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What the model says of one cluster under one load. ``busy_cores_beside_polling``: of a server's other three."""
+
+    throughput_per_second: float
+    response_seconds: float
+    busy_cores_beside_polling: float
+    watts_per_server: float
+
+    def operations_per_joule(self, servers: int) -> float:
+        """Operations of the whole cluster for each joule it takes (clients left out, as in the paper)."""
+        return self.throughput_per_second / (self.watts_per_server * servers)
+
+
 #: What the model says at (transport, servers, clients).
-Look = Callable[[Transport, int, int], "Point"]
+Look = Callable[[Transport, int, int], Point]
 
 #: Standard deviations that a quoted figure is taken to have. The paper gives error bars of 5 runs, and no numbers of
 #: them. Our choice: 3 % for ratios of measured throughputs, 5 % for what is "around" something, 1 W for whole watts.

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from rackscope.cli import main
 from rackscope.errors import RackscopeError
-from rackscope.models.papers.document import Document
-from rackscope.models.papers.taleb2016.contradiction import growth_by_latency, latency_for, think_time_for
-from rackscope.models.papers.taleb2016.model import Cluster, Fit, Parameters, fit
-from rackscope.models.papers.taleb2016.page import CLIENTS, SERVERS, document
-from rackscope.models.papers.taleb2016.quoted import QUOTED
+from rackscope.papers.document import Document
+from rackscope.papers.taleb2016.contradiction import growth_by_latency, latency_for, think_time_for
+from rackscope.papers.taleb2016.model import Cluster, Fit, Parameters, fit
+from rackscope.papers.taleb2016.page import CLIENTS, PAPER, SERVERS
+from rackscope.papers.taleb2016.quoted import QUOTED
 
-PAGE = Path(__file__).parent.parent / "docs" / "taleb2016.md"
+PAGE = Path(__file__).parent.parent / "docs" / "papers" / "taleb2016.md"
 NUMBER = re.compile(r"\d[\d,]*\.?\d*")
 
 
@@ -32,7 +30,7 @@ def steps() -> list[str]:
 
 @pytest.fixture(scope="module")
 def made(steps: list[str]) -> Document:
-    return document(steps.append)
+    return PAPER.page(say=steps.append)
 
 
 def test_what_takes_seconds_says_what_it_does(made: Document, steps: list[str]) -> None:
@@ -117,31 +115,7 @@ def test_the_page_in_docs_is_what_is_printed(made: Document) -> None:
         assert float(left.replace(",", "")) == pytest.approx(float(right.replace(",", "")), rel=0.01, abs=0.02)
 
 
-def test_the_command_prints_it_in_three_forms(
-    made: Document, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rackscope.models.papers.taleb2016.page.document", lambda say: made)
-    assert main(["project", "--model", "taleb2016", "--json"]) == 0
-    values = json.loads(capsys.readouterr().out)
-    assert values["modelled"] is True
-    assert {one["quoted"] for one in values["figures"]} >= {
-        7.38,
-        11.40,
-        1.39,
-        1.10,
-        5.4,
-        6.9,
-        7.3,
-        94,
-        97,
-        109,
-        40,
-        315,
-        512,
-    }
-    assert main(["project", "--model", "taleb2016", "--markdown"]) == 0
-    assert capsys.readouterr().out == made.markdown()
-    assert main(["project", "--model", "taleb2016"]) == 0
-    assert "contradiction" in capsys.readouterr().out
-    assert main(["project", "--model", "nobody2020"]) == 2
-    assert "invalid choice" in capsys.readouterr().err
+def test_every_quoted_figure_is_there_for_programs(made: Document) -> None:
+    assert made.values["modelled"] is True
+    quoted = {one["quoted"] for one in made.values["figures_quoted"]}
+    assert quoted == {7.38, 11.40, 1.39, 1.10, 5.4, 6.9, 7.3, 94, 97, 109, 40, 315, 512}

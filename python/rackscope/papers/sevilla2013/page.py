@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rackscope.models.papers.reproduction import Comparison, DerivedTable, Remark, Reproduction, Section
-from rackscope.models.papers.sevilla2013 import printed
+from rackscope.papers.base import NOT_MEASURED, Paper
+from rackscope.papers.reproduction import Comparison, DerivedTable, Remark, Reproduction, Section
+from rackscope.papers.sevilla2013 import printed
 
 _NODE_CORES = printed.NODE_PROCESSORS * printed.NODE_CORES_A_PROCESSOR
 _CLUSTER_CORES = printed.NODES * _NODE_CORES
@@ -13,12 +14,6 @@ _CLUSTER_DOLLARS = printed.NODES * printed.NODE_DOLLARS
 def reproduce() -> Reproduction:
     """Every number of the text that follows from others, and what the paper concludes from them."""
     return Reproduction(
-        name="sevilla2013",
-        citation=printed.CITATION,
-        applies=(
-            "The paper's times are in plots alone, which carry no numbers: what can be checked is what its text says. "
-            "`rackscope advise scale` asks the paper's question of your own measurements."
-        ),
         sections=(_systems(), _ratios(), _rates(), _price()),
         remarks=(
             _cheaper(),
@@ -242,3 +237,23 @@ def _not_reproduced() -> Remark:
         "is given at which scale-out would win. Availability and more resources are future work in the paper, and no "
         "part of the comparison here either: time and money are.",
     )
+
+
+PAPER = Paper(
+    name="sevilla2013",
+    title="scale-up against scale-out",
+    citation=printed.CITATION,
+    shows=(
+        "The paper's times are in plots alone, which carry no numbers: what can be checked is what its text says. "
+        "`rackscope advise scale` asks the paper's question of your own measurements."
+    ),
+    make=lambda _measured, _say: reproduce().content(),
+    figures=(
+        ("Figure 1", "the wall: time over the size of data", "`rackscope study wall redis ycsb-b --memory 256m`"),
+        ("Figures 2 and 7", "word count, sort and k-means: sequential, Phoenix and Hadoop", NOT_MEASURED),
+        ("Figures 4 and 9", "what checkpoints cost", NOT_MEASURED),
+        ("Figure 8", "what parallelism gains", NOT_MEASURED),
+        ("Figure 10", "what tuning to the hardware gains", NOT_MEASURED),
+    ),
+    studies=("wall",),
+)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rackscope.models.papers.issa2012 import printed
-from rackscope.models.papers.issa2012.equations import (
+from rackscope.papers.issa2012 import printed
+from rackscope.papers.issa2012.equations import (
     CpiLine,
     PathLength,
     cpi_from_time,
@@ -18,8 +18,8 @@ from rackscope.models.papers.issa2012.equations import (
     scaled_fixed_watts,
     scaled_power_watts,
 )
-from rackscope.models.papers.issa2012.printed import Processor, ProjectionRow
-from rackscope.models.papers.reproduction import Comparison, DerivedTable, Section
+from rackscope.papers.issa2012.printed import Processor, ProjectionRow
+from rackscope.papers.reproduction import Comparison, DerivedTable, Section
 
 WORDCOUNT = PathLength(*printed.WORDCOUNT_PATH_LENGTH)
 _CURVE_MEGAHERTZ = (1000, 1200, 1400, 1660, 1800, 1880, 2000, 2270, 2500, 2930, 3000)

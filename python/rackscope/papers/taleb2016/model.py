@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import RackscopeError
 from rackscope.models.closed_network import ClosedNetwork, Solution, Station, mean_value_analysis
-from rackscope.models.papers.taleb2016.quoted import QUOTED, Quoted, Transport
+from rackscope.papers.taleb2016.quoted import QUOTED, Point, Quoted, Transport
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,20 +55,6 @@ class Parameters:
     workers_seconds: float
     watts_without_load: float
     watts_per_busy_core: float
-
-
-@dataclass(frozen=True)
-class Point:
-    """What the model says of one cluster under one load. ``busy_cores_beside_polling``: of a server's other three."""
-
-    throughput_per_second: float
-    response_seconds: float
-    busy_cores_beside_polling: float
-    watts_per_server: float
-
-    def operations_per_joule(self, servers: int) -> float:
-        """Operations of the whole cluster for each joule it takes (clients left out, as in the paper)."""
-        return self.throughput_per_second / (self.watts_per_server * servers)
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from rackscope.models.papers.issa2012 import printed
-from rackscope.models.papers.issa2012.equations import path_length_through, printed_fixed_watts
-from rackscope.models.papers.issa2012.projections import (
+from rackscope.papers.issa2012 import printed
+from rackscope.papers.issa2012.equations import path_length_through, printed_fixed_watts
+from rackscope.papers.issa2012.projections import (
     WORDCOUNT,
     measured_path_lengths,
     memcached_line,
     wordcount_projections,
 )
-from rackscope.models.papers.issa2012.tables import speedups_of_table_2
-from rackscope.models.papers.reproduction import Remark
+from rackscope.papers.issa2012.tables import speedups_of_table_2
+from rackscope.papers.reproduction import Remark
 
 
 def remarks() -> tuple[Remark, ...]:

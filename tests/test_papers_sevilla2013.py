@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from rackscope.models.papers.page import markdown_page
-from rackscope.models.papers.sevilla2013 import reproduce
-from rackscope.models.papers.sevilla2013.reproduce import amdahl
-
-PAGE = Path(__file__).parent.parent / "docs" / "sevilla2013.md"
-
-
-def test_the_page_in_docs_is_what_the_code_says() -> None:
-    assert PAGE.read_text() == markdown_page(reproduce()), (
-        "rackscope project --model sevilla2013 --markdown > docs/sevilla2013.md"
-    )
+from rackscope.papers.sevilla2013.page import amdahl, reproduce
 
 
 def test_what_does_not_follow_is_named() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,11 +11,10 @@ from hypothesis import strategies as st
 
 from conftest import Rackscope
 from rackscope.errors import RackscopeError
-from rackscope.models.papers.issa2012 import equations, printed, projections, reproduce
-from rackscope.models.papers.page import markdown_page
-from rackscope.models.papers.reproduction import Comparison
+from rackscope.papers.issa2012 import equations, printed, projections
+from rackscope.papers.issa2012.page import reproduce
+from rackscope.papers.reproduction import Comparison
 
-PAGE = Path(__file__).parent.parent / "docs" / "issa2012.md"
 FREQUENCIES = st.floats(1e8, 1e10)
 
 
@@ -182,23 +180,17 @@ def test_verdicts(number: str, value: float, verdict: str) -> None:
     assert Comparison("it", number, value, "", "by hand").verdict == verdict
 
 
-def test_the_page_in_docs_is_what_the_code_says() -> None:
-    assert PAGE.read_text() == markdown_page(reproduce()), (
-        "rackscope project --model issa2012 --markdown > docs/issa2012.md"
-    )
-
-
 def test_the_verb_prints_every_number_and_names_what_does_not_follow(rackscope: Rackscope) -> None:
-    ended = rackscope("project", "--model", "issa2012")
+    ended = rackscope("paper", "issa2012")
     assert ended.returncode == 0, ended.stderr
     for words in ("4,491.68 s", "5652 s", "6.0565", "does not follow", "68 of 70", "negative beyond nine cores"):
         assert words in ended.stdout
 
 
 def test_json_has_every_comparison(rackscope: Rackscope) -> None:
-    ended = rackscope("project", "--model", "issa2012", "--json")
+    ended = rackscope("paper", "issa2012", "--json")
     content = json.loads(ended.stdout)
-    assert content["model"] == "issa2012"
+    assert content["paper"] == "issa2012"
     assert len(content["do_not_follow"]) == 2
     counted = [one for section in content["sections"] for one in section["comparisons"] if one["counted"]]
     assert len(counted) == content["numbers"]
@@ -210,11 +202,3 @@ def test_json_has_every_comparison(rackscope: Rackscope) -> None:
         "path-length",
         "power",
     }
-
-
-@pytest.mark.parametrize(("arguments", "words"), [((), "--model"), (("--model", "issa2013"), "issa2012")])
-def test_a_mistake_is_one_line(rackscope: Rackscope, arguments: tuple[str, ...], words: str) -> None:
-    ended = rackscope("project", *arguments)
-    assert ended.returncode == 2
-    assert words in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1

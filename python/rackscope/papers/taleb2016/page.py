@@ -9,20 +9,21 @@ from typing import Any
 
 from rackscope.models.closed_network import mean_value_analysis
 from rackscope.models.closed_network_simulation import Simulated, simulate
-from rackscope.models.papers.document import Document, Section, Table
-from rackscope.models.papers.taleb2016 import contradiction
-from rackscope.models.papers.taleb2016.model import (
+from rackscope.papers.base import NOT_MEASURED, Content, Paper
+from rackscope.papers.document import Section, Table
+from rackscope.papers.measured import Measured
+from rackscope.papers.taleb2016 import contradiction
+from rackscope.papers.taleb2016.model import (
     CONFIDENCE,
     CORES,
     POLLING_CORES,
     Cluster,
     Estimate,
     Fit,
-    Point,
     fit,
     network,
 )
-from rackscope.models.papers.taleb2016.quoted import QUOTED, Quoted, Transport
+from rackscope.papers.taleb2016.quoted import QUOTED, Point, Quoted, Transport
 
 SERVERS, CLIENTS = (10, 20, 30, 40), (10, 30, 60, 90)
 _TRANSPORTS: tuple[Transport, ...] = ("Infiniband", "TCP")
@@ -54,11 +55,7 @@ class Compared:
     without_it: float | None
 
 
-def _say_nothing(_step: str) -> None:
-    """For those who do not wait at a terminal."""
-
-
-def document(say: Callable[[str], None] = _say_nothing) -> Document:
+def make(_measured: Sequence[Measured], say: Callable[[str], None]) -> Content:
     """Everything, with 90 % intervals. The same every time; takes some seconds, and tells ``say`` each step."""
     say("fitting to what the paper quotes")
     fitted = fit()
@@ -70,10 +67,9 @@ def document(say: Callable[[str], None] = _say_nothing) -> Document:
         simulated[place] = _simulated(fitted, *place)
     say("clusters of 10 to 40 servers")
     grid = _grid(fitted)
-    return Document(
-        title="Modelled: the in-memory storage study of Taleb 2016",
+    return Content(
+        summary=(_introduction(compared),),
         sections=(
-            _introduction(compared),
             _figures(compared),
             _contradiction(fitted),
             *(_grid_section(grid, transport) for transport in _TRANSPORTS),
@@ -101,22 +97,15 @@ def _ask(figure: Quoted, cluster: Cluster) -> float:
     return figure.predict(cluster.look)
 
 
-def _introduction(compared: Sequence[Compared]) -> Section:
-    inside = sum(one.estimate.low <= one.figure.value <= one.estimate.high for one in compared if not one.figure.fitted)
+def _introduction(compared: Sequence[Compared]) -> str:
     held_out = [one for one in compared if not one.figure.fitted]
-    return Section(
-        "",
-        (
-            "Y. Taleb, S. Ibrahim, G. Antoniu, T. Cortes: Understanding how the network impacts performance and "
-            "energy-efficiency in the RAMCloud storage system (2016), hal-01376923v1. The paper measured a read-only "
-            "load (YCSB, uniform, 1 KB) on 10 to 40 servers from 10 to 90 clients, over Infiniband and over TCP.",
-            "This page is what `rackscope project --model taleb2016 --markdown` prints; do not edit it. **Every "
-            "figure of ours is modelled**: nothing was measured here. The model is a closed queueing network (mean "
-            "value analysis, checked by simulation), with power by CPU occupancy. Only the paper's text is used, as "
-            f"its plots carry no numbers: {len(compared) - len(held_out)} figures are fitted, {len(held_out)} were "
-            f"kept to check the model, and {inside} of these lie in its {_percent(CONFIDENCE)} interval. The others "
-            "the paper contradicts itself.",
-        ),
+    inside = sum(one.estimate.low <= one.figure.value <= one.estimate.high for one in held_out)
+    return (
+        "**Every figure of ours is modelled**: nothing was measured here. The model is a closed queueing network (mean "
+        "value analysis, checked by simulation), with power by CPU occupancy. Only the paper's text is used, as its "
+        f"plots carry no numbers: {len(compared) - len(held_out)} figures are fitted, {len(held_out)} were kept to "
+        f"check the model, and {inside} of these lie in its {_percent(CONFIDENCE)} interval. The others the paper "
+        "contradicts itself."
     )
 
 
@@ -337,12 +326,11 @@ def _values(
         "operations_per_joule",
     )
     return {
-        "model": "taleb2016",
         "modelled": True,
         "confidence": CONFIDENCE,
         "parameters": asdict(fitted.parameters),
         "misfit_per_degree_of_freedom": fitted.misfit,
-        "figures": [
+        "figures_quoted": [
             {
                 "name": one.figure.name,
                 "quoted": one.figure.value,
@@ -403,3 +391,23 @@ def _interval(simulated: Simulated) -> str:
     one = simulated.throughput_per_second
     half = 0.0 if one.low is None or one.high is None else (one.high - one.low) / 2
     return f"{_number(one.estimate / 1e3)} ± {_number(half / 1e3)}"
+
+
+PAPER = Paper(
+    name="taleb2016",
+    title="an in-memory store over Infiniband and TCP, modelled",
+    citation=(
+        "Y. Taleb, S. Ibrahim, G. Antoniu, T. Cortes: Understanding how the network impacts performance and "
+        "energy-efficiency in the RAMCloud storage system (2016), hal-01376923v1"
+    ),
+    shows=(
+        "The paper measured a read-only load (YCSB, uniform, 1 KB) on 10 to 40 servers from 10 to 90 clients, over "
+        "Infiniband and over TCP."
+    ),
+    make=make,
+    figures=(
+        ("Figures 2 and 3", "throughput and its growth with clients and servers", f"{NOT_MEASURED}; modelled above"),
+        ("Figure 4", "watts of a server", f"{NOT_MEASURED}; modelled above"),
+        ("Figure 5", "latency of an operation", f"{NOT_MEASURED}; modelled above"),
+    ),
+)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rackscope.models.papers.issa2012 import printed
-from rackscope.models.papers.issa2012.equations import CpiLine, performance_per_watt
-from rackscope.models.papers.issa2012.printed import DiskRow, MemcachedServer, PowerRow
-from rackscope.models.papers.reproduction import Comparison, DerivedTable, Section
+from rackscope.papers.issa2012 import printed
+from rackscope.papers.issa2012.equations import CpiLine, performance_per_watt
+from rackscope.papers.issa2012.printed import DiskRow, MemcachedServer, PowerRow
+from rackscope.papers.reproduction import Comparison, DerivedTable, Section
 
 
 def speedups_of_table_2() -> tuple[float, ...]:

@@ -1,1 +1,0 @@
-"""Models and tables of papers, reproduced and labelled as theirs."""

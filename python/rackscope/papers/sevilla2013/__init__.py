@@ -1,0 +1,1 @@
+"""Sevilla 2013: what its text prints of scale-up and scale-out (``printed``), and what follows (``page``)."""
