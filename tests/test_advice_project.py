@@ -320,8 +320,6 @@ def test_what_is_no_run_or_not_of_one_kind_is_one_clear_line(
     [
         ((), "nothing to project"),
         (("run",), "no server is named"),
-        (("run", "--model", "issa2012"), "no runs of yours"),
-        (("run", "--markdown"), "is of --model"),
     ],
 )
 def test_arguments_that_do_not_go_together(
@@ -371,20 +369,11 @@ def test_a_catalogue_is_of_what_servers_can_do_whatever_the_rate(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "options", [("--out", "page.html"), ("--cores", "4"), ("--rate", "5k"), ("--phase", "measure"), ("--server", "one")]
-)
-def test_what_a_paper_does_not_heed_is_refused(options: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["project", "--model", "issa2012", *options]) == 2
-    said = capsys.readouterr()
-    assert f"{options[0]} says nothing to --model" in said.err and said.out == ""
-
-
-@pytest.mark.parametrize(
     ("options", "words"),
     [
         (("--cores", "0"), "'0' is too few"),
         (("--cores", "-3"), "'-3' is not a count"),
-        (("--describe",), "--to says nothing to --describe"),
+        (("--describe",), "--to has no effect with --describe"),
         (("--catalogue-out", "nowhere/servers.toml"), "Name another file with --catalogue-out"),
         (("--cores", "9"), "it cannot be 9"),
         (("--rate", "-5"), "rate"),

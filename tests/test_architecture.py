@@ -29,8 +29,6 @@ IMPURE = {"os", "subprocess", "socket", "time", "datetime", "shutil", "tempfile"
 KNOWN_CIRCLES = {
     "advice",
     "analysis",
-    "models/papers/taleb2016",
-    "papers/taleb2016",
     "report/svg",
     "squeezes",
     "studies",

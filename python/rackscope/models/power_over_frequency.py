@@ -2,7 +2,7 @@
 
 Switching power is k C V^2 f (equation 4 of Issa 2012): n is 1 where the voltage is held and 3 where it follows the
 clock. The paper's own equations 5 and 6 have f1 / f in place of (f / f1)^n and are the form for time; see
-docs/issa2012.md.
+docs/papers/issa2012.md.
 """
 
 from __future__ import annotations
