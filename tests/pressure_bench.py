@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from rackscope.runs.options import Progress
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Squeeze, Subject
-from rackscope.studies.bench import Bench
-from rackscope.studies.disturbance import Taken
+from rackscope.studies.bench.interference import Taken
+from rackscope.studies.bench.session import Bench
 from rackscope.workloads import PhasePlan
 
 FREE_THROUGHPUT = 10_000.0
@@ -74,7 +74,7 @@ class World:
         assert seconds > 0
 
     def watch(self, beside: Callable[[], float]) -> SimpleNamespace:
-        """In place of ``disturbance.Watch``."""
+        """In place of ``interference.Watch``."""
         assert beside() == 0.0
         taken = self.others.pop(0) if self.others else Taken()
         return SimpleNamespace(taken=lambda _system_seconds: taken)

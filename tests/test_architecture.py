@@ -31,10 +31,10 @@ KNOWN_CIRCLES = {
     "analysis",
     "report/svg",
     "squeezes",
-    "studies",
-    "studies/accessing",
-    "studies/colocating",
-    "studies/peering",
+    "studies/pressure",
+    "studies/access",
+    "studies/colocate",
+    "studies/peers",
 }
 
 

@@ -12,8 +12,8 @@ from conftest import Rackscope
 from rackscope.errors import RunDirectoryError
 from rackscope.runs.directory import RunDirectory
 from rackscope.runs.facts import characterise_run
-from rackscope.studies.matrix import label_rows, matrix_record, matrix_result, show_cell
-from rackscope.studies.pressure_points import (
+from rackscope.studies.pressure.matrix import label_rows, matrix_record, matrix_result, show_cell
+from rackscope.studies.pressure.points import (
     RESOURCES,
     Cell,
     Estimate,

@@ -16,7 +16,7 @@ from rackscope.errors import UsageError
 from rackscope.runs.study import StudyRecord
 from rackscope.studies.a_a import STUDY, compare_with_itself, write
 from rackscope.studies.base import Conduct, Request
-from rackscope.studies.disturbance import Disturbances
+from rackscope.studies.bench.interference import Interference
 
 VALUES = {"comparisons": 20, "pairs": 6, "window": 0.25}
 
@@ -82,17 +82,17 @@ def compared(different: bool) -> Comparison:
     return Comparison("a", "b", Interval(1.01, 0.98, 1.04, 0.95, 6), 0.3, outcome)
 
 
-def written(made: list[Comparison], disturbances: Disturbances, folder: Path) -> StudyRecord:
+def written(made: list[Comparison], interference: Interference, folder: Path) -> StudyRecord:
     record = StudyRecord(rackscope_version="0", kind="a-a", title="a-a", started_at="now")
     conduct = Conduct(
         folder, record, Request(None, VALUES), print, lambda: None, lambda name, label: cast(Path, folder / name)
     )
-    write(conduct, "cache under ycsb-c", "measure", made, disturbances)
+    write(conduct, "cache under ycsb-c", "measure", made, interference)
     return StudyRecord.model_validate_json(record.model_dump_json())
 
 
 def test_the_record_counts_what_was_called_different(tmp_path: Path) -> None:
-    record = written([compared(number == 3) for number in range(20)], Disturbances(), tmp_path)
+    record = written([compared(number == 3) for number in range(20)], Interference(), tmp_path)
     result = record.result
     assert (result["comparisons"], result["different"], result["share"]) == (20, 1, 0.05)
     assert (result["low"], result["high"]) == (pytest.approx(0.00127, abs=1e-4), pytest.approx(0.24873, abs=1e-4))
@@ -104,12 +104,12 @@ def test_the_record_counts_what_was_called_different(tmp_path: Path) -> None:
 
 
 def test_too_many_differences_are_a_serious_finding(tmp_path: Path) -> None:
-    record = written([compared(number < 6) for number in range(20)], Disturbances(), tmp_path)
+    record = written([compared(number < 6) for number in range(20)], Interference(), tmp_path)
     assert record.findings[0].severity == "serious"
 
 
 def test_a_busy_host_is_said(tmp_path: Path) -> None:
-    seen = Disturbances(windows=30, discarded=10, kept=3, reasons={"other programs ran"})
+    seen = Interference(windows=30, discarded=10, kept=3, reasons={"other programs ran"})
     record = written([compared(False)], seen, tmp_path)
     assert "3 of the 20 windows" in record.findings[1].sentence
     assert (record.result["discarded"], record.result["disturbed"]) == (10, 3)

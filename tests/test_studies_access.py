@@ -12,14 +12,14 @@ import pytest
 from rackscope.errors import StudyError, UsageError
 from rackscope.runs.options import Progress
 from rackscope.runs.study import StudyRecord
-from rackscope.studies import access
 from rackscope.studies import conduct as conducting
-from rackscope.studies.access import build_plan, conduct_access
-from rackscope.studies.accessing.plan import ACCESS_MODES, Plan, Setting
-from rackscope.studies.accessing.program import Filled, Measured, program
-from rackscope.studies.accessing.summary import balance
+from rackscope.studies.access import study as access
+from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
+from rackscope.studies.access.program import Filled, Measured, program
+from rackscope.studies.access.study import build_plan, conduct_access
+from rackscope.studies.access.summary import balance
 from rackscope.studies.base import Request
-from rackscope.studies.disturbance import Taken, Watch
+from rackscope.studies.bench.interference import Taken, Watch
 
 Speed = Callable[[str, Setting], float]
 PLAN = Plan(10_000, (1, 2), (None, 0.99), (0, 50), 0.4, 6, 600.0)
@@ -140,10 +140,10 @@ def test_pictures_have_every_mode_and_the_same_colours(tmp_path: Path) -> None:
 def test_a_budget_ends_it_between_rounds(tmp_path: Path) -> None:
     bench = FakeBench()
     under_way = conducting.begin(access.STUDY, request(tmp_path / "study", items=10_000), ignore)
-    from rackscope.studies.accessing.carry_out import Outcome, carry_out
-    from rackscope.studies.disturbance import Disturbances
+    from rackscope.studies.access.carry_out import Outcome, carry_out
+    from rackscope.studies.bench.interference import Interference
 
-    outcome = Outcome(Disturbances())
+    outcome = Outcome(Interference())
     # Each look at the clock is 100 s later.
     carry_out(PLAN, under_way, bench, outcome, clock=iter(range(0, 10_000, 100)).__next__)
     assert outcome.rounds == 4

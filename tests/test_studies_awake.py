@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from rackscope.squeezes.journal import Journal
-from rackscope.studies import awake
-from rackscope.studies.awake import is_guest, kept_awake
+from rackscope.studies.bench import awake
+from rackscope.studies.bench.awake import is_guest, kept_awake
 
 _GUEST = "processor : 0\nflags : fpu tsc hypervisor\n"
 _METAL = "processor : 0\nflags : fpu tsc\n"
@@ -74,7 +74,7 @@ def test_a_core_that_may_not_be_used_leaves_nothing_behind(monkeypatch: pytest.M
 
 _KEEPS_AWAKE = """
 import sys
-from rackscope.studies import awake
+from rackscope.studies.bench import awake
 with awake._spinning(0, None) as pid:
     print(pid, flush=True)
     sys.stdin.read()

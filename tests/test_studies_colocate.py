@@ -21,13 +21,13 @@ from rackscope.errors import LoadError, RackscopeError, RunDirectoryError, Usage
 from rackscope.models.colocation import Demand, Work, from_elasticity, textbook
 from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.study import StudyRecord, read_study, write_study
-from rackscope.studies import colocate
 from rackscope.studies import conduct as conducting
 from rackscope.studies.base import Request
-from rackscope.studies.colocating.bench import Figures, Squeezed, disk_bytes, figures_of
-from rackscope.studies.colocating.carry_out import Outcome, Steps, carry_out
-from rackscope.studies.colocating.plan import EXAMPLES, parse_pairs, parse_works, run_options
-from rackscope.studies.disturbance import Disturbances
+from rackscope.studies.bench.interference import Interference
+from rackscope.studies.colocate import study as colocate
+from rackscope.studies.colocate.bench import Figures, Squeezed, disk_bytes, figures_of
+from rackscope.studies.colocate.carry_out import Outcome, Steps, carry_out
+from rackscope.studies.colocate.plan import EXAMPLES, parse_pairs, parse_works, run_options
 from report_example import Example, write_example
 from study_example import pressure_study, write_example_study
 
@@ -134,7 +134,7 @@ def conducted(
     """The record of a study, which is in ``folder``, too."""
     under_way = conducting.begin(colocate.STUDY, request(folder, **asked), ignore)
     plan = colocate.build_plan(under_way.request)
-    outcome = Outcome(Disturbances(), client_cores=client_cores)
+    outcome = Outcome(Interference(), client_cores=client_cores)
     under_way.record.status = "complete"
     try:
         if clock is None:
@@ -589,17 +589,17 @@ def test_a_pressure_study_whose_run_is_gone_is_refused(tmp_path: Path) -> None:
 class HinderedBench(FakeBench):
     """Others use the host all the time, and a work that wants it all gets a fifth of the core."""
 
-    disturbances: Disturbances
+    interference: Interference
 
     def alone(self, name: str, seconds: float, activity: str) -> Figures:
-        self.disturbances.kept += 1
+        self.interference.kept += 1
         return replace(super().alone(name, seconds, activity), cores=0.2)
 
 
 def test_use_that_others_hindered_is_not_taken_for_what_a_work_can_do_without(tmp_path: Path) -> None:
     under_way = conducting.begin(colocate.STUDY, request(tmp_path / "study", rounds=1), ignore)
-    bench, outcome = HinderedBench(), Outcome(Disturbances())
-    bench.disturbances = outcome.disturbances
+    bench, outcome = HinderedBench(), Outcome(Interference())
+    bench.interference = outcome.interference
     plan = colocate.build_plan(under_way.request)
     colocate.conduct_colocate(under_way, plan, bench, outcome, Steps(ignore), 1)
     greedy = under_way.record.result["works"][0]

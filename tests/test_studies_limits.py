@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rackscope.errors import UsageError
 from rackscope.squeezes.provision import Limits
-from rackscope.studies.limits import describe_limits, parse_limits
+from rackscope.studies.pressure.limits import describe_limits, parse_limits
 
 
 def test_each_limit_is_read_in_its_own_unit() -> None:

@@ -16,10 +16,10 @@ from rackscope.host.cpu_time import process_cpu_seconds
 from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.study import StudyRecord
 from rackscope.studies import conduct as conducting
-from rackscope.studies import peers
 from rackscope.studies.base import Request
-from rackscope.studies.disturbance import Disturbances
-from rackscope.studies.peering.bench import (
+from rackscope.studies.bench.interference import Interference
+from rackscope.studies.peers import study as peers
+from rackscope.studies.peers.bench import (
     Figures,
     MemoryUse,
     Work,
@@ -27,10 +27,10 @@ from rackscope.studies.peering.bench import (
     resident_bytes,
     run_options,
 )
-from rackscope.studies.peering.carry_out import Outcome, Steps, carry_out
-from rackscope.studies.peering.plan import CURVE, SETTINGS, Plan, Setting
-from rackscope.studies.peering.summary import scaled
-from rackscope.studies.peers import build_plan, conduct_peers, placed
+from rackscope.studies.peers.carry_out import Outcome, Steps, carry_out
+from rackscope.studies.peers.plan import CURVE, SETTINGS, Plan, Setting
+from rackscope.studies.peers.study import build_plan, conduct_peers, placed
+from rackscope.studies.peers.summary import scaled
 
 NAMES = [setting.name for setting in SETTINGS]
 UNPIPELINED, DEEP = SETTINGS[0], next(one for one in SETTINGS if one.name == "50-deep")
@@ -115,7 +115,7 @@ def carried_out(
     folder: Path, bench: FakeBench | None = None, plan: Plan = PLAN, clock: Callable[[], float] | None = None
 ) -> StudyRecord:
     under_way = conducting.begin(peers.STUDY, request(folder / "study"), ignore)
-    outcome = Outcome(Disturbances())
+    outcome = Outcome(Interference())
     try:
         if clock is None:
             conduct_peers(under_way, plan, bench or FakeBench(), outcome, Steps(ignore))

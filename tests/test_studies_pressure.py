@@ -23,12 +23,13 @@ from rackscope.analysis.pressure import judge_phase
 from rackscope.errors import UsageError
 from rackscope.runs.study import StudyRecord
 from rackscope.squeezes.provision import Limits
-from rackscope.studies import disturbance, pressure
 from rackscope.studies.base import Conduct, Request
-from rackscope.studies.bench import Bench
-from rackscope.studies.disturbance import Taken
-from rackscope.studies.pressure import MeasuredPhase, Plan, measure_phase
-from rackscope.studies.pressure_record import Account
+from rackscope.studies.bench import interference
+from rackscope.studies.bench.interference import Taken
+from rackscope.studies.bench.session import Bench
+from rackscope.studies.pressure import study as pressure
+from rackscope.studies.pressure.record import Account
+from rackscope.studies.pressure.study import MeasuredPhase, Plan, measure_phase
 
 PLAN = Plan(fractions=(0.8, 0.4), window_seconds=0.4, blocks=4, budget_seconds=1e6, seed=7)
 
@@ -38,7 +39,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """A world whose clock is the study's, and on whose host nobody else is unless a test says so."""
     made = World({"cpu_share": elastic(1.0), "network_out": elastic(0.0), "dram_capacity": enough_above(0.1)})
     monkeypatch.setattr(pressure, "time", SimpleNamespace(monotonic=lambda: made.now))
-    monkeypatch.setattr(disturbance, "Watch", made.watch)
+    monkeypatch.setattr(interference, "Watch", made.watch)
     return made
 
 
@@ -126,7 +127,7 @@ def test_the_first_blocks_are_measured_whatever_the_budget(world: World) -> None
 
 
 def test_each_squeezed_window_has_free_ones_and_its_control_in_its_block(world: World) -> None:
-    # A disturbance that costs a tenth and takes nothing away: without its control it would look like a limit.
+    # A interference that costs a tenth and takes nothing away: without its control it would look like a limit.
     world.answers = {
         "dram_bandwidth": lambda fraction: 0.9,
         "control:dram_bandwidth": lambda fraction: 0.9,
@@ -162,12 +163,12 @@ def test_a_disturbed_window_is_measured_again_at_most_twice_and_counted(world: W
     world.others = [BUSY_HOST]
     bench.window(STAGE, {}, 0.4, "free", 1)
     assert len(world.log) == 2
-    assert (bench.disturbances.discarded, bench.disturbances.kept) == (1, 0)
+    assert (bench.interference.discarded, bench.interference.kept) == (1, 0)
     world.others = [BUSY_HOST] * 10
     bench.window(STAGE, {}, 0.4, "cpu_share@0.8", 1)
     assert len(world.log) == 5
-    assert (bench.disturbances.windows, bench.disturbances.discarded, bench.disturbances.kept) == (5, 3, 1)
-    assert bench.disturbances.reasons == {"the hypervisor gave the cores to others"}
+    assert (bench.interference.windows, bench.interference.discarded, bench.interference.kept) == (5, 3, 1)
+    assert bench.interference.reasons == {"the hypervisor gave the cores to others"}
 
 
 def test_a_burst_of_others_is_waited_for_as_long_as_patience_lasts(
@@ -178,18 +179,18 @@ def test_a_burst_of_others_is_waited_for_as_long_as_patience_lasts(
         paused.append(seconds)
 
     paused: list[float] = []
-    monkeypatch.setattr(disturbance, "time", SimpleNamespace(monotonic=lambda: world.now, sleep=sleep))
+    monkeypatch.setattr(interference, "time", SimpleNamespace(monotonic=lambda: world.now, sleep=sleep))
     bench = bench_of(world, *three_squeezes(world))
-    bench.disturbances.patience_seconds = 5.0
+    bench.interference.patience_seconds = 5.0
     world.others = [BUSY_HOST] * 6
     bench.window(STAGE, {}, 0.4, "free", 1)
-    assert (bench.disturbances.discarded, bench.disturbances.kept) == (6, 0)
+    assert (bench.interference.discarded, bench.interference.kept) == (6, 0)
     assert paused == [0.25, 0.5, 1.0, 2.0]
-    assert bench.disturbances.waited_seconds == pytest.approx(6 * 0.4 + 3.75)
+    assert bench.interference.waited_seconds == pytest.approx(6 * 0.4 + 3.75)
     # Patience is spent: as without any from now on.
     world.others = [BUSY_HOST] * 3
     bench.window(STAGE, {}, 0.4, "free", 1)
-    assert (bench.disturbances.discarded, bench.disturbances.kept) == (8, 1)
+    assert (bench.interference.discarded, bench.interference.kept) == (8, 1)
 
 
 def test_waiting_for_a_quiet_host_does_not_cost_the_phase_its_blocks(
@@ -198,7 +199,7 @@ def test_waiting_for_a_quiet_host_does_not_cost_the_phase_its_blocks(
     def sleep(seconds: float) -> None:
         world.now += seconds
 
-    monkeypatch.setattr(disturbance, "time", SimpleNamespace(monotonic=lambda: world.now, sleep=sleep))
+    monkeypatch.setattr(interference, "time", SimpleNamespace(monotonic=lambda: world.now, sleep=sleep))
     world.noise = 0.1
     quiet = measured(bench_of(world, *three_squeezes(world)), budget_seconds=40.0)
     world.reseed(1)

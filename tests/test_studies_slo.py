@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from conftest import Rackscope
+from rackscope.analysis.crossing import CLIP, Seen, block_rates, estimate_crossing, excess
 from rackscope.errors import StudyError, UsageError
 from rackscope.runs.study import StudyRecord
-from rackscope.studies.bounds import Bound, parse_bound
-from rackscope.studies.capacity import Capacity, CapacityStudy, curve_rates, quick_rate
-from rackscope.studies.crossing import CLIP, Seen, block_rates, estimate_crossing, excess
-from rackscope.studies.slo_record import Subject, fill, generator_limited
-from rackscope.studies.windows import Window, window_of
+from rackscope.studies.bench.bounds import Bound, parse_bound
+from rackscope.studies.bench.windows import Window, window_of
+from rackscope.studies.slo.capacity import Capacity, CapacityStudy, curve_rates, quick_rate
+from rackscope.studies.slo.record import Subject, fill, generator_limited
 
 SUBJECT = Subject("cache", "ycsb-b", "", connections=50, depth=1)
 BASE_SECONDS = 50e-6
@@ -208,7 +208,7 @@ def test_disturbed_windows_are_discarded_and_counted_whatever_they_gave() -> Non
     assert f"{len(found.discarded)} of" in " ".join(record_of(found).method)
     assert "hypervisor" in " ".join(record_of(found).method)
     # Whoever came a moment ago may still be there: one more than those that were seen to be disturbed.
-    alone = [one for one in found.discarded if one.disturbance == "the window before was disturbed"]
+    alone = [one for one in found.discarded if one.interference == "the window before was disturbed"]
     assert 0 < len(alone) < len(found.discarded)
 
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 
-from rackscope.studies.quiet import _can_come_back, behind_the_generator
-from rackscope.studies.windows import Window
+from rackscope.studies.bench.quiet import _can_come_back, behind_the_generator
+from rackscope.studies.bench.windows import Window
 
 
 def window(**more: float) -> Window:
     return Window(1000.0, 1000.0, 1.0, 1000, {}, None, None, None, 0.5, 0.5, **more)  # type: ignore[arg-type]
 
 
-def test_a_disturbance_is_named() -> None:
-    assert window().disturbance() == ""
-    assert "hypervisor" in window(steal_ratio=0.1).disturbance()
-    assert "other programs" in window(others_cores=1.0).disturbance()
-    assert window(steal_ratio=0.0, others_cores=0.05).disturbance() == ""
+def test_a_interference_is_named() -> None:
+    assert window().interference() == ""
+    assert "hypervisor" in window(steal_ratio=0.1).interference()
+    assert "other programs" in window(others_cores=1.0).interference()
+    assert window(steal_ratio=0.0, others_cores=0.05).interference() == ""
 
 
 def test_how_little_standing_still_disturbs_depends_on_the_quantile() -> None:
     still = window(steal_ratio=0.0, stall_ratio=0.004)
-    assert still.disturbance(0.1) == ""
-    assert "stood still" in still.disturbance(0.01)
-    assert window(steal_ratio=0.0).disturbance(0.001) == ""
+    assert still.interference(0.1) == ""
+    assert "stood still" in still.interference(0.01)
+    assert window(steal_ratio=0.0).interference(0.001) == ""
 
 
 def test_housekeeping_steps_behind_at_the_first_tick_and_comes_back() -> None:

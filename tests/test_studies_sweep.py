@@ -15,12 +15,12 @@ from rackscope.errors import LoadError, RackscopeError, UsageError
 from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.study import StudyRecord, read_study
 from rackscope.studies import conduct as conducting
-from rackscope.studies import sweep
 from rackscope.studies.base import Conduct, Request
-from rackscope.studies.sweeping.grid import cell_options, make_cells, make_factors, parse_vary
-from rackscope.studies.sweeping.measure import Figures
-from rackscope.studies.sweeping.plan import SweepPlan
-from rackscope.studies.sweeping.presets import load_presets
+from rackscope.studies.sweep import study as sweep
+from rackscope.studies.sweep.grid import cell_options, make_cells, make_factors, parse_vary
+from rackscope.studies.sweep.measure import Figures
+from rackscope.studies.sweep.plan import SweepPlan
+from rackscope.studies.sweep.presets import load_presets
 
 Response = Callable[[RunOptions], float]
 

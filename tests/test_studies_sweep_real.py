@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import Rackscope, process_exists, wait_until
-from rackscope.studies.walls.bench import why_no_group
+from rackscope.studies.wall.bench import why_no_group
 
 MEBIBYTE = 1024**2
 SHORT = ("--duration", "200ms", "--warm-up", "50ms", "--set", "key_size=24")

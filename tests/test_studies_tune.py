@@ -13,9 +13,9 @@ import pytest
 from conftest import Rackscope
 from rackscope.errors import StudyError, SystemUnderTestError, UsageError
 from rackscope.runs.study import StudyRecord
-from rackscope.studies.knob_space import KnobSpace, knob_space
-from rackscope.studies.tune_record import Aim, answer_changes, fill
-from rackscope.studies.tuning import ANSWER, BEST, DEFAULT, Budget, Tuned, Tuning
+from rackscope.studies.tune.knob_space import KnobSpace, knob_space
+from rackscope.studies.tune.record import Aim, answer_changes, fill
+from rackscope.studies.tune.search import ANSWER, BEST, DEFAULT, Budget, Tuned, Tuning
 from rackscope.systems import find_system, resolve_knobs
 from rackscope.systems.base import Knob
 

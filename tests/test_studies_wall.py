@@ -12,11 +12,11 @@ from rackscope.errors import SqueezeError, UsageError
 from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.study import StudyRecord
 from rackscope.squeezes.groups import Group
-from rackscope.studies import wall
 from rackscope.studies.base import Request
-from rackscope.studies.walls.bench import MemoryRanOutError, MemoryWatch, how_memory_ran_out, limit_group
-from rackscope.studies.walls.findings import Setting, describe
-from rackscope.studies.walls.growth import Growth, Point, RanOut, grow, sizes_in_keys
+from rackscope.studies.wall import study as wall
+from rackscope.studies.wall.bench import MemoryRanOutError, MemoryWatch, how_memory_ran_out, limit_group
+from rackscope.studies.wall.findings import Setting, describe
+from rackscope.studies.wall.growth import Growth, Point, RanOut, grow, sizes_in_keys
 
 MEBIBYTE = 1024**2
 ITEM = 1024

@@ -17,7 +17,7 @@ from rackscope.runs.study import StudyRecord, read_study
 _LARGEST_BYTES = 16 * 1024**2
 #: Factors of a sweep that say how many cores the system used.
 _CORE_FACTORS = ("cores", "threads", "workers")
-#: Reads that must be found for the data to count as held, as in ``studies/walls``.
+#: Reads that must be found for the data to count as held, as in ``studies/wall``.
 _WHOLE = 0.99
 #: Where keys are not asked for alike, the first items are given up before reads miss them: no byte is kept in less.
 _LEAST_MEMORY = 1.0

@@ -15,7 +15,7 @@ from rackscope.errors import RunDirectoryError
 
 if TYPE_CHECKING:
     from rackscope.runs.study import StudyRecord
-    from rackscope.studies.pressure_points import Source
+    from rackscope.studies.pressure.points import Source
 
 HELP = "set the pressure points of studies and runs side by side"
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Read what can be read and show it; what cannot is named, and the status is then 1."""
-    from rackscope.studies.matrix import matrix_record
+    from rackscope.studies.pressure.matrix import matrix_record
 
     sources, unread = _read(arguments.runs)
     if not sources:
@@ -52,7 +52,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _read(paths: list[Path]) -> tuple[list[Source], dict[str, RunDirectoryError]]:
     """Each directory once; those that are damaged or none by name, with the reason."""
-    from rackscope.studies.pressure_points import read_pressure_points
+    from rackscope.studies.pressure.points import read_pressure_points
 
     sources: dict[Path, Source] = {}
     unread: dict[str, RunDirectoryError] = {}

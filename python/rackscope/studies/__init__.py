@@ -1,13 +1,13 @@
 """Studies: designed sets of runs that answer one question.
 
-Adding one is adding a module to this folder, with an attribute ``STUDY``. Such a module is imported whenever studies
-are listed, so what is heavy (numpy, polars, pydantic, the record models) is imported in its functions.
+Adding one is adding a file to this folder, or a folder with a file ``study.py``, with an attribute ``STUDY``. Such a
+module is imported whenever studies are listed, so what is heavy (numpy, polars, pydantic) is imported in its functions.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
+from importlib import resources
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,17 +19,13 @@ __all__ = ["list_studies"]
 def list_studies() -> tuple[Study, ...]:
     """Every study, sorted by name."""
     studies: dict[str, Study] = {}
-    for module in pkgutil.iter_modules(__path__):
-        if module.ispkg or not _defines_a_study(module):
+    for entry in resources.files(__name__).iterdir():
+        name = entry.name.removesuffix(".py")
+        file = entry / "study.py" if entry.is_dir() else entry
+        # Read rather than imported: the other modules of this folder import what is heavy.
+        if not file.is_file() or not file.name.endswith(".py") or "\nSTUDY = " not in file.read_text("utf-8"):
             continue
-        study: Study = importlib.import_module(f"{__name__}.{module.name}").STUDY
+        module = importlib.import_module(f"{__name__}.{name}.study" if entry.is_dir() else f"{__name__}.{name}")
+        study: Study = module.STUDY
         studies[study.name] = study
     return tuple(studies[name] for name in sorted(studies))
-
-
-def _defines_a_study(module: pkgutil.ModuleInfo) -> bool:
-    """Read rather than imported: the modules that studies are made of import what is heavy."""
-    found = module.module_finder.find_spec(module.name, None)
-    source = getattr(found.loader, "get_source", None) if found is not None else None
-    text = source(module.name) if source is not None else None
-    return text is not None and "\nSTUDY = " in text

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rackscope.analysis.multiple import Comparison
     from rackscope.runs.session import Session
     from rackscope.runs.study import Chart
-    from rackscope.studies.disturbance import Disturbances
+    from rackscope.studies.bench.interference import Interference
 
 _LABELS = ("A", "B")
 #: What the rule that is put to the test allows.
@@ -50,7 +50,7 @@ def _conduct(conduct: Conduct) -> None:
     from rackscope.runs.client import loop_of
     from rackscope.runs.prepare import prepare
     from rackscope.runs.session import Session
-    from rackscope.studies.disturbance import Disturbances
+    from rackscope.studies.bench.interference import Interference
 
     request = conduct.request
     assert request.run is not None
@@ -58,7 +58,7 @@ def _conduct(conduct: Conduct) -> None:
     prepared = prepare(request.run, conduct.progress)
     stage = prepared.plan.stages[0]
     subject = f"{prepared.system.name} under {prepared.plan.workload}"
-    disturbances = Disturbances()
+    interference = Interference()
     made: list[Comparison] = []
 
     def work(session: Session) -> None:
@@ -68,7 +68,7 @@ def _conduct(conduct: Conduct) -> None:
         numbers = iter(range(1, 1_000_000_000))
 
         def measure(activity: str) -> float:
-            row = disturbances.measure(
+            row = interference.measure(
                 lambda begin: session.phase(
                     stage, loop, values["window"], next(numbers), activity=activity, discard=begin()
                 )
@@ -77,12 +77,12 @@ def _conduct(conduct: Conduct) -> None:
 
         for comparison in compare_with_itself(measure, values["comparisons"], values["pairs"], prepared.options.seed):
             made.append(comparison)
-            write(conduct, subject, stage.name, made, disturbances)
+            write(conduct, subject, stage.name, made, interference)
 
     Session(prepared, conduct.progress, conduct.member("windows", "windows labelled A and B")).run(work)
 
 
-def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], disturbances: Disturbances) -> None:
+def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], interference: Interference) -> None:
     """Put what is known after these comparisons into the record, and on disk."""
     from rackscope.analysis.proportions import proportion_interval
     from rackscope.runs.study import Finding
@@ -103,20 +103,20 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], di
             evidence=f"{interval} (Clopper and Pearson 1934)",
         )
     ]
-    if disturbances.kept:
+    if interference.kept:
         record.findings.append(
             Finding(
-                sentence=f"the host was busy with other things in {disturbances.kept} of the "
-                f"{disturbances.windows - disturbances.discarded} windows that count",
+                sentence=f"the host was busy with other things in {interference.kept} of the "
+                f"{interference.windows - interference.discarded} windows that count",
                 severity="warning",
-                evidence=", ".join(sorted(disturbances.reasons)),
+                evidence=", ".join(sorted(interference.reasons)),
             )
         )
     record.charts = [_chart(made)]
     record.method = [
         f"One session of stage {stage}; {conduct.request.values['pairs']} windows a label and comparison, labels in "
         "an order of ABBA or BAAB drawn from the seed, judged by the rule that compares any two repeated measurements.",
-        f"{disturbances.discarded} windows were discarded and measured again because others took part of the host.",
+        f"{interference.discarded} windows were discarded and measured again because others took part of the host.",
     ]
     record.result = {
         "comparisons": len(made),
@@ -133,9 +133,9 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], di
             }
             for one in made
         ],
-        "windows": disturbances.windows,
-        "discarded": disturbances.discarded,
-        "disturbed": disturbances.kept,
+        "windows": interference.windows,
+        "discarded": interference.discarded,
+        "disturbed": interference.kept,
     }
     conduct.save()
 

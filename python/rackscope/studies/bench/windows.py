@@ -1,0 +1,139 @@
+"""One window of load: asked for, measured, and looked at for what the generator or the host did to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rackscope.analysis.slo_search import stalls_decide
+from rackscope.analysis.thresholds import packaged_thresholds
+from rackscope.studies.bench.bounds import QUANTILES
+from rackscope.studies.bench.interference import Taken, Watch
+from rackscope.studies.bench.quiet import behind_the_generator
+
+if TYPE_CHECKING:
+    from rackscope.runs.session import Session
+    from rackscope.studies.bench.stalls import CoreStalls
+    from rackscope.workloads import PhasePlan
+
+#: A system whose cores were busy for this share of a window has no more to give.
+_BUSY_RATIO = 0.9
+
+
+@dataclass(frozen=True)
+class Window:
+    """What one window gave. Response times are from the intended start; ``offered_per_second`` is ``None`` in a
+    closed loop. What could not be read is ``None``."""
+
+    offered_per_second: float | None
+    achieved_per_second: float
+    duration_seconds: float
+    operations: int
+    response_seconds: Mapping[str, float | None]
+    mean_seconds: float | None
+    service_p99_seconds: float | None
+    lag_p99_seconds: float | None
+    generator_idle_ratio: float | None
+    system_busy_ratio: float | None
+    steal_ratio: float | None = None
+    others_cores: float | None = None
+    #: Share of the time that a core stood still, the worst core's.
+    stall_ratio: float | None = None
+    errors: int = 0
+    #: Repetition under which its rows are in the run directory.
+    number: int = 0
+
+    @property
+    def offered_met(self) -> bool:
+        """Whether as many were answered as were asked for, but for what Poisson arrivals vary by."""
+        if self.offered_per_second is None:
+            return True
+        chance = 3 / max(self.offered_per_second * self.duration_seconds, 1.0) ** 0.5
+        least = min(packaged_thresholds().limit("generator.offered_met"), 1 - chance)
+        return bool(self.achieved_per_second >= least * self.offered_per_second)
+
+    @property
+    def generator_full(self) -> bool:
+        """Whether the load generator had as good as no time left: it could not have asked for more."""
+        idle = self.generator_idle_ratio
+        return idle is not None and idle < packaged_thresholds().limit("generator.idle_minimum")
+
+    @property
+    def system_full(self) -> bool:
+        """Whether the system had used up its cores."""
+        return self.system_busy_ratio is not None and self.system_busy_ratio >= _BUSY_RATIO
+
+    def interference(self, beyond: float = 1.0) -> str:
+        """What was taken from the host while it lasted, in words; empty when nothing was seen.
+
+        ``beyond`` is the share of requests beyond the quantile that is asked for: little that a core stands still
+        decides what the slowest of them see. Judged by what others took alone, never by the result: leaving out bad
+        results would flatter.
+        """
+        taken = Taken(self.steal_ratio, self.others_cores).interference
+        if taken or self.stall_ratio is None:
+            return taken
+        return "a core stood still" if stalls_decide(self.stall_ratio, beyond) else ""
+
+
+class Load(Protocol):
+    """Something that windows of load can be asked of."""
+
+    def closed(self, seconds: float, activity: str) -> Window:
+        """As fast as the system answers."""
+        ...
+
+    def open(self, rate_per_second: float, seconds: float, activity: str) -> Window:
+        """At a rate, with Poisson arrivals."""
+        ...
+
+
+class SessionLoad:
+    """Windows of one stage in a session that is under way; ``stalls`` watches the cores, where stalls matter."""
+
+    def __init__(self, session: Session, stage: PhasePlan, stalls: CoreStalls | None = None) -> None:
+        self._session = session
+        self._stage = stage
+        self._stalls = stalls
+        self._number = 0
+
+    def closed(self, seconds: float, activity: str) -> Window:
+        """As fast as the system answers. Raises RackscopeError when it broke."""
+        return self._measure({"kind": "closed"}, seconds, activity)
+
+    def open(self, rate_per_second: float, seconds: float, activity: str) -> Window:
+        """At a rate, with Poisson arrivals. Raises RackscopeError when it broke."""
+        loop = {"kind": "open", "arrivals": "poisson", "rate_per_second": rate_per_second}
+        return self._measure(loop, seconds, activity)
+
+    def _measure(self, loop: Mapping[str, Any], seconds: float, activity: str) -> Window:
+        self._number += 1
+        watch = Watch()
+        stood_still = self._stalls.read() if self._stalls is not None else []
+        with behind_the_generator(self._session):
+            row = self._session.phase(self._stage, loop, seconds, self._number, activity=activity)
+        stall_ratio = self._stalls.since(stood_still) if self._stalls is not None else None
+        cores = len(self._session.prepared.placement.system)
+        window = window_of(row, cores, watch.taken(row["system_cpu_seconds"]))
+        return replace(window, number=self._number, stall_ratio=stall_ratio)
+
+
+def window_of(row: Mapping[str, Any], cores: int, taken: Taken | None = None) -> Window:
+    """A row of ``results.parquet`` as a window; ``cores`` is how many the system had."""
+    duration, used = row["duration_seconds"], row.get("system_cpu_seconds")
+    return Window(
+        offered_per_second=row.get("offered_operations_per_second"),
+        achieved_per_second=row["throughput_operations_per_second"] or 0.0,
+        duration_seconds=duration,
+        operations=row["operations"],
+        response_seconds={name: row.get(column) for name, (column, _) in QUANTILES.items()},
+        mean_seconds=row.get("response_mean_seconds"),
+        service_p99_seconds=row.get("service_p99_seconds"),
+        lag_p99_seconds=row.get("lag_p99_seconds"),
+        generator_idle_ratio=row.get("generator_idle_ratio"),
+        system_busy_ratio=used / duration / cores if used is not None and duration > 0 and cores else None,
+        steal_ratio=taken.steal_ratio if taken is not None else None,
+        others_cores=taken.others_cores if taken is not None else None,
+        errors=row.get("errors") or 0,
+    )

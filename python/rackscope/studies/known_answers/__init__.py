@@ -1,0 +1,1 @@
+"""``study known-answers``: verdicts judged on workloads whose limit is built in."""

@@ -1,0 +1,152 @@
+"""What the windows of ``study peers`` come to: figures with intervals, and the subject over each of its peers."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from rackscope.studies.peers.plan import MEMORY_ITEMS
+
+if TYPE_CHECKING:
+    from rackscope.analysis.intervals import Interval
+    from rackscope.analysis.multiple import Comparison
+    from rackscope.studies.peers.bench import Figures, MemoryUse
+    from rackscope.studies.peers.carry_out import Outcome
+    from rackscope.studies.peers.plan import Plan, Setting
+
+_Place = TypeVar("_Place", str, float)
+#: A system that does less than this of what it is offered does not keep up, and its latency is that of a queue.
+_KEEPS_UP = 0.95
+#: Ends of an interval that are further apart than this say nothing.
+_WIDEST = 20.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A system in a setting, or at a load. CPU times are for a million operations; ``idle_ratio`` is the lowest."""
+
+    rate: Interval
+    server_cpu: Interval | None
+    client_cpu: Interval | None
+    p50: Interval | None
+    p99: Interval | None
+    idle_ratio: float | None
+    hit_ratio: float | None
+    keeps_up: bool
+
+    @property
+    def both_cpu(self) -> float | None:
+        """CPU time of both ends together."""
+        if self.server_cpu is None or self.client_cpu is None:
+            return None
+        return self.server_cpu.estimate + self.client_cpu.estimate
+
+
+@dataclass(frozen=True)
+class Summary:
+    """``ratios`` are throughputs of the subject over a peer's, and ``costs`` CPU times of the servers, by setting and
+    peer; ``tails`` are ratios of p99, by load and peer."""
+
+    settings: Sequence[Setting]
+    cells: Mapping[tuple[str, str], Cell]
+    ratios: Mapping[tuple[str, str], Comparison]
+    costs: Mapping[tuple[str, str], Comparison]
+    loaded: Mapping[tuple[float, str], Cell]
+    tails: Mapping[tuple[float, str], Comparison]
+    #: Bytes that hold MEMORY_ITEMS items, each with whether they were measured or are scaled.
+    memory: Mapping[str, tuple[float, bool]]
+
+    def ratios_with(self, peer: str) -> list[tuple[Setting, Comparison]]:
+        """In the settings in which both were measured."""
+        return [
+            (setting, self.ratios[setting.name, peer])
+            for setting in self.settings
+            if (setting.name, peer) in self.ratios
+        ]
+
+
+def summarise(plan: Plan, outcome: Outcome) -> Summary:
+    """From what the windows gave to what can be said of them."""
+    settings = [
+        setting for setting in plan.settings if any((setting.name, name) in outcome.closed for name in plan.systems)
+    ]
+    return Summary(
+        settings=settings,
+        cells={key: _cell(figures) for key, figures in outcome.closed.items()},
+        ratios=_compare(plan, outcome.closed, lambda one: one.rate),
+        costs=_compare(plan, outcome.closed, lambda one: one.server_cpu_seconds),
+        loaded={key: _cell(figures) for key, figures in outcome.loaded.items()},
+        tails=_compare(plan, outcome.loaded, lambda one: one.p99_seconds),
+        memory={name: scaled(use) for name, use in outcome.memory.items()},
+    )
+
+
+def scaled(use: MemoryUse) -> tuple[float, bool]:
+    """Bytes with MEMORY_ITEMS items, and whether that many were there; what fewer take is scaled to that many."""
+    each = (use.full_bytes - use.empty_bytes) / use.items
+    return use.empty_bytes + each * MEMORY_ITEMS, use.items == MEMORY_ITEMS
+
+
+def is_useful(interval: Interval) -> bool:
+    """Whether it is known, and its ends are not so far apart that they say nothing."""
+    return interval.low is not None and interval.high is not None and interval.high <= _WIDEST * interval.low
+
+
+def ratio_words(comparison: Comparison) -> str:
+    """``x1.42 (1.31 to 1.54)``."""
+    ratio = comparison.ratio
+    if not is_useful(ratio):
+        return f"x{ratio.estimate:.2f} (no useful interval)"
+    return f"x{ratio.estimate:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def _cell(figures: Sequence[Figures]) -> Cell:
+    from rackscope.analysis.intervals import mean_interval, median_interval
+
+    def mean(of: Callable[[Figures], float | None]) -> Interval | None:
+        known = [value for one in figures if (value := of(one)) is not None]
+        return mean_interval(known) if known else None
+
+    def median(of: Callable[[Figures], float | None]) -> Interval | None:
+        known = [value for one in figures if (value := of(one)) is not None]
+        return median_interval(known) if known else None
+
+    def least(of: Callable[[Figures], float | None]) -> float | None:
+        return min((value for one in figures if (value := of(one)) is not None), default=None)
+
+    offered = [one.offered for one in figures if one.offered]
+    return Cell(
+        rate=mean_interval([one.rate for one in figures]),
+        server_cpu=mean(lambda one: one.server_cpu_seconds),
+        client_cpu=mean(lambda one: one.client_cpu_seconds),
+        p50=median(lambda one: one.p50_seconds),
+        p99=median(lambda one: one.p99_seconds),
+        idle_ratio=least(lambda one: one.idle_ratio),
+        hit_ratio=least(lambda one: one.hit_ratio),
+        keeps_up=not offered
+        or statistics.median(one.rate / one.offered for one in figures if one.offered) >= _KEEPS_UP,
+    )
+
+
+def _compare(
+    plan: Plan, measured: Mapping[tuple[_Place, str], Sequence[Figures]], of: Callable[[Figures], float | None]
+) -> dict[tuple[_Place, str], Comparison]:
+    """The subject over each peer wherever both were measured, corrected for all of them."""
+    from rackscope.analysis.multiple import compare_pairs
+
+    values = {
+        f"{name} {place}": [value for one in figures if (value := of(one)) is not None]
+        for (place, name), figures in measured.items()
+    }
+    both = [
+        (place, name)
+        for place, name in measured
+        if name != plan.subject and values[f"{name} {place}"] and values.get(f"{plan.subject} {place}")
+    ]
+    compared = compare_pairs(values, [(f"{plan.subject} {place}", f"{name} {place}") for place, name in both])
+    return {
+        (place, name): replace(one, first=plan.subject, second=name)
+        for (place, name), one in zip(both, compared, strict=True)
+    }

@@ -1,0 +1,1 @@
+"""``study slo``: the highest rate within a latency bound."""

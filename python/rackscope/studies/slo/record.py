@@ -1,0 +1,478 @@
+"""What ``study slo`` found, as findings, tables, a chart and a result for programs.
+
+``result``: ``bound`` (text), ``outcome`` (found, never met, met at the top, not found), ``rate``, ``low``, ``high``
+(operations a second, the 95 % interval over blocks; ``null`` where there is none), ``sustained_rate`` with
+``confirmations`` of ``attempts``, ``knee`` (rate, latency_seconds; or ``null``), ``top`` (closed loop), ``blocks``,
+``discarded``, ``kept_disturbed``, ``mostly_disturbed``, ``generator_limited``, and ``curve``: for each
+rate offered_per_second, achieved_per_second, the quantiles p50 to p999 in seconds, mean_seconds, lag_p99_seconds,
+generator_idle_ratio, system_busy_ratio, windows, met, little and its verdict.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rackscope.analysis import wording
+from rackscope.analysis.crossing import FEWEST_BLOCKS
+from rackscope.analysis.latency_curve import CurvePoint, Knee, check_little, find_knee
+from rackscope.analysis.thresholds import packaged_thresholds
+from rackscope.runs.study import Axis, Chart, Column, Finding, Reference, Series, Table
+from rackscope.studies.bench.bounds import FEWEST_BEYOND, QUANTILES
+from rackscope.units import format_duration
+
+if TYPE_CHECKING:
+    from rackscope.runs.study import StudyRecord
+    from rackscope.studies.bench.windows import Window
+    from rackscope.studies.slo.capacity import Capacity
+
+#: An interval this wide (half of it, of the rate) is worth a warning.
+_WIDE = 0.05
+#: Share of the rate around the crossing within which missed windows tell what the limit was.
+_AROUND = 0.12
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was measured, as sentences name it; ``connections`` with up to ``depth`` requests each."""
+
+    system: str
+    workload: str
+    stage: str
+    connections: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """One rate of the curve: medians over its windows."""
+
+    offered: float
+    windows: tuple[Window, ...]
+    met: int
+    little: str
+    ratio: float | None = None
+
+    def median(self, name: str) -> float | None:
+        """Median of an attribute of the windows."""
+        return _median([getattr(one, name) for one in self.windows])
+
+    def quantile(self, name: str) -> float | None:
+        """Median of a quantile of the response time."""
+        return _median([one.response_seconds[name] for one in self.windows])
+
+
+def fill(
+    record: StudyRecord, found: Capacity, subject: Subject, service_means: Mapping[int, float] | None = None
+) -> None:
+    """Replace the record's findings, tables, chart, method and result by what is known now."""
+    points = curve_points(found, subject, service_means or {})
+    knee = _knee(found, points)
+    record.findings = [*_answers(found, subject, points, knee), *_doubts(found, subject, points)]
+    record.tables = [_table(found, points)] if points else []
+    record.charts = [_chart(found, points, knee)] if points else []
+    record.method = _method(found, subject)
+    record.result = _result(found, points, knee)
+
+
+def curve_points(found: Capacity, subject: Subject, service_means: Mapping[int, float]) -> list[Point]:
+    """The curve by rising rate; windows around the crossing are one point of it."""
+    groups: dict[float, list[Window]] = {}
+    for one in found.measured:
+        rate = one.window.offered_per_second
+        if rate is None:
+            continue
+        if one.purpose == "curve":
+            groups.setdefault(rate, []).append(one.window)
+        elif one.purpose == "near" and found.rate is not None and abs(rate / found.rate.estimate - 1) < _AROUND / 4:
+            groups.setdefault(found.rate.estimate, []).append(one.window)
+    points = []
+    for rate, windows in sorted(groups.items()):
+        ratio, verdict = _little(windows, subject, service_means)
+        met = sum(found.met(window) for window in windows)
+        points.append(Point(rate, tuple(windows), met, verdict, ratio))
+    return points
+
+
+def _little(
+    windows: Sequence[Window], subject: Subject, service_means: Mapping[int, float]
+) -> tuple[float | None, str]:
+    """Little's law for an open loop: what is offered is answered, and no more is with the system than connections hold.
+
+    The number of requests in the system is not counted apart there; what X times the mean service time makes of it
+    cannot be more than the connections carry.
+    """
+    room = subject.connections * subject.depth
+    ratios = [
+        window.achieved_per_second * service_means[window.number] / room
+        for window in windows
+        if window.number in service_means
+    ]
+    ratio = _median(ratios)
+    if 2 * sum(window.offered_met for window in windows) < len(windows):
+        return ratio, "no steady state: less was answered than offered"
+    if ratio is None:
+        return None, "not checked"
+    if ratio > 1 + packaged_thresholds().limit("little.tolerance"):
+        return ratio, "broken: more requests in the system than its connections hold"
+    return ratio, "holds"
+
+
+def _knee(found: Capacity, points: Sequence[Point]) -> Knee | None:
+    if found.outcome == "never met":
+        # What is broken at every rate has no rate at which it breaks.
+        return None
+    return find_knee(
+        [
+            CurvePoint(
+                achieved=point.median("achieved_per_second") or 0.0,
+                latency_seconds=point.quantile(found.bound.quantile) or math.inf,
+                offered=point.offered,
+            )
+            for point in points
+        ]
+    )
+
+
+def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: Knee | None) -> list[Finding]:
+    bound = found.bound
+    what = f"{subject.system}{f' ({subject.stage})' if subject.stage else ''}"
+    where = f"; its knee is at {_rate(knee.throughput)} operations/s" if knee else ""
+    findings = []
+    if found.mostly_disturbed:
+        return [_disturbed_answer(found, what)]
+    if found.outcome == "found" and found.rate is not None:
+        span = _span(found.rate.low, found.rate.high)
+        sentence = f"{what} keeps {bound.describe()} up to {_rate(found.rate.estimate)} operations/s{span}{where}."
+        findings.append(Finding(sentence=sentence, evidence=_evidence(found)))
+        if _top_is_the_limit(found):
+            findings.append(
+                Finding(
+                    sentence=f"Beyond that it is not {bound.shown_quantile} that fails first: {what} answers less than "
+                    "it is asked for.",
+                    severity="note",
+                )
+            )
+    elif found.outcome == "never met":
+        lowest = min((one.window for one in found.measured if one.purpose == "search"), key=_offered, default=None)
+        at = f"{_rate(_offered(lowest))} operations/s, the lowest rate looked at" if lowest else "the lowest rate"
+        value = found.value(lowest) if lowest else None
+        seen = f": there it is {format_duration(value)}" if value is not None else ""
+        findings.append(
+            Finding(sentence=f"{what} does not keep {bound.describe()} even at {at}{seen}.", severity="warning")
+        )
+    elif found.outcome == "met at the top":
+        most = max(one.window.achieved_per_second for one in found.measured if one.purpose != "probe")
+        findings.append(
+            Finding(
+                sentence=f"{what} keeps {bound.describe()} at every rate that could be asked of it, up to "
+                f"{_rate(most)} operations/s{where}: the bound limits nothing here."
+            )
+        )
+    else:
+        findings.append(Finding(sentence=f"No rate was found yet at which {what} keeps {bound.describe()}."))
+    if knee is not None:
+        findings.append(
+            Finding(
+                sentence=f"The knee of the curve is at {_rate(knee.throughput)} operations/s with a "
+                f"{bound.shown_quantile} of {format_duration(knee.latency_seconds)}: beyond it latency grows faster "
+                "than throughput.",
+                severity="note",
+                evidence=f"Kneedle (Satopaa 2011) on {len(points)} points.",
+            )
+        )
+    elif points and found.outcome in ("found", "met at the top"):
+        findings.append(
+            Finding(sentence="The curve shows no knee between the rates that were measured.", severity="note")
+        )
+    return findings
+
+
+def _disturbed_answer(found: Capacity, what: str) -> Finding:
+    """What was seen is true of the time it was seen in, and of nothing else."""
+    seen = "at no rate"
+    if found.rate is not None:
+        seen = f"up to {_rate(found.rate.estimate)} operations/s{_span(found.rate.low, found.rate.high)}"
+    elif found.outcome == "met at the top":
+        seen = "at every rate that could be asked of it"
+    return Finding(
+        sentence=f"The host was not quiet enough to say what {what} sustains: while others used it, {what} kept "
+        f"{found.bound.describe()} {seen}.",
+        severity="warning",
+        evidence=_evidence(found),
+    )
+
+
+def _evidence(found: Capacity) -> str:
+    interval = (
+        f"95 % interval over {found.blocks} blocks spread over the measurement"
+        if found.rate is not None and found.rate.low is not None
+        else f"no interval: {found.blocks} of at least {FEWEST_BLOCKS} blocks were measured"
+    )
+    if not found.attempts:
+        return f"{interval}."
+    low = found.rate.low if found.rate is not None and found.rate.low is not None else None
+    at = f" at {_rate(low)} operations/s" if low is not None else ""
+    return f"{interval}; the bound was met in {found.confirmations} of {found.attempts} further windows{at}."
+
+
+def _top_is_the_limit(found: Capacity) -> bool:
+    missed = _missed_near(found)
+    return bool(missed) and 2 * sum(not one.offered_met for one in missed) > len(missed)
+
+
+def _missed_near(found: Capacity) -> list[Window]:
+    """Windows that missed the bound around the rate; of a bound that was never met, all."""
+    missed = [
+        one.window for one in found.measured if one.window.offered_per_second is not None and not found.met(one.window)
+    ]
+    if found.rate is None:
+        return missed
+    return [one for one in missed if abs(_offered(one) / found.rate.estimate - 1) <= _AROUND]
+
+
+def _doubts(found: Capacity, subject: Subject, points: Sequence[Point]) -> list[Finding]:
+    doubts = [*_generator_doubts(found, subject)]
+    rate = found.rate
+    if rate is not None and rate.low is not None and rate.high is not None:
+        half = (rate.high - rate.low) / 2 / rate.estimate
+        if half > _WIDE:
+            doubts.append(
+                _warning(
+                    f"The rate is known to ± {wording.percent(half)} only: blocks measured at different times differ.",
+                    "Make the host quieter or measure longer (--budget).",
+                )
+            )
+    if found.attempts and found.sustained is None and found.outcome == "found":
+        doubts.append(
+            _warning(
+                f"At the lower end of the interval the bound was met in {found.confirmations} of {found.attempts} "
+                "windows only, so that no rate is confirmed.",
+                "Measure longer (--budget), or plan with a lower rate.",
+            )
+        )
+    if found.kept_disturbed:
+        # Said first of all where it is most of them.
+        doubts.append(
+            _warning(
+                f"{found.kept_disturbed} windows were disturbed by others on this host and count all the same, as "
+                "too few were not.",
+                "Make the host quieter.",
+            )
+        )
+    broken = [point for point in points if point.little.startswith("broken")]
+    broken_closed = [check for check in _closed_checks(found, subject) if check]
+    if broken or broken_closed:
+        reason = broken_closed[0] if broken_closed else broken[0].little
+        doubts.append(_warning(f"Little's law does not hold in the curve: {reason}.", "Do not trust it."))
+    thin = [p for p in points if sum(s.operations for s in p.windows) * found.bound.beyond < FEWEST_BEYOND]
+    if thin:
+        doubts.append(
+            _warning(
+                f"At {len(thin)} of {len(points)} rates fewer than {FEWEST_BEYOND} requests lay beyond "
+                f"{found.bound.shown_quantile}: there it is that of a handful.",
+                "Measure longer (--budget).",
+            )
+        )
+    return doubts
+
+
+def _closed_checks(found: Capacity, subject: Subject) -> list[str]:
+    """What Little's law says against the closed-loop probes, whose number of requests is known."""
+    against = []
+    for one in found.measured:
+        if one.purpose == "probe" and one.window.mean_seconds:
+            point = CurvePoint(
+                achieved=one.window.achieved_per_second,
+                latency_seconds=found.value(one.window) or 0.0,
+                mean_response_seconds=one.window.mean_seconds,
+                mean_outstanding=float(subject.connections * subject.depth),
+                errors=one.window.errors,
+                operations=one.window.operations,
+            )
+            check = check_little(point)
+            if check.agrees is False:
+                against.append(check.reason)
+    # One probe may have been cut by a pause; two of three are a fault.
+    return against if len(against) > 1 else []
+
+
+def generator_limited(found: Capacity) -> bool:
+    """Whether the generator, and not the system, was full in most of the windows that missed the bound."""
+    missed = _missed_near(found)
+    return bool(missed) and 2 * sum(one.generator_full and not one.system_full for one in missed) > len(missed)
+
+
+def _generator_doubts(found: Capacity, subject: Subject) -> list[Finding]:
+    missed = _missed_near(found)
+    if not missed or found.outcome not in ("found", "never met"):
+        return []
+    full = [one for one in missed if one.generator_full and not one.system_full]
+    late = [one for one in missed if one not in full and sent_late(one, found)]
+    findings = []
+    of = f"of the {len(missed)} windows around the rate that missed the bound"
+    if found.outcome == "never met":
+        of = f"of the {len(missed)} windows, which all missed the bound"
+    if full:
+        severity = _warning if generator_limited(found) else _note
+        findings.append(
+            severity(
+                f"In {len(full)} {of} the load generator had no time left while {subject.system} had: {subject.system} "
+                "may sustain more.",
+                "Give the load generator more cores (--client-cores).",
+            )
+        )
+    if 2 * len(late) > len(missed):
+        findings.append(
+            _warning(
+                f"In {len(late)} {of} requests were late before they were sent, and those sent were answered in time: "
+                f"the {subject.connections} connections were all busy for a moment, or the load generator was held up.",
+                "More --connections help against the first, a quieter host or other --client-cores against the second.",
+            )
+        )
+    return findings
+
+
+def sent_late(window: Window, found: Capacity) -> bool:
+    """Whether the bound was missed before requests were sent, while it was served in time."""
+    lag, service = window.lag_p99_seconds, window.service_p99_seconds
+    if lag is None or service is None:
+        return False
+    return window.offered_met and service <= found.bound.seconds and lag > found.bound.seconds / 2
+
+
+def _warning(sentence: str, advice: str) -> Finding:
+    return Finding(sentence=f"{sentence} {advice}", severity="warning")
+
+
+def _note(sentence: str, advice: str) -> Finding:
+    return Finding(sentence=f"{sentence} {advice}", severity="note")
+
+
+def _table(found: Capacity, points: Sequence[Point]) -> Table:
+    shown = [name for name in QUANTILES if name in ("p50", "p999", found.bound.quantile)]
+    rows: list[list[str | float | int | bool | None]] = [
+        [
+            point.offered,
+            point.median("achieved_per_second"),
+            *(point.quantile(name) for name in shown),
+            point.median("generator_idle_ratio"),
+            point.median("system_busy_ratio"),
+            f"{point.met} of {len(point.windows)}",
+            point.little,
+        ]
+        for point in points
+    ]
+    columns = [
+        Column(name="offered", unit="operations/s"),
+        Column(name="answered", unit="operations/s"),
+        *(Column(name=name, unit="seconds", help="response time from the intended start") for name in shown),
+        Column(name="idle", unit="ratio", help="share of its time that the load generator waited"),
+        Column(name="busy", unit="ratio", help="share of its cores' time that the system used"),
+        Column(name="met", help="windows that met the bound"),
+        Column(name="Little's law"),
+    ]
+    return Table(
+        identifier="curve",
+        title="Latency over throughput",
+        caption=f"Medians over windows; the bound is {found.bound.describe()}.",
+        columns=columns,
+        rows=rows,
+    )
+
+
+def _chart(found: Capacity, points: Sequence[Point], knee: Knee | None) -> Chart:
+    x = [point.median("achieved_per_second") or 0.0 for point in points]
+    references = [Reference(label=found.bound.describe(), value=found.bound.seconds)]
+    if found.rate is not None:
+        references.append(Reference(label="met up to here", value=found.rate.estimate, axis="x"))
+    if knee is not None:
+        references.append(Reference(label="knee", value=knee.throughput, axis="x"))
+    return Chart(
+        identifier="curve",
+        title="Latency over throughput",
+        caption="Response time from the intended start, medians over windows.",
+        x=Axis(label="answered", unit="operations/s", scale="logarithmic"),
+        y=Axis(label="response time", unit="seconds", scale="logarithmic"),
+        series=[Series(label=name, x=x, y=[point.quantile(name) for point in points]) for name in QUANTILES],
+        references=references,
+    )
+
+
+def _method(found: Capacity, subject: Subject) -> list[str]:
+    lines = [
+        f"One instance of {subject.system} under {subject.workload}, {subject.connections} connections. A closed loop "
+        f"reached {_rate(found.top)} operations/s; then requests arrived open-loop (Poisson) at rates chosen by a "
+        f"search, and in {found.blocks} blocks of rates around the answer, mixed with the curve's in random order.",
+        "The rate is where a window of load meets the bound half of the time, read from log latency over log rate; "
+        "its interval is Student's t over blocks, with a slope common to all.",
+    ]
+    if found.discarded:
+        reasons = wording.listing(sorted({one.interference for one in found.discarded}))
+        total = len(found.discarded) + len(found.measured)
+        lines.append(f"{len(found.discarded)} of {total} windows were discarded, whatever they gave: {reasons}.")
+    else:
+        lines.append("No window was discarded.")
+    return lines
+
+
+def _result(found: Capacity, points: Sequence[Point], knee: Knee | None) -> dict[str, Any]:
+    rate = found.rate if found.outcome == "found" else None
+    return {
+        "bound": found.bound.describe(),
+        "outcome": found.outcome,
+        "rate": rate.estimate if rate else None,
+        "low": rate.low if rate else None,
+        "high": rate.high if rate else None,
+        "sustained_rate": found.sustained,
+        "confirmations": found.confirmations,
+        "attempts": found.attempts,
+        "knee": {"rate": knee.throughput, "latency_seconds": knee.latency_seconds} if knee else None,
+        "top": found.top,
+        "blocks": found.blocks,
+        "discarded": len(found.discarded),
+        "kept_disturbed": found.kept_disturbed,
+        "mostly_disturbed": found.mostly_disturbed,
+        "generator_limited": generator_limited(found),
+        "curve": [
+            {
+                "offered_per_second": point.offered,
+                "achieved_per_second": point.median("achieved_per_second"),
+                **{name: point.quantile(name) for name in QUANTILES},
+                "mean_seconds": point.median("mean_seconds"),
+                "lag_p99_seconds": point.median("lag_p99_seconds"),
+                "generator_idle_ratio": point.median("generator_idle_ratio"),
+                "system_busy_ratio": point.median("system_busy_ratio"),
+                "windows": len(point.windows),
+                "met": point.met,
+                "little": point.ratio,
+                "little_verdict": point.little,
+            }
+            for point in points
+        ],
+    }
+
+
+def _offered(window: Window) -> float:
+    return window.offered_per_second or 0.0
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return statistics.median(known) if known else None
+
+
+def _rate(value: float | None) -> str:
+    """``61,200``: three significant digits, as nobody knows a fourth."""
+    if not value or not math.isfinite(value):
+        return "0"
+    digits = 2 - math.floor(math.log10(abs(value)))
+    rounded = round(value, digits)
+    return f"{rounded:,.0f}" if digits <= 0 else f"{rounded:g}"
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({_rate(low)} to {_rate(high)})"

@@ -1,0 +1,109 @@
+"""The statistics of a sweep: intervals of every cell, comparisons, effects of the factors, answers to claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rackscope.analysis.factor_effects import Effects
+    from rackscope.analysis.intervals import Interval
+    from rackscope.analysis.multiple import Comparison
+    from rackscope.studies.sweep.carry_out import Outcome
+    from rackscope.studies.sweep.claims import Answer
+    from rackscope.studies.sweep.measure import Figures
+    from rackscope.studies.sweep.plan import SweepPlan
+
+
+@dataclass(frozen=True)
+class CellSummary:
+    """A cell that was measured. ``hit_ratio`` and ``idle`` are the lowest of its repetitions."""
+
+    label: str
+    levels: Mapping[str, str]
+    throughput: Interval
+    mean: Interval | None
+    p50: Interval | None
+    p99: Interval | None
+    hit_ratio: float | None
+    idle: float | None
+    stages: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All of it. Comparisons are of throughput, by the label of the cell that is compared."""
+
+    cells: list[CellSummary]
+    effects: Effects
+    against_baseline: Mapping[str, Comparison]
+    answers: list[Answer] = field(default_factory=list)
+    throughputs: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def pairs_with(self, cell: CellSummary) -> list[Comparison]:
+        """Every other cell with ``cell``, corrected for all pairs: which one it is was chosen by looking."""
+        from rackscope.analysis.multiple import compare_all_pairs
+
+        return [
+            one.turned() if one.first == cell.label else one
+            for one in compare_all_pairs(self.throughputs)
+            if cell.label in (one.first, one.second)
+        ]
+
+
+def summarise(plan: SweepPlan, outcome: Outcome) -> Summary:
+    """From what the runs gave to what is shown of them."""
+    from rackscope.analysis.factor_effects import Observation, estimate_effects
+    from rackscope.analysis.multiple import compare_with_baseline
+    from rackscope.studies.sweep.claims import answer_claims
+    from rackscope.studies.sweep.presets import load_presets
+    from rackscope.workloads import find_workload
+
+    measured = [(number, cell, outcome.of(number)) for number, cell in enumerate(plan.cells) if outcome.of(number)]
+    throughputs = {
+        cell.label: [one.throughput_operations_per_second for one in figures] for _, cell, figures in measured
+    }
+    cells = [
+        _summarise_cell(
+            cell.label,
+            cell.levels,
+            figures,
+            len(find_workload(cell.levels.get("workload", plan.options.workload)).stages),
+        )
+        for _, cell, figures in measured
+    ]
+    observations = [
+        Observation(plan.cells[number].levels, repetition, figures.throughput_operations_per_second)
+        for (number, repetition), figures in sorted(outcome.figures.items())
+    ]
+    baseline = cells[0].label if cells else ""
+    compared = compare_with_baseline(throughputs, baseline) if len(cells) > 1 else []
+    claims = load_presets()[plan.preset].claims if plan.preset else ()
+    return Summary(
+        cells,
+        estimate_effects(observations),
+        {one.first: one for one in compared},
+        answer_claims(plan, outcome, claims),
+        throughputs,
+    )
+
+
+def _summarise_cell(label: str, levels: Mapping[str, str], figures: Sequence[Figures], stages: int) -> CellSummary:
+    from rackscope.analysis.intervals import mean_interval
+
+    def interval(values: Sequence[float | None]) -> Interval | None:
+        known = [value for value in values if value is not None]
+        return mean_interval(known) if known else None
+
+    return CellSummary(
+        label=label,
+        levels=levels,
+        throughput=mean_interval([one.throughput_operations_per_second for one in figures]),
+        mean=interval([one.response_mean_seconds for one in figures]),
+        p50=interval([one.response_p50_seconds for one in figures]),
+        p99=interval([one.response_p99_seconds for one in figures]),
+        hit_ratio=min((one.hit_ratio for one in figures if one.hit_ratio is not None), default=None),
+        idle=min((one.generator_idle_ratio for one in figures if one.generator_idle_ratio is not None), default=None),
+        stages=stages,
+    )

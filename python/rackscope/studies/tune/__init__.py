@@ -1,0 +1,1 @@
+"""``study tune``: which knobs make a system faster."""
