@@ -68,7 +68,7 @@ class Paper:
         )
 
     def _figures(self) -> Table:
-        from rackscope.studies.sweeping.presets import load_presets
+        from rackscope.studies.sweep.presets import load_presets
 
         rows = [
             (one.source.partition(", ")[2].capitalize(), one.asks, f"`rackscope study sweep SYSTEM --preset {name}`")

@@ -81,8 +81,8 @@ def _matrix(studies: Sequence[Measured]) -> tuple[tuple[str | Table, ...], list[
     """The measured matrix with its legend, and its rows for programs. Raises RunDirectoryError."""
     if not studies:
         return (), []
-    from rackscope.studies.matrix import LEGEND, matrix_record
-    from rackscope.studies.pressure_points import read_pressure_points
+    from rackscope.studies.pressure.matrix import LEGEND, matrix_record
+    from rackscope.studies.pressure.points import read_pressure_points
 
     record = matrix_record([read_pressure_points(one.path) for one in studies], ())
     table = next(one for one in record.tables if one.identifier == "matrix")
