@@ -1,8 +1,7 @@
 //! What those who look after a server ask of it.
 
-mod support;
+use crate::support::{Client, Server, shown};
 use std::collections::{BTreeMap, BTreeSet};
-use support::{Client, Server, shown};
 
 /// One worker, several that share all items, and several of which each has its own.
 const KINDS: [&[&str]; 4] = [

@@ -1,10 +1,8 @@
 //! The binary protocol, against a running server.
 
-mod support;
-
+use crate::support::Server;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use support::Server;
 
 struct Client(TcpStream);
 
@@ -22,7 +20,7 @@ impl Client {
     fn of(server: &Server) -> Self {
         let stream = TcpStream::connect(server.address()).expect("connect");
         stream
-            .set_read_timeout(Some(support::PATIENCE))
+            .set_read_timeout(Some(crate::support::PATIENCE))
             .expect("a timeout");
         Self(stream)
     }

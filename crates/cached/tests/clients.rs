@@ -1,9 +1,8 @@
 //! Clients that behave badly, or are many.
 
-mod support;
+use crate::support::{Server, resident_bytes, shown};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{Read, Write};
-use support::{Server, resident_bytes, shown};
 
 #[test]
 fn a_client_that_goes_away_within_a_value_leaves_nothing_behind() {

@@ -1,13 +1,9 @@
 //! Who is connected.
 
-#[path = "support/authority.rs"]
-mod authority;
-mod support;
-
-use authority::{BOTH_VERSIONS, TlsServer};
+use crate::authority::{BOTH_VERSIONS, TlsServer};
+use crate::support::{Client, Folder, Server, tcp};
 use std::collections::BTreeMap;
 use std::io::Write;
-use support::{Client, Folder, Server, tcp};
 
 /// What `stats conns` tells of each, by descriptor.
 fn connections(client: &mut Client) -> Vec<BTreeMap<String, String>> {

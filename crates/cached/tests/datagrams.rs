@@ -1,10 +1,9 @@
 //! Requests by UDP: memcached's frames, and many requests a datagram.
 
-mod support;
+use crate::support::datagrams::{Sender, delete, get, set};
+use crate::support::memcached::{Memcached, memcached_program};
+use crate::support::{PATIENCE, Server};
 use std::time::Instant;
-use support::datagrams::{Sender, delete, get, set};
-use support::memcached::{Memcached, memcached_program};
-use support::{PATIENCE, Server};
 use wire::batch::{Answer, Refusal, Request, parse_answer, push_request};
 use wire::memcached::datagram::{Format, Frame};
 use wire::memcached::partition_map::owner;

@@ -25,12 +25,11 @@
 //!   here, and that memory is out there.
 //! * A binary key stays marked as such when `append` or `mg` with `N` makes a new item.
 
-mod support;
+use crate::support::memcached::{Memcached, memcached_program};
+use crate::support::{Client, Server, shown};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::Mutex;
-use support::memcached::{Memcached, memcached_program};
-use support::{Client, Server, shown};
 
 /// Both servers, fresh or after a case that went well, which left them in step.
 struct Both {
@@ -54,22 +53,13 @@ impl Side {
         }
     }
 
-    /// The answers to `command`, in which `{0}` is the CAS number told last of the command's key, `{1}` the one before it
-    /// and so on, and with `#` and its place among those told for each CAS number.
+    /// The answers to `command`, with [CAS numbers](with_cas_numbers) of its key, and with `#` and its place among those
+    /// told for each CAS number.
     fn ask(&mut self, command: &[u8]) -> Vec<u8> {
-        let mut question = command.to_vec();
         let name = name(command);
-        for back in 0..CAS_NUMBERS_BACK {
-            let mark = format!("{{{back}}}");
-            let mut of_key = self.seen.iter().rev().filter(|(key, _)| *key == name);
-            let known = of_key.nth(back).map_or(7, |&(_, cas)| cas);
-            while let Some(at) = question
-                .windows(mark.len())
-                .position(|bytes| bytes == mark.as_bytes())
-            {
-                question.splice(at..at + mark.len(), known.to_string().bytes());
-            }
-        }
+        let of_key = self.seen.iter().rev().filter(|(key, _)| *key == name);
+        let newest: Vec<u64> = of_key.map(|&(_, cas)| cas).collect();
+        let mut question = with_cas_numbers(command, &newest);
         // A command that was cut short takes what follows for the end of its value.
         question.extend_from_slice(b"\n\n\n");
         let answer = self.client.ask(&question);
@@ -125,6 +115,33 @@ impl Side {
         shown.extend_from_slice(rest);
         shown
     }
+}
+
+/// `command` with the newest number for `{0}`, the one before it for `{1}` and so on, and 7 where there is none. In its line
+/// only: a value is what it is.
+fn with_cas_numbers(command: &[u8], newest: &[u64]) -> Vec<u8> {
+    let line_bytes = command.iter().position(|&byte| byte == b'\n');
+    let (line, value) = command.split_at(line_bytes.unwrap_or(command.len()));
+    let mut question = line.to_vec();
+    for back in 0..CAS_NUMBERS_BACK {
+        let mark = format!("{{{back}}}");
+        let number = newest.get(back).unwrap_or(&7).to_string();
+        while let Some(at) = question
+            .windows(mark.len())
+            .position(|bytes| bytes == mark.as_bytes())
+        {
+            question.splice(at..at + mark.len(), number.bytes());
+        }
+    }
+    question.extend_from_slice(value);
+    question
+}
+
+#[test]
+fn a_value_that_looks_like_a_mark_stays_as_it_is() {
+    let command = b"cas a 0 0 3 {0} {1}\r\n{5}\r\n";
+    let filled = b"cas a 0 0 3 12 7\r\n{5}\r\n";
+    assert_eq!(shown(&with_cas_numbers(command, &[12])), shown(filled));
 }
 
 /// What the key of a command of one key is known by: an encoded one is another.

@@ -1,8 +1,7 @@
 //! Which keys are used most.
 
-mod support;
-use support::datagrams::{Sender, get};
-use support::{Client, Server};
+use crate::support::datagrams::{Sender, get};
+use crate::support::{Client, Server};
 
 /// The keys that are told, with count and error.
 fn told(client: &mut Client) -> Vec<(String, u64, u64)> {

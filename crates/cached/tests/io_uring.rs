@@ -1,31 +1,59 @@
-//! What holds over epoll holds over io_uring: the same tests, on servers that are asked for it.
-#![allow(
-    clippy::duplicate_mod,
-    reason = "each test file has the support as its own"
-)]
+//! What holds over epoll holds over io_uring: the tests whose servers the ring can serve, once more, with it.
 
-#[path = "administration.rs"]
-mod administration;
-#[path = "binary.rs"]
-mod binary;
-#[path = "clients.rs"]
-mod clients;
-#[path = "connections.rs"]
-mod connections;
-#[path = "differential.rs"]
-mod differential;
-#[path = "hot_keys.rs"]
-mod hot_keys;
-#[path = "memory_file.rs"]
-mod memory_file;
-#[path = "operations.rs"]
-mod operations;
-#[path = "process.rs"]
-mod process;
-#[path = "protocol.rs"]
-mod protocol;
-mod support;
-#[path = "threads.rs"]
-mod threads;
-#[path = "watch.rs"]
-mod watch;
+use crate::support::{Server, TRANSPORT};
+use std::process::Command;
+
+/// Tests of servers that only epoll serves: connections move between workers, or there are datagrams.
+const EPOLL_ONLY: [&str; 4] = ["own_keys", "all_items_stay", "erew", "crew"];
+
+/// Start this program again, for one file's tests over io_uring.
+fn again(module: &str) {
+    if let Err(reason) = net::Ring::probe() {
+        eprintln!("skipped: no io_uring: {reason}");
+        return;
+    }
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command
+        .arg(format!("{module}::"))
+        .env(TRANSPORT, "io_uring");
+    for name in EPOLL_ONLY {
+        command.args(["--skip", name]);
+    }
+    let output = command.output().expect("start this program");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(!said.contains(" 0 passed"), "nothing was tried: {said}");
+}
+
+/// In the program that `again` starts; by itself it says what is served where nothing is asked for.
+#[test]
+fn servers_of_these_tests_use_what_was_asked_for() {
+    let expected = std::env::var(TRANSPORT).unwrap_or_else(|_| "epoll".to_owned());
+    let server = Server::start(&[]);
+    let settings = server.connect().ask(b"stats settings\r\n");
+    let settings = String::from_utf8(settings).expect("text");
+    let line = format!("STAT transport {expected}\r\n");
+    assert!(settings.contains(&line), "{settings}");
+}
+
+macro_rules! again {
+    ($($name:ident),*) => { $( #[test] fn $name() { again(stringify!($name)); } )* };
+}
+
+again!(
+    administration,
+    binary,
+    clients,
+    connections,
+    differential,
+    operations,
+    process,
+    protocol,
+    threads,
+    watch
+);
+
+#[test]
+fn the_tests_themselves() {
+    again("io_uring::servers");
+}

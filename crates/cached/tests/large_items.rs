@@ -1,9 +1,7 @@
 //! `-I` beyond a small part of memory: large items and small ones do not push each other out.
 
-mod support;
-
+use crate::support::{Client, Folder, Server, run, shown};
 use rustix::process::Signal;
-use support::{Client, Folder, Server, run, shown};
 
 const LARGE: usize = 32 << 20;
 

@@ -1,12 +1,11 @@
 //! Items that outlive the server (`-e`).
 
-mod support;
+use crate::support::{Client, Folder, PROGRAM, Server, run, shown};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
-use support::{Client, Folder, PROGRAM, Server, run, shown};
 
 /// How many items [`fill`] stores.
 const ITEMS: u32 = 3000;

@@ -1,11 +1,9 @@
 //! `-M`: when memory is full, nothing makes room, and the answers are memcached's.
 
-mod support;
-
+use crate::support::memcached::{Memcached, memcached_program};
+use crate::support::{Client, Server, shown};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use support::memcached::{Memcached, memcached_program};
-use support::{Client, Server, shown};
 
 /// 418 values of 10,000 bytes in ours, and 29 small items, leave not one byte.
 const MEMORY: [&str; 3] = ["-M", "-m", "4"];
@@ -201,7 +199,7 @@ fn binary(
 fn check_binary(address: &str) {
     let mut stream = TcpStream::connect(address).expect("connect");
     stream
-        .set_read_timeout(Some(support::PATIENCE))
+        .set_read_timeout(Some(crate::support::PATIENCE))
         .expect("a timeout");
     let (extras, larger) = ([0; 8], vec![b'x'; LARGER]);
     let refused = (0x82, b"Out of memory allocating item".to_vec());

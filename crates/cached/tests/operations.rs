@@ -1,11 +1,10 @@
 //! What those who run a server rely on: passwords, limits, files, users, metrics.
 
-mod support;
+use crate::support::{Client, Folder, PROGRAM, Server, run};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use support::{Client, Folder, PROGRAM, Server, run};
 
 #[test]
 fn nothing_is_served_before_a_password() {
@@ -137,7 +136,7 @@ fn a_daemon_is_reachable_when_its_parent_ends() {
     let (socket, pid) = (folder.path("socket"), folder.path("pid"));
     let status = Command::new(PROGRAM)
         .args(["-d", "-s", &socket, "-P", &pid])
-        .args(["--transport", support::transport()])
+        .args(["--transport", &crate::support::transport()])
         .status()
         .expect("run the program");
     assert_eq!(status.code(), Some(0));

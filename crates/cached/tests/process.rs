@@ -1,10 +1,9 @@
 //! The program as a process: how it starts, what it says, how it ends.
 
-mod support;
+use crate::support::{Folder, PROGRAM, Server, run};
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
-use support::{Folder, PROGRAM, Server, run};
 
 #[test]
 fn a_signal_ends_it_well() {
@@ -139,7 +138,7 @@ fn it_serves_those_it_can_when_descriptors_run_out() {
         "-c",
         "ulimit -n 32; exec \"$0\" -p 0 -v --transport \"$1\"",
         PROGRAM,
-        support::transport(),
+        &crate::support::transport(),
     ]);
     let server = Server::from_command(command);
     let mut first = server.connect();

@@ -1,7 +1,6 @@
 //! What is answered to each command, over each kind of socket, however the bytes arrive.
 
-mod support;
-use support::{Client, Folder, Server, shown};
+use crate::support::{Client, Folder, Server, shown};
 
 /// Questions and answers, in order, on a server that starts empty. CAS numbers, which are the server's to choose, are
 /// in `cas_numbers_change_with_the_item`.

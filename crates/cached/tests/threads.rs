@@ -1,7 +1,6 @@
 //! Several workers, in each mode of access to what they hold.
 
-mod support;
-use support::{Client, Server};
+use crate::support::{Client, Server};
 use wire::memcached::partition_map::owner;
 
 const MODES: [&str; 3] = ["crcw", "crew", "erew"];
@@ -223,7 +222,7 @@ fn a_load_that_knows_the_map_goes_straight_to_the_owners() {
                 "operation_count": count, "interval_seconds": 0.25,
             });
             load.start_phase(&phase.to_string()).expect("a phase");
-            assert!(load.wait(support::PATIENCE));
+            assert!(load.wait(crate::support::PATIENCE));
             load.phase_result().expect("a result")
         };
         let closed = || serde_json::json!({"kind": "closed"});

@@ -1,15 +1,11 @@
 //! What clients are served over TLS.
 
-#[path = "support/authority.rs"]
-mod authority;
-mod support;
-
-use authority::{Authority, BOTH_VERSIONS, TlsServer, Wire, install, shake};
+use crate::authority::{Authority, BOTH_VERSIONS, TlsServer, Wire, install, shake};
+use crate::support::{Client, run, shown, tcp};
 use rustix::process::{Pid, Signal, kill_process};
 use rustls::{HandshakeKind, ProtocolVersion, version};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
-use support::{Client, run, shown, tcp};
 
 #[test]
 fn both_versions_carry_commands_of_every_size() {
@@ -328,7 +324,7 @@ fn settings_say_how_it_is_encrypted() {
     ] {
         assert!(answer.contains(line), "{line}: {answer}");
     }
-    let plain = support::Server::start(&[]);
+    let plain = crate::support::Server::start(&[]);
     let answer = String::from_utf8(plain.connect().ask(b"stats settings\r\n")).expect("text");
     assert!(answer.contains("STAT ssl_enabled no\r\n"), "{answer}");
     assert_eq!(plain.connect().ask(b"refresh_certs\r\n"), b"ERROR\r\n");
@@ -379,7 +375,7 @@ fn openssl_is_served() {
         return;
     }
     // A key of RSA, which the certificates of other tests are not.
-    let folder = support::Folder::new("openssl");
+    let folder = crate::support::Folder::new("openssl");
     let (chain, key) = (folder.path("chain.pem"), folder.path("key.pem"));
     let made = Command::new("openssl")
         .args([
@@ -397,7 +393,7 @@ fn openssl_is_served() {
     let both = folder.path("both.pem");
     let read = |path: &str| std::fs::read_to_string(path).expect("a file");
     std::fs::write(&both, read(&chain) + &read(&key)).expect("write a file");
-    let server = support::Server::start(&["-Z", "-o", &format!("ssl_chain_cert={both}")]);
+    let server = crate::support::Server::start(&["-Z", "-o", &format!("ssl_chain_cert={both}")]);
     for version in ["-tls1_2", "-tls1_3"] {
         let mut client = Command::new("openssl")
             .args(["s_client", "-quiet", "-verify_return_error", version])

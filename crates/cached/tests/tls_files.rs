@@ -1,11 +1,7 @@
 //! What the operator is told of files that TLS cannot be spoken with.
 
-#[path = "support/authority.rs"]
-mod authority;
-mod support;
-
-use authority::{Authority, install};
-use support::{Folder, run};
+use crate::authority::{Authority, install};
+use crate::support::{Folder, run};
 
 #[test]
 fn each_file_that_is_of_no_use_is_one_line_with_its_option() {
@@ -168,5 +164,5 @@ fn a_key_in_der_will_do() {
         folder.path("chain.pem"),
         folder.path("key.der")
     );
-    support::Server::start(&["-Z", "-o", &options]);
+    crate::support::Server::start(&["-Z", "-o", &options]);
 }

@@ -1,15 +1,11 @@
 //! Clients over TLS that behave badly, or are many.
 
-#[path = "support/authority.rs"]
-mod authority;
-mod support;
-
-use authority::{BOTH_VERSIONS, TlsServer};
+use crate::authority::{BOTH_VERSIONS, TlsServer};
+use crate::support::{Client, resident_bytes, shown, tcp};
 use rustls::{ClientConnection, version};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use support::{Client, resident_bytes, shown, tcp};
 
 /// All that comes until the server closes.
 fn rest(mut stream: TcpStream) -> Vec<u8> {

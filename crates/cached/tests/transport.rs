@@ -1,11 +1,10 @@
 //! Which transport serves, and what is said where one cannot.
 
-mod support;
+use crate::support::{PROGRAM, Server};
 use rustix::process::Signal;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use support::{PROGRAM, Server};
 
 /// Have the kernel answer a system call with an error in what `command` starts, as containers do.
 fn forbid(command: &mut Command, system_call: libc::c_long, error: i32) {

@@ -1,8 +1,7 @@
 //! Who watches is told what happens.
 
-mod support;
-use support::memcached::{Memcached, memcached_program};
-use support::{Client, Server};
+use crate::support::memcached::{Memcached, memcached_program};
+use crate::support::{Client, Server};
 
 const KINDS: [&[&str]; 4] = [
     &["-t", "1"],

@@ -2,16 +2,14 @@
 
 #[path = "../../xdp/tests/common/mod.rs"]
 mod common;
-mod support;
-
+use crate::support::datagrams::{Sender, delete, get, set};
+use crate::support::{Client, PATIENCE, PROGRAM, Server, run};
 use common::{End, Pair, pair};
 use load::{LoadClient, PhaseResult};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use support::datagrams::{Sender, delete, get, set};
-use support::{Client, PATIENCE, PROGRAM, Server, run};
 use wire::batch::{Answer, Refusal, Request};
 use wire::memcached::partition_map::owner;
 
@@ -309,7 +307,7 @@ fn what_is_missing_is_named() {
 #[test]
 fn a_missing_right_is_named() {
     let Some(pair) = pair(1) else { return };
-    let folder = support::Folder::new("rights");
+    let folder = crate::support::Folder::new("rights");
     let program = folder.path("rackscope-cached");
     std::fs::copy(PROGRAM, &program).expect("copy the program");
     let output = pair.right.namespace.run(|| {

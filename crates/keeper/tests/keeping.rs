@@ -3,8 +3,6 @@
 //! Every process of a test carries a token of its own in its environment, so that a test finds all of them, and only
 //! them, wherever they were moved to. Waiting is polling with a deadline.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;

@@ -2,8 +2,6 @@
 //!
 //! What takes a right that this machine does not give is left out, with a line that says so.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

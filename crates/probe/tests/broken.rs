@@ -1,9 +1,6 @@
 //! The readers on trees that are broken, from the start or while they are read.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Copy, Sample, TREES, host};
+use crate::common::{Copy, Sample, TREES, host};
 use probe::{ReaderSet, Status};
 use proptest::prelude::*;
 

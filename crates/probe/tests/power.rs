@@ -1,9 +1,6 @@
 //! Power meters on trees of machines that have them.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Copy, Sample, host};
+use crate::common::{Copy, Sample, host};
 use probe::{Probe, ReaderSet, Status};
 
 /// The columns of a probe, each by its domain and what it gives.
@@ -77,7 +74,7 @@ fn a_workstation_of_intel_with_the_platforms_counter() {
 
 #[test]
 fn a_workstation_of_amd() {
-    let sample = Sample::of(&host(common::tree("amd-with-rapl"), None, None));
+    let sample = Sample::of(&host(crate::common::tree("amd-with-rapl"), None, None));
     assert_eq!(
         domains(sample.probe("power:rapl_powercap")),
         [
@@ -96,7 +93,7 @@ fn a_workstation_of_amd() {
 
 #[test]
 fn a_server_of_two_packages_with_a_meter_of_the_whole() {
-    let sample = Sample::of(&host(common::tree("server-2-packages"), None, None));
+    let sample = Sample::of(&host(crate::common::tree("server-2-packages"), None, None));
     assert_eq!(
         domains(sample.probe("power:rapl_powercap")),
         [

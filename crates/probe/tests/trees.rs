@@ -1,9 +1,6 @@
 //! The readers on recorded and written trees of other kinds of machine.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Sample, TREES, host, tree};
+use crate::common::{Sample, TREES, host, tree};
 use probe::{Host, Status};
 
 #[test]

@@ -1,8 +1,6 @@
 //! What is there for how long, who may have it, and what is said when it cannot be had.
 
-mod common;
-
-use common::{End, Pair, pair, ports};
+use crate::common::{End, Pair, pair, ports};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::io::{BufRead, BufReader, Write};
@@ -77,7 +75,7 @@ fn a_program_and_a_socket_go_with_a_killed_process() {
         Command::new(std::env::current_exe().expect("this test"))
             .args([
                 "--exact",
-                "a_process_with_a_program",
+                "lifetime::a_process_with_a_program",
                 "--ignored",
                 "--nocapture",
             ])

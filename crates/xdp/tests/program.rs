@@ -1,8 +1,6 @@
 //! What the program does with frames, by having the kernel run it.
 
-mod common;
-
-use common::{pair, ports};
+use crate::common::{pair, ports};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::net::SocketAddr;

@@ -1,8 +1,6 @@
 //! Traffic over veth pairs: between the kernel's sockets and ours, and between ours.
 
-mod common;
-
-use common::{End, Pair, pair, ports};
+use crate::common::{End, Pair, pair, ports};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

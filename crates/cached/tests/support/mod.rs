@@ -10,6 +10,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The program under test.
@@ -18,19 +19,12 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_rackscope-cached");
 /// A test that waits longer is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What servers are asked to serve over. `io_uring.rs` has the other files as modules; where there is no io_uring it
-/// says so, and their tests are made over epoll once more.
-pub fn transport() -> &'static str {
-    if !module_path!().starts_with("io_uring::") {
-        return "epoll";
-    }
-    match net::Ring::probe() {
-        Ok(()) => "io_uring",
-        Err(why) => {
-            eprintln!("not tested over io_uring: {why}");
-            "epoll"
-        }
-    }
+/// The environment variable that says what servers serve over; `io_uring.rs` sets it.
+pub const TRANSPORT: &str = "RACKSCOPE_TEST_TRANSPORT";
+
+/// What servers are asked to serve over.
+pub fn transport() -> String {
+    std::env::var(TRANSPORT).unwrap_or_else(|_| "epoll".to_owned())
 }
 
 /// A running `rackscope-cached`, killed when dropped.
@@ -48,12 +42,12 @@ impl Server {
         // Connections move between workers, and are encrypted, over epoll only.
         let takes_epoll = |one: &&str| matches!(*one, "erew" | "crew" | "-Z" | "-U");
         let transport = if arguments.iter().any(takes_epoll) {
-            "epoll"
+            "epoll".to_owned()
         } else {
             transport()
         };
         command
-            .args(["-p", "0", "--transport", transport])
+            .args(["-p", "0", "--transport", &transport])
             .args(arguments);
         Self::from_command(command)
     }
@@ -178,7 +172,10 @@ pub struct Folder(PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("cached-{name}-{}", std::process::id()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let own = format!("cached-{name}-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(own);
         std::fs::create_dir_all(&path).expect("make a folder");
         Self(path)
     }

@@ -1,0 +1,7 @@
+//! Readers on recorded hosts: one program, so that it is linked once.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod broken;
+mod common;
+mod power;
+mod trees;
