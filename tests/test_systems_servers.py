@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,12 +57,13 @@ def sockets_of(pid: int, table: str) -> list[list[str]]:
 @pytest.mark.parametrize("endpoint_kind", ["tcp", "unix"])
 def test_workers_with_keys_of_their_own_are_reached_by_themselves(tmp_path: Path, endpoint_kind: EndpointKind):
     with started("cache", tmp_path / "own", endpoint_kind, threads="2", access="erew") as running:
-        doors = running.own_endpoints
-        assert len({door.describe() for door in doors}) == 2 and running.endpoint not in doors
-        for door in doors:
-            ask(door, b"set key 0 0 5\r\nvalue\r\n", b"STORED\r\n")
+        name, field = ("own_ports", "port") if endpoint_kind == "tcp" else ("own_paths", "path")
+        own = [replace(running.endpoint, **{field: one}) for one in running.target[name]]
+        assert len(set(own)) == 2 and running.endpoint not in own
+        for endpoint in own:
+            ask(endpoint, b"set key 0 0 5\r\nvalue\r\n", b"STORED\r\n")
     with started("cache", tmp_path / "shared", endpoint_kind, threads="2") as running:
-        assert running.own_endpoints == ()
+        assert running.target == running.endpoint.target() | {name: []}
 
 
 @pytest.mark.parametrize("endpoint_kind", ["tcp", "unix"])

@@ -1,4 +1,4 @@
-"""Network namespaces (network_namespaces(7)): making one, and running a few lines in one.
+"""Network namespaces (network_namespaces(7)): making one, running a few lines in one, and addresses of interfaces.
 
 A namespace is named by a file: ``/run/netns/NAME``, ``/proc/PID/ns/net``, or ``/proc/PID/fd/N`` of a process that holds
 a descriptor of it. It lives as long as something is in it or holds it, so one that is only held by a descriptor goes
@@ -8,7 +8,10 @@ with its process, however that ends.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
+import socket
+import struct
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -77,3 +80,18 @@ def _check(result: int, what: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), what)
+
+
+def interface_address(interface: str, namespace: Path | None = None) -> str:
+    """The IPv4 address of an interface (netdevice(7), SIOCGIFADDR). Raises OSError."""
+    return socket.inet_ntoa(_ask_interface(interface, 0x8915, namespace)[20:24])
+
+
+def hardware_address(interface: str, namespace: Path | None = None) -> str:
+    """The MAC address of an interface, like 02:00:00:00:00:01 (netdevice(7), SIOCGIFHWADDR). Raises OSError."""
+    return _ask_interface(interface, 0x8927, namespace)[18:24].hex(":")
+
+
+def _ask_interface(interface: str, request: int, namespace: Path | None) -> bytes:
+    with socket.socket() if namespace is None else call_in_namespace(namespace, socket.socket) as asked:
+        return fcntl.ioctl(asked, request, struct.pack("40s", interface.encode()))

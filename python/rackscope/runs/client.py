@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import LoadError
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from rackscope.runs.options import RunOptions
     from rackscope.runs.placement import Placement
-    from rackscope.systems.base import Endpoint
     from rackscope.workloads import PhasePlan, WorkloadPlan
 
 #: How often the driver looks at a phase that is going on.
@@ -26,26 +25,12 @@ _INTERVAL_SECONDS = 0.25
 def client_configuration(
     options: RunOptions,
     plan: WorkloadPlan,
-    endpoint: Endpoint,
+    target: Mapping[str, Any],
     placement: Placement,
-    own_endpoints: Sequence[Endpoint] = (),
 ) -> dict[str, Any]:
-    """The JSON object that ``LoadClient`` takes.
-
-    ``own_endpoints`` are where each of the system's workers is reached by itself, where each has keys of its own.
-    """
-    target: dict[str, Any] = (
-        {
-            "kind": "tcp",
-            "host": endpoint.host,
-            "port": endpoint.port,
-            "own_ports": [own.port for own in own_endpoints],
-        }
-        if endpoint.kind == "tcp"
-        else {"kind": "unix", "path": endpoint.path, "own_paths": [own.path for own in own_endpoints]}
-    )
+    """The JSON object that ``LoadClient`` takes; ``target`` is the running system's."""
     return {
-        "target": target,
+        "target": dict(target),
         "protocol": plan.protocol,
         "connections": options.connections,
         "cores": list(placement.client[: options.connections]),
@@ -53,6 +38,7 @@ def client_configuration(
         "goes_first": not placement.shared,
         "pipeline": plan.pipeline,
         "multiget": plan.multiget,
+        "batch": plan.batch,
         "seed": options.seed,
         "verify": options.verify,
         "keys": dict(plan.keys),

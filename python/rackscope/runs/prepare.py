@@ -88,7 +88,7 @@ def prepare(options: RunOptions, progress: ProgressCallback) -> Prepared:
     if limit is not None and options.connections > limit:
         raise UsageError(
             f"{system.name} would serve {limit} connections, and the run asks for {options.connections}",
-            f"Ask for fewer --connections, or raise it with --set connections={options.connections}.",
+            f"Ask for at most --connections {limit}, or raise the limit with --set where the system has a knob for it.",
         )
     _check_memory(system, knobs.values, settled)
     if options.port is not None:

@@ -26,6 +26,8 @@ from rackscope.runs.records import latency_rows, result_row
 from rackscope.runs.sampling import HostSampler, cgroup_of
 from rackscope.runs.tables import latency_frame, results_frame
 from rackscope.squeezes.base import Isolation
+from rackscope.squeezes.isolation import make_isolation
+from rackscope.squeezes.journal import Journal
 from rackscope.systems.base import Launch
 from rackscope.workloads import PhasePlan
 
@@ -103,6 +105,10 @@ class Session:
     def _start(self, stack: contextlib.ExitStack) -> None:
         prepared, options = self.prepared, self.prepared.options
         stack.enter_context(_beside_the_system(prepared.placement))
+        queues = prepared.system.interface_queues(prepared.knobs.values, options.connections)
+        if queues is not None and self.isolation.network_namespace is None:
+            journal = stack.enter_context(Journal())
+            self.isolation = stack.enter_context(make_isolation("run", journal, queues=queues))
         self.progress(Progress(f"starting {prepared.system.name}"))
         launch = Launch(
             folder=self.writer.logs,
@@ -113,6 +119,8 @@ class Session:
             control_groups=tuple(dict.fromkeys(self.isolation.control_groups.values())),
             network_namespace=self.isolation.network_namespace,
             address=self.isolation.address or Launch.address,
+            host_interface=self.isolation.host_interface,
+            system_interface=self.isolation.system_interface,
         )
         system = prepared.system.start(prepared.acquired, launch)
         stack.callback(system.stop)
@@ -136,9 +144,7 @@ class Session:
         sampler.start()
 
         placement = prepared.placement
-        self._client = Client(
-            client_configuration(options, prepared.plan, system.endpoint, placement, system.own_endpoints)
-        )
+        self._client = Client(client_configuration(options, prepared.plan, system.target, placement))
         stack.callback(self._client.close)
         self.writer.write_manifest(self.manifest)
 

@@ -25,8 +25,12 @@ _RIGHTS = "a network of its own takes root (CAP_SYS_ADMIN, CAP_NET_ADMIN)"
 
 
 @contextmanager
-def make_isolation(name: str, journal: Journal, *, network: bool = True, root: Path = Path("/")) -> Iterator[Isolation]:
+def make_isolation(
+    name: str, journal: Journal, *, network: bool = True, queues: int | None = None, root: Path = Path("/")
+) -> Iterator[Isolation]:
     """A control group, and with ``network`` a network namespace, for a system; ``name`` is for people to recognise it.
+
+    ``queues`` are those of either end of the veth, by default as many as the kernel gives one.
 
     What cannot be made is in ``Isolation.missing`` with the reason. Everything is in the journal before it is made, and
     undone in the end: the system must have been stopped by then. ``root`` is where /proc and /sys are looked for.
@@ -45,7 +49,7 @@ def make_isolation(name: str, journal: Journal, *, network: bool = True, root: P
             missing["control_group"] = error.what
         if network:
             try:
-                private = make_private_network(changes)
+                private = make_private_network(changes, queues)
             except (OSError, SqueezeError) as error:
                 missing["network"] = _why(error)
         else:

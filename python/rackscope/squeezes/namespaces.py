@@ -49,14 +49,16 @@ class PrivateNetwork:
         os.close(self.descriptor)
 
 
-def make_private_network(changes: Changes) -> PrivateNetwork:
-    """A namespace with loopback, joined to the host. The step that removes the link is in ``changes``.
+def make_private_network(changes: Changes, queues: int | None = None) -> PrivateNetwork:
+    """A namespace with loopback, joined to the host by a veth; the step that removes that is in ``changes``.
+
+    ``queues`` are those of either end, by default as many as the kernel gives one.
 
     Raises OSError, with the kernel's reason, and SqueezeError.
     """
     descriptor = new_namespace()
     try:
-        return _join(descriptor, changes)
+        return _join(descriptor, changes, queues)
     except BaseException:
         os.close(descriptor)
         raise
@@ -82,7 +84,7 @@ def free_network(taken: Iterable[IPv4Network], start: int) -> IPv4Network:
     raise SqueezeError(f"every address of {ADDRESSES} is in use on this host", "Free some of it.")
 
 
-def _join(descriptor: int, changes: Changes) -> PrivateNetwork:
+def _join(descriptor: int, changes: Changes, queues: int | None) -> PrivateNetwork:
     from pyroute2 import IPRoute
     from pyroute2.netlink.exceptions import NetlinkError
 
@@ -94,7 +96,9 @@ def _join(descriptor: int, changes: Changes) -> PrivateNetwork:
             network = PrivateNetwork(descriptor, host, system, str(addresses[0]), str(addresses[1]))
             changes.record(RemoveLink(host))
             # The far end is made inside at once: nothing on the host sees it and takes it for its own.
-            netlink.link("add", ifname=host, kind="veth", peer={"ifname": system, "net_ns_fd": descriptor})
+            counts = {} if queues is None else {"num_tx_queues": queues, "num_rx_queues": queues}
+            peer = {"ifname": system, "net_ns_fd": descriptor, **counts}
+            netlink.link("add", ifname=host, kind="veth", peer=peer, **counts)
             _bring_up(netlink, host, network.host_address)
         call_in_namespace(network.namespace, lambda: _bring_up_inside(network))
     except NetlinkError as error:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 EndpointKind = Literal["tcp", "unix"]
 KnobKind = Literal["integer", "size", "memory", "choice", "flag", "text"]
@@ -29,6 +29,12 @@ class Endpoint:
     def describe(self) -> str:
         """``127.0.0.1:11211`` or ``unix:/run/x.sock``."""
         return f"{self.host}:{self.port}" if self.kind == "tcp" else f"unix:{self.path}"
+
+    def target(self) -> dict[str, Any]:
+        """As the load generator takes it."""
+        if self.kind == "tcp":
+            return {"kind": "tcp", "host": self.host, "port": self.port}
+        return {"kind": "unix", "path": self.path}
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,8 @@ class Launch:
     """How to start a system: a folder of its own, cores, knob values (all of them, resolved), endpoint.
 
     ``control_groups`` are folders of control groups to start in, ``network_namespace`` the file of one to enter, in
-    which the system listens on ``address``.
+    which the system listens on ``address``. ``host_interface`` and ``system_interface`` are the two ends of the veth
+    that leads there.
     """
 
     folder: Path
@@ -80,6 +87,8 @@ class Launch:
     control_groups: Sequence[Path] = ()
     network_namespace: Path | None = None
     address: str = "127.0.0.1"
+    host_interface: str | None = None
+    system_interface: str | None = None
 
 
 class RunningSystem(ABC):
@@ -104,12 +113,12 @@ class RunningSystem(ABC):
         """The system's own counters (memcached ``stats``, redis ``INFO``); empty when it gives none."""
 
     @property
-    def own_endpoints(self) -> tuple[Endpoint, ...]:
-        """Where each of its workers is reached by itself, in order, where each has keys of its own; else empty.
+    def target(self) -> Mapping[str, Any]:
+        """Where the load generator reaches it: ``target`` of ``crates/load/src/config/client.rs``.
 
-        Which worker a key belongs to is the partition map of ``crates/wire/src/memcached/partition_map.rs``.
+        Raises SystemUnderTestError when the system does not tell.
         """
-        return ()
+        return self.endpoint.target()
 
     @abstractmethod
     def stop(self) -> None:
@@ -148,6 +157,11 @@ class System(ABC):
     def memory_limit(self, knobs: Mapping[str, str]) -> int | None:
         """Bytes of data that it holds at most with these (resolved) knobs; ``None`` when it sets no limit."""
         return int(knobs["memory"]) or None if "memory" in knobs else None
+
+    def interface_queues(self, knobs: Mapping[str, str], connections: int) -> int | None:
+        """Queues of the network interface (a veth) that it needs with these knobs; ``None`` when it needs none."""
+        del knobs, connections
+        return None
 
     def check_knobs(self, knobs: Mapping[str, str]) -> None:
         """Raises UsageError for (resolved) knobs that it would not start with, before anything is started."""

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from rackscope.errors import SystemUnderTestError, UsageError
+from rackscope.network_namespace import hardware_address, interface_address
 from rackscope.systems.account import Account
 from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
 from rackscope.systems.built_in import acquire_built_in
 from rackscope.systems.server import Server
-from rackscope.systems.text_socket import CacheDialect
+from rackscope.systems.text_socket import MemcachedDialect, told
 from rackscope.systems.tools import Tool
 
 _TABLE_2 = "as for memcached (Awasthi 2015, Table 2)"
+_MICA = "Lim 2014, section 3.1.1"
+_MANUAL = "docs/cache.md"
 _MEBIBYTE = 1024 * 1024
 #: Connections of rackscope's own (readiness, statistics), beyond those of the client.
 _OWN_CONNECTIONS = 8
 #: Descriptors beyond connections: listening sockets, epoll, pipes to the threads.
 _OWN_FILES = 256
+#: Over AF_XDP each connection has a queue, and each queue 8 to 16 MiB of locked memory.
+_MOST_QUEUES = 16
+#: The port from which the first AF_XDP connection sends; those of the others follow.
+_FIRST_XDP_PORT = 40_000
 
 _PROGRAM = Tool(
     name="cache",
@@ -33,7 +44,7 @@ class Cache(System):
 
     name = "cache"
     description = "the embedded cache engine, partitions owned by cores"
-    protocols = ("memcached_text", "memcached_meta")
+    protocols = ("memcached_text", "memcached_meta", "batch")
     #: No scans: it keeps no order among keys, so YCSB-E cannot be asked of it.
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     usual_port = 11211
@@ -49,7 +60,29 @@ class Cache(System):
         Knob(
             "access", "choice", "crcw", None,
             "who may touch an item: its worker alone (erew), all may read (crew), all may read and write (crcw)",
-            "Lim 2014, section 3.1.1", choices=("erew", "crew", "crcw"),
+            _MICA, choices=("erew", "crew", "crcw"),
+        ),
+        Knob(
+            "transport", "choice", "tcp", None,
+            "how clients reach it: tcp (or the unix socket), udp (-U), or af_xdp (--xdp): datagrams that bypass the "
+            "kernel's network stack, over a veth made for the run; takes root and at most one connection a queue",
+            f"{_MANUAL}; Lim 2014, section 4", choices=("tcp", "udp", "af_xdp"),
+        ),
+        Knob(
+            "event_loop", "choice", "epoll", None,
+            "how it waits for sockets (--transport): epoll or io_uring, which takes transport=tcp and access=crcw",
+            _MANUAL, choices=("epoll", "io_uring"),
+        ),
+        Knob(
+            "evict", "flag", "yes", None,
+            "when memory is full: yes, evict the oldest items (a cache); no, refuse writes (a store, -M)",
+            f"cache and store mode of {_MICA}",
+        ),
+        Knob(
+            "memory_file", "text", "", None,
+            "path of a file in which items are kept at the stop and found at the next start (-e: a warm restart); "
+            "empty: none",
+            _MANUAL,
         ),
         Knob(
             "connections", "integer", "4096", None, "client connections that it serves (-c)", _TABLE_2,
@@ -64,32 +97,106 @@ class Cache(System):
         return acquire_built_in(_PROGRAM)
 
     def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
-        return int(knobs["connections"])
+        return _MOST_QUEUES if knobs["transport"] == "af_xdp" else int(knobs["connections"])
+
+    def interface_queues(self, knobs: Mapping[str, str], connections: int) -> int | None:
+        return max(connections, int(knobs["threads"])) if knobs["transport"] == "af_xdp" else None
+
+    def check_knobs(self, knobs: Mapping[str, str]) -> None:
+        if knobs["event_loop"] == "io_uring" and (knobs["transport"] != "tcp" or knobs["access"] != "crcw"):
+            raise UsageError(
+                f"event_loop=io_uring does not go with transport={knobs['transport']} and access={knobs['access']}",
+                "Set transport=tcp and access=crcw, or leave event_loop out.",
+            )
+        if (file := knobs["memory_file"]) and not (Path(file).is_absolute() and Path(file).parent.is_dir()):
+            raise UsageError(
+                f"invalid memory_file: expected an absolute path in a folder that exists, got '{file}'",
+                "For example memory_file=/dev/shm/cache.",
+            )
 
     def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
+        transport = launch.knobs["transport"]
+        if transport != "tcp" and launch.endpoint_kind == "unix":
+            raise UsageError(f"transport={transport} does not go with a unix socket", "Leave --endpoint out.")
+        if transport == "af_xdp" and launch.system_interface is None:
+            raise SystemUnderTestError(
+                "transport=af_xdp needs a network namespace of its own, joined to this host by a veth",
+                "Run rackscope as root (CAP_SYS_ADMIN, CAP_NET_ADMIN), or set transport=udp.",
+            )
+
         def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
-            del account
-            return cache_arguments(launch, endpoint)
+            return cache_arguments(launch, endpoint, account)
 
         open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
         # Where each worker has keys of its own, it has a port of its own.
         threads = int(launch.knobs["threads"])
         own_ports = threads if threads > 1 and launch.knobs["access"] != "crcw" else 0
-        server = Server(self.name, arguments, CacheDialect(), open_files, following_ports=own_ports)
-        return server.start(acquired, launch)
+        return Server(
+            self.name,
+            arguments,
+            _Dialect(launch),
+            open_files,
+            following_ports=own_ports,
+            starts_as_root=transport == "af_xdp",
+        ).start(acquired, launch)
 
 
-def cache_arguments(launch: Launch, endpoint: Endpoint) -> list[str]:
-    """The command line, without the program."""
+@dataclass(frozen=True)
+class _Dialect(MemcachedDialect):
+    """memcached's, and where the load generator reaches the workers: ``stats partitions`` (docs/cache.md).
+
+    Which worker a key belongs to is the partition map of ``crates/wire/src/memcached/partition_map.rs``.
+    """
+
+    launch: Launch
+
+    def target(self, endpoint: Endpoint) -> Mapping[str, Any]:
+        partitions = told(endpoint, b"stats partitions\r\n")
+
+        def of_workers(what: str) -> list[str]:
+            return [value for name, value in partitions.items() if name.endswith(f":{what}")]
+
+        transport = self.launch.knobs["transport"]
+        if transport == "tcp":
+            own = {"own_ports": [int(port) for port in of_workers("port")]}
+            return endpoint.target() | (own if endpoint.kind == "tcp" else {"own_paths": of_workers("socket")})
+        common = told(endpoint, b"stats settings\r\n")["udpport"]
+        ports = [int(port) for port in of_workers("udp_port") or [common]]
+        if transport == "udp":
+            return {"kind": "udp", "host": endpoint.host, "ports": ports}
+        interface, inside = self.launch.host_interface or "", self.launch.system_interface or ""
+        return {
+            "kind": "xdp",
+            "interface": interface,
+            "source": f"{interface_address(interface)}:{_FIRST_XDP_PORT}",
+            "destination": endpoint.host,
+            "destination_mac": hardware_address(inside, self.launch.network_namespace),
+            "ports": ports,
+        }
+
+
+def cache_arguments(launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
+    """The command line, without the program; ``account`` is who it becomes where it has to start as root."""
     knobs = launch.knobs
     arguments = ["-l", endpoint.host, "-p", str(endpoint.port)] if endpoint.kind == "tcp" else ["-s", endpoint.path]
     arguments += [
         "-m", str(int(knobs["memory"]) // _MEBIBYTE),
         "-t", knobs["threads"],
         "--access", knobs["access"],
+        "--transport", knobs["event_loop"],
         "-c", str(int(knobs["connections"]) + _OWN_CONNECTIONS),
         "-I", knobs["item_size_max"],
     ]  # fmt: skip
+    if knobs["transport"] == "udp":
+        arguments += ["-U", "free"]
+    if knobs["transport"] == "af_xdp":
+        # In a namespace of its own every port is free.
+        arguments += ["-U", str(endpoint.port), "--xdp", launch.system_interface or ""]
+        arguments += ["-u", account.name] if account is not None else []
+    if knobs["evict"] == "no":
+        arguments += ["-M"]
+    if knobs["memory_file"]:
+        arguments += ["-e", knobs["memory_file"]]
     return [*arguments, "--cores", ",".join(map(str, launch.cores))] if launch.cores else arguments
 
 

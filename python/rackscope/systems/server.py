@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rackscope.errors import SystemUnderTestError, UsageError
 from rackscope.systems.account import Account, account_for_systems
@@ -46,6 +47,8 @@ class Server:
     data_folder: str | None = None
     #: Ports that it takes behind the one that it is given.
     following_ports: int = 0
+    #: Whether it is started as root and gives that up by itself (its arguments say as whom it goes on).
+    starts_as_root: bool = False
 
     def start(self, acquired: Acquired, launch: Launch) -> RunningServer:
         """Start it and wait until it answers: only then is it sure that a chosen port is really its own.
@@ -95,7 +98,7 @@ class Server:
                     folder=folder,
                     log=launch.folder / f"{self.name}.log",
                     cores=launch.cores,
-                    account=account,
+                    account=None if self.starts_as_root else account,
                     environment=acquired.environment,
                     open_files=self.open_files,
                     scratch=scratch,
@@ -164,11 +167,13 @@ class RunningServer(RunningSystem):
             return {}
 
     @property
-    def own_endpoints(self) -> tuple[Endpoint, ...]:
+    def target(self) -> Mapping[str, Any]:
         try:
-            return self._dialect.own_endpoints(self.endpoint)
-        except OSError:
-            return ()
+            return self._dialect.target(self.endpoint)
+        except OSError as error:
+            raise SystemUnderTestError(
+                f"{self.name} does not tell where its workers listen: {error}", f"Its log is {self.log}."
+            ) from error
 
     def stop(self) -> None:
         self._process.stop()

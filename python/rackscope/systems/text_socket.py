@@ -7,8 +7,7 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rackscope.systems.base import Endpoint
@@ -33,10 +32,9 @@ class Dialect(ABC):
     def statistics(self, endpoint: Endpoint) -> Mapping[str, str]:
         """Its counters."""
 
-    def own_endpoints(self, endpoint: Endpoint) -> tuple[Endpoint, ...]:
-        """Where each of its workers is reached by itself, in order, where each has keys of its own; else empty."""
-        del endpoint
-        return ()
+    def target(self, endpoint: Endpoint) -> Mapping[str, Any]:
+        """As ``RunningSystem.target``."""
+        return endpoint.target()
 
 
 class MemcachedDialect(Dialect):
@@ -48,26 +46,11 @@ class MemcachedDialect(Dialect):
         return converse(endpoint, b"version\r\n", re.compile(rb"\r\n")).startswith(b"VERSION ")
 
     def statistics(self, endpoint: Endpoint) -> Mapping[str, str]:
-        return _stats(endpoint, b"stats\r\n")
+        return told(endpoint, b"stats\r\n")
 
 
-class CacheDialect(MemcachedDialect):
-    """The same, and the partition map of our own cache engine: ``stats partitions``."""
-
-    def own_endpoints(self, endpoint: Endpoint) -> tuple[Endpoint, ...]:
-        told = _stats(endpoint, b"stats partitions\r\n")
-        found: list[Endpoint] = []
-        while True:
-            worker = len(found)
-            if (port := told.get(f"{worker}:port")) is not None:
-                found.append(replace(endpoint, port=int(port)))
-            elif (path := told.get(f"{worker}:socket")) is not None:
-                found.append(replace(endpoint, path=path))
-            else:
-                return tuple(found)
-
-
-def _stats(endpoint: Endpoint, request: bytes) -> dict[str, str]:
+def told(endpoint: Endpoint, request: bytes) -> dict[str, str]:
+    """The ``STAT`` lines of a memcached server's reply to ``request``. Raises OSError."""
     answer = converse(endpoint, request, re.compile(rb"(?:^|\r\n)(?:END|ERROR)\r\n"))
     lines = answer.decode("utf-8", errors="replace").split("\r\n")
     words = (line.split(" ", 2) for line in lines)

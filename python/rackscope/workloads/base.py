@@ -86,6 +86,8 @@ class WorkloadPlan:
     preload: PhasePlan | None
     stages: tuple[PhasePlan, ...]
     notes: tuple[str, ...] = ()
+    #: Requests of a datagram, where there are datagrams.
+    batch: int = 1
 
     @property
     def data_bytes(self) -> int | None:

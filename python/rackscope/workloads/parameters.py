@@ -42,12 +42,13 @@ COMMON_PARAMETERS: tuple[Parameter, ...] = (
     Parameter("hot_operations", "number", "0.8", "hotspot: share of operations on them", minimum=0, maximum=1),
     Parameter("pipeline", "count", "1", "requests outstanding on a connection", minimum=1, maximum=1024),
     Parameter("multiget", "count", "1", "keys in one read request", minimum=1, maximum=1000),
+    Parameter("batch", "count", "1", "requests in one datagram of protocol batch", minimum=1, maximum=1024),
     Parameter(
         "protocol",
         "choice",
         "auto",
         "what is spoken, where a system speaks several",
-        choices=("auto", "memcached_text", "memcached_meta", "resp"),
+        choices=("auto", "memcached_text", "memcached_meta", "resp", "batch"),
     ),
 )
 
@@ -94,6 +95,7 @@ def plan(
         values=_size(parameters["value_size"]),
         pipeline=int(parameters["pipeline"]),
         multiget=int(parameters["multiget"]),
+        batch=int(parameters["batch"]),
         preload=PhasePlan("load", "load", {"insert": 1.0}, {"kind": "sequential"}, int(parameters["keys"]))
         if workload.preload
         else None,

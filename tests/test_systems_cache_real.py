@@ -1,0 +1,154 @@
+"""What the cache engine can do, reached through its knobs: each serves a short load that finds what it wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Rackscope
+from rackscope import _native
+from rackscope.errors import SystemUnderTestError, UsageError
+from rackscope.systems import find_system, resolve_knobs
+from rackscope.systems.base import RunningSystem
+from systems_started import started
+
+_KEYS = 500
+
+
+def drive(running: RunningSystem, protocol: str = "memcached_text", batch: int = 1) -> dict[str, Any]:
+    """Write every key once, then read keys; the result of the reading."""
+    client = _native.LoadClient(
+        json.dumps(
+            {
+                "target": dict(running.target),
+                "protocol": protocol,
+                "batch": batch,
+                "connections": 2,
+                "pipeline": 8,
+                "seed": 7,
+                "keys": {"count": _KEYS, "size": {"kind": "fixed", "bytes": 24}},
+                "values": {"kind": "fixed", "bytes": 100},
+            }  # fmt: skip
+        )
+    )
+    try:
+        for operations, kind, count in (({"insert": 1.0}, "sequential", _KEYS), ({"read": 1.0}, "uniform", 5000)):
+            phase = {
+                "name": "phase", "operations": operations, "distribution": {"kind": kind}, "loop": {"kind": "closed"},
+                "operation_count": count, "interval_seconds": 0.25,
+            }  # fmt: skip
+            client.start_phase(json.dumps(phase))
+            assert client.wait(20)
+            result: dict[str, Any] = client.phase_result()
+            assert not result["failed"] and result["wrong_values"] == 0
+    finally:
+        client.close()
+    return result
+
+
+@pytest.mark.parametrize(
+    ("knobs", "protocol", "batch"),
+    [
+        ({"transport": "udp"}, "memcached_text", 1),
+        ({"transport": "udp"}, "batch", 16),
+        ({"transport": "udp", "access": "erew", "threads": "2"}, "batch", 4),
+        ({"access": "erew", "threads": "2"}, "memcached_text", 1),
+        ({"access": "crew", "threads": "2"}, "memcached_meta", 1),
+        ({"evict": "no"}, "memcached_text", 1),
+    ],
+)
+def test_a_load_finds_what_it_wrote(tmp_path: Path, knobs: dict[str, str], protocol: str, batch: int) -> None:
+    with started("cache", tmp_path, **knobs) as running:
+        assert drive(running, protocol, batch)["hits"] == 5000
+        datagrams = int(running.statistics()["datagrams_received"])
+        assert (datagrams >= (5000 + _KEYS) / batch) == (knobs.get("transport") == "udp")
+
+
+def test_io_uring_serves_or_says_why_it_cannot(tmp_path: Path) -> None:
+    try:
+        with started("cache", tmp_path, event_loop="io_uring") as running:
+            assert drive(running)["hits"] == 5000
+    except SystemUnderTestError as error:
+        assert "io_uring" in error.what
+        pytest.skip(error.what)
+
+
+def test_a_store_refuses_what_a_cache_evicts_for(tmp_path: Path) -> None:
+    with started("cache", tmp_path, evict="no", memory="8MiB") as running:
+        target = {**running.target}
+        client = _native.LoadClient(
+            json.dumps(
+                {
+                    "target": target,
+                    "protocol": "memcached_text",
+                    "connections": 1,
+                    "seed": 1,
+                    "keys": {"count": 20_000, "size": {"kind": "fixed", "bytes": 24}},
+                    "values": {"kind": "fixed", "bytes": 1000},
+                }  # fmt: skip
+            )
+        )
+        phase = {
+            "name": "load", "operations": {"insert": 1.0}, "distribution": {"kind": "sequential"},
+            "loop": {"kind": "closed"}, "operation_count": 20_000, "interval_seconds": 0.25,
+        }  # fmt: skip
+        client.start_phase(json.dumps(phase))
+        assert client.wait(20)
+        result = client.phase_result()
+        client.close()
+        assert result["errors"] > 5000
+        assert running.statistics()["evictions"] == "0"
+
+
+def test_items_are_found_again_after_a_warm_restart(tmp_path: Path) -> None:
+    # As nobody it cannot write below this test's own folder.
+    tmp_path.chmod(0o777)
+    for folder in tmp_path.parents:
+        if folder.stat().st_mode & 0o001 == 0:
+            folder.chmod(folder.stat().st_mode | 0o011)
+    knobs = {"memory_file": str(tmp_path / "items"), "memory": "16MiB"}
+    with started("cache", tmp_path / "first", **knobs) as running:
+        drive(running)
+    with started("cache", tmp_path / "second", **knobs) as running:
+        assert running.statistics()["curr_items"] == str(_KEYS)
+
+
+def test_af_xdp_is_reached_over_a_veth_made_for_the_run(rackscope: Rackscope) -> None:
+    ended = rackscope(
+        "run", "cache", "ycsb-c", "--set", "transport=af_xdp", "--set", "keys=500", "--connections", "2",
+        "--repeat", "2", "--duration", "0.2s", "--warm-up", "0s", "--json",
+    )  # fmt: skip
+    if ended.returncode != 0 and ("AF_XDP" in ended.stderr or "CAP_" in ended.stderr):
+        pytest.skip(ended.stderr.strip().splitlines()[-1])
+    assert ended.returncode == 0, ended.stderr
+    manifest = json.loads((rackscope.folder / json.loads(ended.stdout)["run_directory"] / "manifest.json").read_text())
+    # The kernel served the statistics alone; what was loaded and read bypassed it.
+    assert int(manifest["system"]["statistics"]["datagrams_received"]) > 500
+    assert not Path("/sys/class/net", manifest["system"]["interface"]).exists()
+
+
+@pytest.mark.parametrize(
+    ("knobs", "message"),
+    [
+        ({"event_loop": "io_uring", "access": "erew"}, "event_loop=io_uring does not go with"),
+        ({"event_loop": "io_uring", "transport": "udp"}, "event_loop=io_uring does not go with"),
+        ({"memory_file": "items"}, "expected an absolute path"),
+        ({"transport": "quic"}, "transport has no choice 'quic'"),
+    ],
+)
+def test_knobs_that_do_not_go_together_are_refused_before_the_start(knobs: dict[str, str], message: str) -> None:
+    system = find_system("cache")
+    with pytest.raises(UsageError, match=message):
+        system.check_knobs(resolve_knobs(system, knobs, tuned=False, cores=(0,)).values)
+
+
+def test_datagrams_take_a_port_and_af_xdp_a_veth(tmp_path: Path) -> None:
+    message = "transport=udp does not go with a unix socket"
+    with pytest.raises(UsageError, match=message), started("cache", tmp_path, "unix", transport="udp"):
+        pass
+    message = "needs a network namespace of its own"
+    with pytest.raises(SystemUnderTestError, match=message), started("cache", tmp_path, transport="af_xdp"):
+        pass
