@@ -18,35 +18,32 @@ from systems_started import started
 _KEYS = 500
 
 
-def drive(running: RunningSystem, protocol: str = "memcached_text", batch: int = 1) -> dict[str, Any]:
-    """Write every key once, then read keys; the result of the reading."""
-    client = _native.LoadClient(
-        json.dumps(
-            {
-                "target": dict(running.target),
-                "protocol": protocol,
-                "batch": batch,
-                "connections": 2,
-                "pipeline": 8,
-                "seed": 7,
-                "keys": {"count": _KEYS, "size": {"kind": "fixed", "bytes": 24}},
-                "values": {"kind": "fixed", "bytes": 100},
-            }  # fmt: skip
-        )
-    )
+def load(
+    running: RunningSystem, keys: int, counts: dict[str, int], *, value_bytes: int = 100, **client: object
+) -> dict[str, Any]:
+    """Drive so many of each operation, one after the other; the result of the last. Keys are written in order."""
+    sizes = {"keys": {"count": keys, "size": {"kind": "fixed", "bytes": 24}}}
+    values = {"kind": "fixed", "bytes": value_bytes}
+    configuration = {"target": dict(running.target), "connections": 2, "pipeline": 8, "seed": 7, "values": values}
+    generator = _native.LoadClient(json.dumps(configuration | sizes | client))
+    result: dict[str, Any] = {}
     try:
-        for operations, kind, count in (({"insert": 1.0}, "sequential", _KEYS), ({"read": 1.0}, "uniform", 5000)):
-            phase = {
-                "name": "phase", "operations": operations, "distribution": {"kind": kind}, "loop": {"kind": "closed"},
-                "operation_count": count, "interval_seconds": 0.25,
-            }  # fmt: skip
-            client.start_phase(json.dumps(phase))
-            assert client.wait(20)
-            result: dict[str, Any] = client.phase_result()
+        for operation, count in counts.items():
+            phase = {"name": operation, "operations": {operation: 1.0}, "loop": {"kind": "closed"}}
+            distribution = {"kind": "sequential" if operation == "insert" else "uniform"}
+            how = {"distribution": distribution, "operation_count": count, "interval_seconds": 0.25}
+            generator.start_phase(json.dumps(phase | how))
+            assert generator.wait(20)
+            result = generator.phase_result()
             assert not result["failed"] and result["wrong_values"] == 0
     finally:
-        client.close()
+        generator.close()
     return result
+
+
+def drive(running: RunningSystem, protocol: str = "memcached_text", batch: int = 1) -> dict[str, Any]:
+    """Write every key once, then read keys; the result of the reading."""
+    return load(running, _KEYS, {"insert": _KEYS, "read": 5000}, protocol=protocol, batch=batch)
 
 
 @pytest.mark.parametrize(
@@ -78,27 +75,7 @@ def test_io_uring_serves_or_says_why_it_cannot(tmp_path: Path) -> None:
 
 def test_a_store_refuses_what_a_cache_evicts_for(tmp_path: Path) -> None:
     with started("cache", tmp_path, evict="no", memory="8MiB") as running:
-        target = {**running.target}
-        client = _native.LoadClient(
-            json.dumps(
-                {
-                    "target": target,
-                    "protocol": "memcached_text",
-                    "connections": 1,
-                    "seed": 1,
-                    "keys": {"count": 20_000, "size": {"kind": "fixed", "bytes": 24}},
-                    "values": {"kind": "fixed", "bytes": 1000},
-                }  # fmt: skip
-            )
-        )
-        phase = {
-            "name": "load", "operations": {"insert": 1.0}, "distribution": {"kind": "sequential"},
-            "loop": {"kind": "closed"}, "operation_count": 20_000, "interval_seconds": 0.25,
-        }  # fmt: skip
-        client.start_phase(json.dumps(phase))
-        assert client.wait(20)
-        result = client.phase_result()
-        client.close()
+        result = load(running, 20_000, {"insert": 20_000}, value_bytes=1000, protocol="memcached_text")
         assert result["errors"] > 5000
         assert running.statistics()["evictions"] == "0"
 
