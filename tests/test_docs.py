@@ -44,11 +44,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_are_named_exist(page: Path) -> None:
-    if page.name == "CHANGELOG.md":
-        return
+    if page.name.startswith(("CHANGELOG", "adding-")):
+        return  # what was, and what a reader is to write
     named = set(SOURCE.findall(page.read_text(encoding="utf-8")))
-    built = ("python/rackscope/bin", "docs/x")
-    assert not [name for name in named if not (ROOT / name).exists() and not name.startswith(built)]
+    assert not [name for name in named if not (ROOT / name).exists()]
 
 
 def test_the_architecture_is_read_in_one_sitting() -> None:
