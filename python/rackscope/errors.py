@@ -18,9 +18,20 @@ class RackscopeError(Exception):
         self.what = " ".join(what.split()).rstrip(".")
         self.advice = " ".join(advice.split())
         self.details: dict[str, Any] = {}
+        #: Where what was measured until then is, as a sentence; empty when nothing is.
+        self.kept = ""
 
     def __str__(self) -> str:
         return f"{self.what}. {self.advice}".strip() if self.advice else f"{self.what}."
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, after what was under way has been put in order; ``details`` and ``kept`` are as in RackscopeError."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.details: dict[str, Any] = {}
+        self.kept = ""
 
 
 class UsageError(RackscopeError):

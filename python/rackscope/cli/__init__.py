@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 
 from rackscope import __version__
 from rackscope.cli.arguments import kept_command_line
-from rackscope.cli.output import Stopped, abandon_output, complain, make_printable, print_json
-from rackscope.errors import RackscopeError, UsageError
+from rackscope.cli.output import abandon_output, complain, make_printable, print_json
+from rackscope.errors import Interrupted, RackscopeError, UsageError
 
 #: In the order in which a newcomer meets them.
 _VERBS = (
@@ -78,8 +78,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RackscopeError as error:
         return _fail(error, argv)
     except KeyboardInterrupt as stop:
+        details = {}
+        if isinstance(stop, Interrupted):
+            details = stop.details
+            if stop.kept:
+                complain(stop.kept)
         complain("stopped.")
-        details = stop.details if isinstance(stop, Stopped) else {}
         _print_failure({"status": "interrupted", **details}, argv)
         return _INTERRUPTED
     except BrokenPipeError:
@@ -129,6 +133,8 @@ def _run(argv: list[str]) -> int:
 
 def _fail(error: RackscopeError, argv: Sequence[str]) -> int:
     """One line on standard error and, where JSON was asked for, one object on standard output."""
+    if error.kept:
+        complain(error.kept)
     complain(str(error))
     _print_failure({"status": "failed", "error": error.what, "advice": error.advice, **error.details}, argv)
     return error.exit_status

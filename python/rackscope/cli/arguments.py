@@ -6,10 +6,13 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rackscope import units
 from rackscope.errors import RackscopeError, UsageError
+
+if TYPE_CHECKING:
+    from rackscope.api.settings import RunSettings
 
 _Value = TypeVar("_Value")
 
@@ -109,6 +112,30 @@ def add_load(parser: argparse._ActionsContainer) -> None:
     _add_client(parser)
     parser.add_argument("--no-verify", action="store_true", help="do not check returned values")
     add_meter(parser)
+
+
+def place_settings(arguments: argparse.Namespace) -> RunSettings:
+    """What ``add_places`` declared, as ``rackscope.run`` takes it."""
+    return {
+        "cores": arguments.cores,
+        "client_cores": arguments.client_cores,
+        "seed": arguments.seed,
+        "meters": tuple(arguments.meter),
+        "fetch": not arguments.no_fetch,
+    }
+
+
+def load_settings(arguments: argparse.Namespace) -> RunSettings:
+    """What ``add_load`` and ``add_system_settings`` declared, as ``rackscope.run`` takes it. Raises UsageError."""
+    return {
+        **place_settings(arguments),
+        "settings": settings_mapping(arguments.set),
+        "tuned": arguments.tuned,
+        "connections": arguments.connections,
+        "endpoint_kind": arguments.endpoint,
+        "port": arguments.port,
+        "verify": not arguments.no_verify,
+    }
 
 
 def add_places(parser: argparse._ActionsContainer) -> None:

@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rackscope.cli.output import open_console, print_json
 
 _MARKS = {"wrong": ("!", "bold red"), "doubt": ("!", "yellow"), "note": ("note:", "dim")}
 
 if TYPE_CHECKING:
     from rackscope.analysis.findings import Characterisation, TrustWarning
-    from rackscope.models.modelled_power import ServerWatts
+    from rackscope.api.run import Run
     from rackscope.report.energy import RunPower
-    from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import RepetitionPart
 
 
-def run_summary(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> dict[str, Any]:
-    """The run as one JSON object: status, results, interval, findings, and power where it is known."""
-    from rackscope.report.energy import assess
-    from rackscope.runs.energy import results_with_energy
-
-    manifest, report = run.manifest, run.path / "report.html"
-    characterisation, power = assess(run, server, share)
-    return {
-        "status": manifest.status,
-        "status_reason": manifest.status_reason,
-        "run_directory": str(run.path),
-        "report": str(report) if report.is_file() else None,
-        "system": manifest.system.model_dump(),
-        "workload": manifest.workload.model_dump(),
-        "client": manifest.client.model_dump(),
-        "repetition": manifest.repetition.model_dump(),
-        "results": results_with_energy(run)[0].to_dicts(),
-        "characterisation": characterisation.to_dict(),
-        "energy": power.to_dict(),
-        "overhead": manifest.overhead.model_dump(),
-        "warnings": [warning.model_dump() for warning in manifest.warnings],
-        "remarks": list(run.remarks),
-        "damage": list(run.damage),
-    }
-
-
-def print_run(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> None:
-    """What a person wants to know after a run."""
-    from rackscope.cli.output import open_console
-    from rackscope.report.energy import assess
-
-    characterisation, power = assess(run, server, share)
-
+def print_run(run: Run, *, as_json: bool = False, report: Path | None = None) -> None:
+    """A run for a person, or as one JSON object. ``report`` is where its page is, if not in it."""
+    if as_json:
+        print_json(run.to_dict() | ({} if report is None else {"report": str(report)}))
+        return
+    characterisation = run.characterisation
     console = open_console()
     for remark in run.remarks:
         console.print(f"! {remark}", style="bold red", markup=False)
@@ -56,12 +31,12 @@ def print_run(run: RunDirectory, server: ServerWatts | None = None, share: float
     _print_warnings(console, characterisation, serious=True)
     _print_findings(console, characterisation)
     _print_figures(console, run)
-    _print_power(console, characterisation, power)
+    _print_power(console, characterisation, run.power)
     _print_warnings(console, characterisation, serious=False)
-    report = run.path / "report.html"
+    page = report or run.report
     # On one line whatever its length, so that it can be clicked and copied.
-    place = f"Report: {report}" if report.is_file() else f"Run directory: {run.path}"
-    console.print(place, markup=False, style="bold", soft_wrap=True)
+    where = f"Report: {page}" if page is not None else f"Run directory: {run.path}"
+    console.print(where, markup=False, style="bold", soft_wrap=True)
 
 
 def _print_findings(console: Any, characterisation: Characterisation) -> None:
@@ -101,14 +76,14 @@ def _print_warnings(console: Any, characterisation: Characterisation, *, serious
         console.print()
 
 
-def _print_figures(console: Any, run: RunDirectory) -> None:
+def _print_figures(console: Any, run: Run) -> None:
     import polars as pl
     from rich.table import Table
 
     from rackscope.analysis.intervals import mean_interval, relative_half_width
     from rackscope.units import format_bytes, format_count, format_duration
 
-    results = run.results()
+    results = run.results
     if results.is_empty():
         return
     measured = results.filter((pl.col("kind") == "measure") & pl.col("discarded").is_null())

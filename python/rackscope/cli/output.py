@@ -24,14 +24,6 @@ _NARROWEST, _USUAL_WIDTH = 20, 80
 _HANDLER = "rackscope-plainer"
 
 
-class Stopped(KeyboardInterrupt):
-    """Ctrl-C, after what was under way has been put in order; ``details`` are for programs."""
-
-    def __init__(self, **details: Any) -> None:
-        super().__init__()
-        self.details = details
-
-
 def make_printable() -> None:
     """Let every character be printed somehow: names come from anywhere, and so do terminals."""
     codecs.register_error(_HANDLER, _plainer)

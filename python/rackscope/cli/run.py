@@ -16,7 +16,7 @@ from rackscope.cli.modelling import add_server
 from rackscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from rackscope.runs.options import RunOptions
+    from rackscope.api.settings import RunSettings
 
 HELP = "run a workload against a system and say what holds it back"
 
@@ -77,37 +77,33 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.system is None or arguments.workload is None:
         raise UsageError("a run needs a system and a workload", "For example: rackscope run memcached ycsb-b.")
-    from rackscope.cli.running import run_and_report
+    from rackscope.api.running import run
+    from rackscope.cli.findings import print_run
+    from rackscope.cli.progress import ProgressLine
 
-    return run_and_report(_options(arguments), as_json=arguments.json)
+    with ProgressLine() as progress:
+        done = run(
+            arguments.system,
+            arguments.workload,
+            server=arguments.server,
+            share=arguments.share,
+            progress=progress,
+            **_settings(arguments),
+        )
+    print_run(done, as_json=arguments.json)
+    return 0
 
 
-def _options(arguments: argparse.Namespace) -> RunOptions:
-    from rackscope.cli.modelling import server_part
-    from rackscope.runs.options import RunOptions
-
-    return RunOptions(
-        system=arguments.system,
-        workload=arguments.workload,
-        settings=common.settings_mapping(arguments.set),
-        tuned=arguments.tuned,
-        connections=arguments.connections,
-        rate_per_second=arguments.rate,
-        arrivals=arguments.arrivals,
-        duration_seconds=arguments.duration,
-        warm_up_seconds=arguments.warm_up,
-        repetitions=arguments.repeat,
-        budget_seconds=arguments.budget or max(40.0, 3 * arguments.duration),
-        cores=arguments.cores,
-        client_cores=arguments.client_cores,
-        endpoint_kind=arguments.endpoint,
-        port=arguments.port,
-        sample_interval_seconds=1.0 / arguments.sample_rate,
-        seed=arguments.seed,
-        verify=not arguments.no_verify,
-        fetch=not arguments.no_fetch,
-        meters=tuple(arguments.meter),
-        out=arguments.out,
-        command_line=arguments.command_line,
-        server=server_part(arguments),
-    )
+def _settings(arguments: argparse.Namespace) -> RunSettings:
+    return {
+        **common.load_settings(arguments),
+        "rate_per_second": arguments.rate,
+        "arrivals": arguments.arrivals,
+        "duration_seconds": arguments.duration,
+        "warm_up_seconds": arguments.warm_up,
+        "repetitions": arguments.repeat,
+        **({"budget_seconds": arguments.budget} if arguments.budget else {}),
+        "sample_interval_seconds": 1.0 / arguments.sample_rate,
+        "out": arguments.out,
+        "command_line": arguments.command_line,
+    }

@@ -9,29 +9,19 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rackscope import units
 from rackscope.cli import arguments as common
 
 if TYPE_CHECKING:
-    from rackscope.runs.options import RunOptions
-    from rackscope.studies.base import Option, Request, Study
+    from rackscope.api.settings import RunSettings
+    from rackscope.studies.base import Option, Study
 
 HELP = "squeeze, sweep, tune or search: designed runs that answer one question"
 
 #: Subjects of studies whose load is described on the command line.
 _WITH_LOAD = ("workload", "optional")
-
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    "count": units.parse_count,
-    "number": float,
-    "duration": units.parse_duration_seconds,
-    "rate": units.parse_rate_per_second,
-    "size": units.parse_size_bytes,
-    "text": str,
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,11 +65,13 @@ def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
 
 
 def _add_option(group: argparse._ActionsContainer, option: Option) -> None:
+    from rackscope.api.studying import parse_option
+
     flag = f"--{option.name}"
     if option.kind == "flag":
         group.add_argument(flag, action="store_true", help=option.help)
         return
-    parse = common.checked(_PARSERS[option.kind])
+    parse = common.checked(partial(parse_option, option))
     shown = "" if option.default is None else f" (default {option.default})"
     settings: dict[str, Any] = {"type": parse, "help": f"{option.help}{shown}".replace("%", "%%")}
     if option.choices:
@@ -96,46 +88,26 @@ def _add_option(group: argparse._ActionsContainer, option: Option) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Conduct it and print what was found."""
-    from rackscope.cli.studying import study_and_report
+    from rackscope.api.studying import study
+    from rackscope.cli.progress import ProgressLine
+    from rackscope.cli.studying import print_study
 
-    return study_and_report(arguments.study, _request(arguments), as_json=arguments.json)
-
-
-def _request(arguments: argparse.Namespace) -> Request:
-    from rackscope.studies.base import Request
-
-    study: Study = arguments.study
-    values: dict[str, Any] = {}
-    for option in study.options:
-        value = getattr(arguments, option.name.replace("-", "_"))
-        values[option.name.replace("-", "_")] = tuple(value) if option.repeated else value
-    if study.subject == "works":
-        values["works"] = tuple(arguments.works)
-    run = _run_options(arguments, study) if study.subject != "none" else None
-    return Request(run=run, values=values, out=arguments.out, command_line=tuple(arguments.command_line))
-
-
-def _run_options(arguments: argparse.Namespace, study: Study) -> RunOptions:
-    from rackscope.runs.options import RunOptions
-
-    fields: dict[str, Any] = {
-        "system": getattr(arguments, "system", ""),
-        "workload": "",
-        "cores": arguments.cores,
-        "client_cores": arguments.client_cores,
-        "seed": arguments.seed,
-        "meters": tuple(arguments.meter),
-        "fetch": not arguments.no_fetch,
-        "command_line": arguments.command_line,
-    }
-    if study.subject in _WITH_LOAD:
-        fields |= {
-            "workload": arguments.workload,
-            "settings": common.settings_mapping(arguments.set),
-            "tuned": arguments.tuned,
-            "connections": arguments.connections,
-            "endpoint_kind": arguments.endpoint,
-            "port": arguments.port,
-            "verify": not arguments.no_verify,
-        }
-    return RunOptions(**{**study.run_defaults, **fields})
+    kind: Study = arguments.study
+    settings: RunSettings = {}
+    if kind.subject in _WITH_LOAD:
+        settings = common.load_settings(arguments)
+    elif kind.subject != "none":
+        settings = common.place_settings(arguments)
+    settings["out"], settings["command_line"] = arguments.out, arguments.command_line
+    with ProgressLine() as progress:
+        done = study(
+            kind.name,
+            getattr(arguments, "system", ""),
+            getattr(arguments, "workload", ""),
+            workloads=getattr(arguments, "works", ()),
+            options={option.name: getattr(arguments, option.name.replace("-", "_")) for option in kind.options},
+            progress=progress,
+            **settings,
+        )
+    print_study(done, as_json=arguments.json)
+    return 0

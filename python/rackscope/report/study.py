@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rackscope.report.build import REPORT_NAME, asset, environment, write_page
-from rackscope.runs.study import MEMBERS, read_study
+from rackscope.runs.study import MEMBERS, is_below, read_study
 
 if TYPE_CHECKING:
     from rackscope.runs.study import StudyRecord
@@ -24,7 +24,7 @@ def write_study_report(path: Path, out: Path | None = None) -> Path:
     reports = {
         member.folder: report
         for member in record.members
-        if _is_below(member.folder) and (report := path / MEMBERS / member.folder / REPORT_NAME).is_file()
+        if is_below(member.folder) and (report := path / MEMBERS / member.folder / REPORT_NAME).is_file()
     }
     return write_study_page(record, target, reports)
 
@@ -45,11 +45,6 @@ def render_study(record: StudyRecord, links: Mapping[str, str] | None = None) ->
     style = "".join(asset(name) for name in ("report.css", "chart.css", "study.css"))
     template = environment().get_template("study.html")
     return template.render(page=study_page_of(record, links or {}), style=style)
-
-
-def _is_below(folder: str) -> bool:
-    """Whether a name in study.json, which may come from anywhere, stays in the study's own directory."""
-    return bool(folder) and "\0" not in folder and not Path(folder).is_absolute() and ".." not in Path(folder).parts
 
 
 def _link(target: Path, report: Path) -> str:

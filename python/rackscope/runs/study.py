@@ -174,6 +174,11 @@ def is_study(path: Path) -> bool:
     return (path / STUDY).is_file()
 
 
+def is_below(folder: str) -> bool:
+    """Whether the name of a member, which may come from anywhere, stays in the study's own directory."""
+    return bool(folder) and "\0" not in folder and not Path(folder).is_absolute() and ".." not in Path(folder).parts
+
+
 def read_study(path: Path) -> StudyRecord:
     """Read ``study.json`` and settle what became of the study. Raises RunDirectoryError."""
     file = path / STUDY
