@@ -7,15 +7,17 @@ mode, high }`` (a triangle), ``{ median, factor }`` (lognormal: 90 % within that
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationInfo
 
 from rackscope.errors import RackscopeError, UsageError
+from rackscope.models.checked import STRICT, Checker, at, fault
 from rackscope.models.uncertain import Uncertain
 from rackscope.units import parse_size_bytes
 
@@ -30,53 +32,269 @@ class CatalogueError(RackscopeError):
 
 
 @dataclass(frozen=True)
+class _Bounds:
+    """What a key's values may be, and what to say of those that are not."""
+
+    least: float
+    most: float
+    hint: str
+
+
+#: More than a server costs in the smallest unit of money there is.
+_MOST_MONEY = 1e13
+#: Limits far beyond what is sold or charged: what lies outside is in another unit.
+_SITE: Mapping[str, _Bounds] = {
+    "electricity_price_per_kilowatt_hour": _Bounds(0, 1e5, "Write the price of a kWh, not of a MWh."),
+    "power_usage_effectiveness": _Bounds(1, 4, "It is all power over that of the servers: 1.5, not 150 or 50 %."),
+    "discount_rate_per_year": _Bounds(0, 1, "Write 0.08 for 8 %."),
+    "service_years": _Bounds(0.25, 30, "Write years, not months."),
+    "network_price_per_server": _Bounds(0, _MOST_MONEY, "Write its share of switches, ports and cables."),
+    "upkeep_share_per_year": _Bounds(0, 1, "Write 0.05 for 5 % of the server's price a year."),
+}
+_WATTS = _Bounds(0.1, 50_000, "Write watts of one server, not kilowatts.")
+_PRICE = _Bounds(0, _MOST_MONEY, "Write what one server costs.")
+#: Of a kWh, where a unit of the currency buys about as much as a dollar: more is cents, or a MWh.
+_DOLLAR_LIKE = ("USD", "EUR", "GBP", "CHF", "CAD", "AUD", "NZD", "SGD")
+_DOLLARS_PER_KILOWATT_HOUR = _Bounds(0, 5, "Write the price of a kWh, not of a MWh, and no cents.")
+_CHIP_WATTS = _Bounds(1, 2_000, "Write the thermal design power of one chip in watts.")
+_FIRST_YEAR, _LAST_YEAR = 1990, 2100
+_HERTZ = _Bounds(1e8, 2e10, "Write hertz, not MHz or GHz: 2.4e9.")
+_SPEED = _Bounds(1e6, 1e16, "Write it a second, in the unit of its name: 5.2e9, not 5200 million.")
+_OPERATIONS = _Bounds(1, 1e12, "Write operations a second.")
+_MEMORY = _Bounds(2**20, 2**60, 'Write bytes, or give the unit: "384GiB".')
+_CACHE = _Bounds(2**14, 2**40, 'Write bytes, or give the unit: "32MiB".')
+#: Ceilings that 'rackscope calibrate' measures and a projection may compare by, with what they can be.
+CEILINGS: Mapping[str, _Bounds] = {
+    "instructions_per_second": _Bounds(1e8, 1e16, "Write instructions a second of all cores together, no MIPS."),
+    "dram_read_bytes_per_second": _Bounds(1e8, 1e14, "Write bytes a second, not MB/s or GB/s: 21e9."),
+    "dram_latency_seconds": _Bounds(1e-9, 1e-5, "Write seconds, not nanoseconds: 95e-9."),
+    "network_bytes_per_second": _Bounds(1e5, 1e12, "Write bytes a second, not Gbit/s: 1.25e9 is 10 Gbit/s."),
+    "loopback_bytes_per_second": _SPEED,
+    "loopback_requests_per_second": _OPERATIONS,
+    "dram_write_bytes_per_second": _SPEED,
+    "dram_copy_bytes_per_second": _SPEED,
+    "disk_sequential_read_bytes_per_second": _SPEED,
+    "disk_sequential_write_bytes_per_second": _SPEED,
+    "disk_random_read_operations_per_second": _OPERATIONS,
+    "disk_random_write_operations_per_second": _OPERATIONS,
+}
+#: More than any server has.
+_MOST_CORES = 1_000_000
+#: Beyond any price or rate; what is larger overflows in the arithmetic.
+_LARGEST_NUMBER = 1e30
+_ANY = _Bounds(-math.inf, math.inf, "")
+
+
+def _number(value: Any, bounds: _Bounds, currency: str | None) -> float:
+    """``currency`` is the catalogue's where the amount is money, which may carry its own."""
+    if isinstance(value, str) and currency is not None:
+        match = _MONEY.fullmatch(value.strip())
+        if match is None:
+            raise fault(f"is '{value}'", f"Write a number, or one like '650 {currency}'.")
+        if match.group(2).upper() != currency:
+            raise fault(
+                f"is in {match.group(2).upper()}, and the catalogue in {currency}", "Convert it: use one currency."
+            )
+        value = float(match.group(1).replace(",", "").replace("_", ""))
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST_NUMBER:
+        raise fault(f"is {str(value)[:40]}, expected a number", bounds.hint or "Write a number.")
+    return _within(float(value), bounds)
+
+
+def _within(value: float, bounds: _Bounds) -> float:
+    if value < 0 <= bounds.least:
+        raise fault(f"is negative ({value:g})", bounds.hint)
+    if not bounds.least <= value <= bounds.most:
+        raise fault(f"is {value:g}", bounds.hint)
+    return value
+
+
+def _uncertain(value: Any, bounds: _Bounds, currency: str | None = None) -> Uncertain:
+    if not isinstance(value, dict):
+        return Uncertain.certain(_number(value, bounds, currency))
+    named = {name: _number(one, _ANY, currency) for name, one in value.items()}
+    match sorted(named):
+        case ["high", "low"]:
+            amount = Uncertain.uniform(named["low"], named["high"])
+        case ["high", "low", "mode"]:
+            amount = Uncertain.triangular(named["low"], named["mode"], named["high"])
+        case ["factor", "median"] if named["median"] > 0 and named["factor"] >= 1 and bounds.least < 1:
+            amount = Uncertain.lognormal(named["median"], named["factor"])
+        case _:
+            raise fault(
+                f"is {{ {', '.join(f'{name} = {one:g}' for name, one in named.items())} }}",
+                "Write { low, high }, { low, mode, high }, or, of what can be near zero, { median, factor } with a "
+                "factor of one or more.",
+            )
+    if not amount.low <= amount.middle <= amount.high:
+        raise fault("is not in the order low, mode, high", "Exchange them?")
+    _within(amount.low, bounds)
+    _within(amount.high, bounds)
+    return amount
+
+
+def _amount(bounds: _Bounds) -> PlainValidator:
+    return PlainValidator(lambda value: _uncertain(value, bounds))
+
+
+def _site_amount(value: Any, info: ValidationInfo) -> Uncertain:
+    name, currency = str(info.field_name), _currency(info)
+    dollars = name == "electricity_price_per_kilowatt_hour" and currency in _DOLLAR_LIKE
+    return _uncertain(
+        value, _DOLLARS_PER_KILOWATT_HOUR if dollars else _SITE[name], currency if "price" in name else None
+    )
+
+
+def _currency(info: ValidationInfo) -> str:
+    return str((info.context or {}).get("currency", ""))
+
+
+def _count(least: int, most: int, hint: str) -> PlainValidator:
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise fault(f"is {str(value)[:40]}", hint)
+        return value
+
+    return PlainValidator(check)
+
+
+def _size(bounds: _Bounds) -> PlainValidator:
+    def check(value: Any) -> int:
+        try:
+            size = parse_size_bytes(value) if isinstance(value, str) else value
+        except UsageError as error:
+            raise fault(f"is '{value}'", error.advice) from error
+        if isinstance(size, bool) or not isinstance(size, int) or not bounds.least <= size <= bounds.most:
+            raise fault(f"is {str(value)[:40]}", bounds.hint)
+        return size
+
+    return PlainValidator(check)
+
+
+def _text(value: Any, info: ValidationInfo) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise fault(f"is {value!r}, expected text", f'Write {info.field_name} = "...".')
+    return value
+
+
+_Text = Annotated[str, PlainValidator(_text)]
+_SiteAmount = Annotated[Uncertain, PlainValidator(_site_amount)]
+_Watts = Annotated[Uncertain, _amount(_WATTS)]
+_HowMany = Annotated[int, _count(1, _MOST_CORES, "Write how many there are, a whole number.")]
+
+
+@dataclass(frozen=True)
 class Measured:
-    """What a server was measured, or is said, to do of one workload.
+    """What a server was measured, or is said, to do of one workload: operations a second, or seconds for one job."""
 
-    ``rate_per_second`` counts operations, or jobs where ``unit`` says so.
-    """
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    workload: _Text
+    watts: _Watts
+    source: _Text
+    operations_per_second: Annotated[
+        Uncertain | None, _amount(_Bounds(1e-9, 1e15, "Write operations a second, above zero."))
+    ] = None
+    seconds_per_job: Annotated[
+        Uncertain | None, _amount(_Bounds(1e-9, 1e9, "Write how many seconds one job takes, above zero."))
+    ] = None
 
-    workload: str
-    unit: str
-    rate_per_second: Uncertain
-    watts: Uncertain
-    source: str
+    @property
+    def unit(self) -> str:
+        """``operations`` or ``jobs``."""
+        return "operations" if self.operations_per_second is not None else "jobs"
+
+    @property
+    def rate_per_second(self) -> Uncertain:
+        """Operations, or jobs, a second; between the ends the shape of seconds a job is taken to stay."""
+        if self.operations_per_second is not None:
+            return self.operations_per_second
+        seconds = self.seconds_per_job
+        assert seconds is not None
+        return Uncertain(seconds.shape, 1 / seconds.high, 1 / seconds.middle, 1 / seconds.low)
+
+
+def _has_one_rate(one: Measured) -> Measured:
+    if (one.operations_per_second is None) == (one.seconds_per_job is None):
+        said = "neither" if one.seconds_per_job is None else "both"
+        raise fault(f"has {said} of operations_per_second and seconds_per_job", "Give one of them.")
+    return one
+
+
+def _workloads_once(found: tuple[Measured, ...]) -> tuple[Measured, ...]:
+    twice = _twice([one.workload for one in found])
+    if twice is not None:
+        raise fault(f"has '{twice}' twice", "Keep one, with its uncertainty.")
+    return found
+
+
+def _twice(names: list[str]) -> str | None:
+    return next((name for name in names if names.count(name) > 1), None)
+
+
+def _ceilings(table: Any) -> dict[str, Uncertain]:
+    if not isinstance(table, dict):
+        raise fault("is not a table", "Write [server.ceilings] and what 'rackscope calibrate' shows.")
+    found: dict[str, Uncertain] = {}
+    for key, value in table.items():
+        # A device may be named, as in the manifest: disk_random_read_operations_per_second{device="vda"}.
+        name = key.partition("{")[0]
+        if name not in CEILINGS:
+            raise _CHECKER.unknown("ceilings", name)
+        if name in found:
+            raise fault("is given for two devices", "Keep that of the one in use.", name)
+        found[name] = at(name, lambda: _uncertain(value, CEILINGS[name]))  # noqa: B023 (called at once)
+    return found
 
 
 @dataclass(frozen=True)
 class Server:
     """One kind of server. ``price`` is ``None`` where the catalogue has none; watts and sizes likewise."""
 
-    name: str
-    processor: str
-    source: str
-    price: Uncertain | None
-    idle_watts: Uncertain | None
-    full_watts: Uncertain | None
-    cores: int | None
-    threads: int | None
-    memory_bytes: int | None
-    measured: tuple[Measured, ...]
-    frequency_hertz: Uncertain | None = None
-    last_level_cache_bytes: int | None = None
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    name: _Text
+    source: _Text
+    processor: str = ""
+    price: Annotated[
+        Uncertain | None, PlainValidator(lambda value, info: _uncertain(value, _PRICE, _currency(info)))
+    ] = None
+    idle_watts: _Watts | None = None
+    full_watts: _Watts | None = None
+    cores: _HowMany | None = None
+    threads: _HowMany | None = None
+    memory_bytes: Annotated[int | None, _size(_MEMORY)] = None
+    measured: Annotated[
+        tuple[Annotated[Measured, AfterValidator(_has_one_rate)], ...], AfterValidator(_workloads_once)
+    ] = ()
+    frequency_hertz: Annotated[Uncertain | None, _amount(_HERTZ)] = None
+    last_level_cache_bytes: Annotated[int | None, _size(_CACHE)] = None
     #: Of its data sheet, for models of its watts; ``thermal_design_watts`` are of one chip.
-    chips: int | None = None
-    year: int | None = None
-    thermal_design_watts: Uncertain | None = None
+    chips: _HowMany | None = None
+    year: Annotated[int | None, _count(1990, 2100, "Write the year that it is sold from, such as 2024.")] = None
+    thermal_design_watts: Annotated[Uncertain | None, _amount(_CHIP_WATTS)] = None
     #: What 'rackscope calibrate' found there: keys of ``CEILINGS``.
-    ceilings: Mapping[str, Uncertain] = field(default_factory=dict)
+    ceilings: Annotated[Mapping[str, Uncertain], PlainValidator(_ceilings)] = field(default_factory=dict)
+
+
+def _is_consistent(one: Server) -> Server:
+    if one.idle_watts and one.full_watts and one.idle_watts.low > one.full_watts.high:
+        said = f"is above full_watts ({one.idle_watts.low:g} > {one.full_watts.high:g})"
+        raise fault(said, "Exchange them?", "idle_watts")
+    if one.cores and one.threads and one.threads < one.cores:
+        raise fault(f"is below cores ({one.threads} < {one.cores})", "Exchange them?", "threads")
+    return one
 
 
 @dataclass(frozen=True)
 class Site:
     """What is the same for all servers; prices in the catalogue's currency."""
 
-    electricity_price_per_kilowatt_hour: Uncertain
-    power_usage_effectiveness: Uncertain
-    discount_rate_per_year: Uncertain
-    service_years: Uncertain
-    network_price_per_server: Uncertain
-    upkeep_share_per_year: Uncertain
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    electricity_price_per_kilowatt_hour: _SiteAmount
+    power_usage_effectiveness: _SiteAmount
+    discount_rate_per_year: _SiteAmount
+    service_years: _SiteAmount
+    network_price_per_server: _SiteAmount
+    upkeep_share_per_year: _SiteAmount
 
 
 @dataclass(frozen=True)
@@ -108,64 +326,52 @@ class Catalogue:
         )
 
 
+def _version(value: Any) -> int:
+    if value != FORMAT_VERSION or isinstance(value, bool):
+        raise fault(f"is {value!r}", f"Write format_version = {FORMAT_VERSION}.")
+    return FORMAT_VERSION
+
+
+def _currency_name(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch("[A-Za-z]{3}", value):
+        raise fault(f"is {value!r}", "Write three letters, such as USD.")
+    return value.upper()
+
+
 @dataclass(frozen=True)
-class _Bounds:
-    """What a key's values may be, and what to say of those that are not."""
+class _File:
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    format_version: Annotated[int, PlainValidator(_version)]
+    server: Annotated[tuple[Annotated[Server, AfterValidator(_is_consistent)], ...], Field(min_length=1)]
+    currency: Annotated[str, PlainValidator(_currency_name)] = ""
+    site: Site | None = None
 
-    least: float
-    most: float
-    hint: str
+
+_HINTS = {name: bounds.hint for name, bounds in (*_SITE.items(), ("watts", _WATTS))}
+_CHECKER = Checker(
+    CatalogueError,
+    {
+        "ceilings": tuple(CEILINGS),
+        **{
+            name: tuple(one.name for one in fields(table))
+            for name, table in (("", _File), ("site", Site), ("server", Server), ("measured", Measured))
+        },
+    },
+    {
+        **_HINTS,
+        "format_version": f"Write format_version = {FORMAT_VERSION}.",
+        "server": "Give one [[server]] or more, and its keys below.",
+        "site": f"Write [site] and below it {', '.join(_SITE)}.",
+        "measured": "Write [[server.measured]] and its keys below.",
+        "idle_watts": _WATTS.hint,
+        "full_watts": _WATTS.hint,
+    },
+)
 
 
-#: More than a server costs in the smallest unit of money there is.
-_MOST_MONEY = 1e13
-#: Limits far beyond what is sold or charged: what lies outside is in another unit.
-_SITE: Mapping[str, _Bounds] = {
-    "electricity_price_per_kilowatt_hour": _Bounds(0, 1e5, "Write the price of a kWh, not of a MWh."),
-    "power_usage_effectiveness": _Bounds(1, 4, "It is all power over that of the servers: 1.5, not 150 or 50 %."),
-    "discount_rate_per_year": _Bounds(0, 1, "Write 0.08 for 8 %."),
-    "service_years": _Bounds(0.25, 30, "Write years, not months."),
-    "network_price_per_server": _Bounds(0, _MOST_MONEY, "Write its share of switches, ports and cables."),
-    "upkeep_share_per_year": _Bounds(0, 1, "Write 0.05 for 5 % of the server's price a year."),
-}
-_WATTS = _Bounds(0.1, 50_000, "Write watts of one server, not kilowatts.")
-_PRICE = _Bounds(0, _MOST_MONEY, "Write what one server costs.")
-#: Of a kWh, where a unit of the currency buys about as much as a dollar: more is cents, or a MWh.
-_DOLLAR_LIKE = ("USD", "EUR", "GBP", "CHF", "CAD", "AUD", "NZD", "SGD")
-_DOLLARS_PER_KILOWATT_HOUR = _Bounds(0, 5, "Write the price of a kWh, not of a MWh, and no cents.")
-_SERVER_KEYS = (
-    "name", "processor", "source", "price", "idle_watts", "full_watts", "cores", "threads", "memory_bytes", "measured",
-    "frequency_hertz", "last_level_cache_bytes", "chips", "year", "thermal_design_watts", "ceilings",
-)  # fmt: skip
-_CHIP_WATTS = _Bounds(1, 2_000, "Write the thermal design power of one chip in watts.")
-_FIRST_YEAR, _LAST_YEAR = 1990, 2100
-_HERTZ = _Bounds(1e8, 2e10, "Write hertz, not MHz or GHz: 2.4e9.")
-_SPEED = _Bounds(1e6, 1e16, "Write it a second, in the unit of its name: 5.2e9, not 5200 million.")
-_OPERATIONS = _Bounds(1, 1e12, "Write operations a second.")
-_MEMORY = _Bounds(2**20, 2**60, 'Write bytes, or give the unit: "384GiB".')
-_CACHE = _Bounds(2**14, 2**40, 'Write bytes, or give the unit: "32MiB".')
-#: Ceilings that 'rackscope calibrate' measures and a projection may compare by, with what they can be.
-CEILINGS: Mapping[str, _Bounds] = {
-    "instructions_per_second": _Bounds(1e8, 1e16, "Write instructions a second of all cores together, no MIPS."),
-    "dram_read_bytes_per_second": _Bounds(1e8, 1e14, "Write bytes a second, not MB/s or GB/s: 21e9."),
-    "dram_latency_seconds": _Bounds(1e-9, 1e-5, "Write seconds, not nanoseconds: 95e-9."),
-    "network_bytes_per_second": _Bounds(1e5, 1e12, "Write bytes a second, not Gbit/s: 1.25e9 is 10 Gbit/s."),
-    "loopback_bytes_per_second": _SPEED,
-    "loopback_requests_per_second": _OPERATIONS,
-    "dram_write_bytes_per_second": _SPEED,
-    "dram_copy_bytes_per_second": _SPEED,
-    "disk_sequential_read_bytes_per_second": _SPEED,
-    "disk_sequential_write_bytes_per_second": _SPEED,
-    "disk_random_read_operations_per_second": _OPERATIONS,
-    "disk_random_write_operations_per_second": _OPERATIONS,
-}
-_RATES = {"operations_per_second": "operations", "seconds_per_job": "jobs"}
-_RATE_BOUNDS = {
-    "operations_per_second": _Bounds(1e-9, 1e15, "Write operations a second, above zero."),
-    "seconds_per_job": _Bounds(1e-9, 1e9, "Write how many seconds one job takes, above zero."),
-}
-#: More than any server has.
-_MOST_CORES = 1_000_000
+@cache
+def _adapter() -> TypeAdapter[_File]:
+    return TypeAdapter(_File)
 
 
 def parse_catalogue(text: str, file: str) -> Catalogue:
@@ -174,257 +380,37 @@ def parse_catalogue(text: str, file: str) -> Catalogue:
     Raises CatalogueError for what is not TOML, an unknown or missing key, a value of a wrong kind, an amount that is
     negative or must be in another unit, a second currency, a name twice.
     """
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise CatalogueError(f"{file} is not TOML: {error}", "Mend it at that place.") from error
-    return _Reader(file).catalogue(content)
+    found = _parse(text, file, complete=True)
+    assert found.site is not None
+    return Catalogue(found.file, found.currency, found.site, found.servers)
 
 
 def parse_servers(text: str, file: str) -> ServerFile:
     """As ``parse_catalogue``, of a file that may lack the site and, where nothing is priced, the currency."""
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise CatalogueError(f"{file} is not TOML: {error}", "Mend it at that place.") from error
-    return _Reader(file).servers(content)
+    return _parse(text, file, complete=False)
 
 
-class _Reader:
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._currency = ""
-
-    def catalogue(self, content: Mapping[str, Any]) -> Catalogue:
-        found = self.servers(content, needs_currency=True)
-        if found.site is None:
-            raise self._fault("site", "is missing", f"Write [site] and below it {', '.join(_SITE)}.")
-        return Catalogue(found.file, found.currency, found.site, found.servers)
-
-    def servers(self, content: Mapping[str, Any], *, needs_currency: bool = False) -> ServerFile:
-        self._only("", content, ("format_version", "currency", "site", "server"))
-        version = content.get("format_version")
-        if version != FORMAT_VERSION or isinstance(version, bool):
-            said = "is missing" if version is None else f"is {version!r}"
-            raise self._fault("format_version", f"{said}", f"Write format_version = {FORMAT_VERSION}.")
-        priced = isinstance(content.get("server"), list) and any(
-            isinstance(one, dict) and "price" in one for one in content["server"]
-        )
-        if needs_currency or priced or "site" in content or "currency" in content:
-            self._currency = self._text("", content, "currency").upper()
-            if not re.fullmatch("[A-Z]{3}", self._currency):
-                raise self._fault("currency", f"is '{content['currency']}'", "Write three letters, such as USD.")
-        site = content.get("site")
-        if site is not None and not isinstance(site, dict):
-            raise self._fault("site", "is no table", "Give a table [site] with electricity, PUE, discount, years.")
-        entries = content.get("server")
-        if not isinstance(entries, list) or not entries:
-            raise self._fault("server", "is missing", "Give one [[server]] or more.")
-        servers = tuple(self._server(number, entry) for number, entry in enumerate(entries, 1))
-        names = [server.name for server in servers]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise self._fault(f'server "{twice}"', "is there twice", "Give each a name of its own.")
-        return ServerFile(self._file, self._currency, None if site is None else self._site(site), servers)
-
-    def _site(self, table: Mapping[str, Any]) -> Site:
-        self._only("site", table, _SITE)
-        limits = dict(_SITE)
-        if self._currency in _DOLLAR_LIKE:
-            limits["electricity_price_per_kilowatt_hour"] = _DOLLARS_PER_KILOWATT_HOUR
-        amounts = {name: self._needed("site", table, name, bounds) for name, bounds in limits.items()}
-        return Site(**amounts)
-
-    def _server(self, number: int, table: Any) -> Server:
-        place = f"server {number}"
-        if not isinstance(table, dict):
-            raise self._fault(place, "is not a table", "Write [[server]] and its keys below.")
-        name = self._text(place, table, "name")
-        place = f'server "{name}"'
-        self._only(place, table, _SERVER_KEYS)
-        idle, full = (self._amount(place, table, key, _WATTS) for key in ("idle_watts", "full_watts"))
-        if idle and full and idle.low > full.high:
-            raise self._fault(
-                f"{place}.idle_watts", f"is above full_watts ({idle.low:g} > {full.high:g})", "Exchange them?"
-            )
-        cores, threads = (self._count(place, table, key) for key in ("cores", "threads"))
-        if cores and threads and threads < cores:
-            raise self._fault(f"{place}.threads", f"is below cores ({threads} < {cores})", "Exchange them?")
-        entries = table.get("measured", [])
-        if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
-            raise self._fault(f"{place}.measured", "is not a list of tables", "Write [[server.measured]].")
-        measured = tuple(self._measured(f"{place}.measured {k}", one) for k, one in enumerate(entries, 1))
-        workloads = [one.workload for one in measured]
-        twice = next((one for one in workloads if workloads.count(one) > 1), None)
-        if twice is not None:
-            raise self._fault(f"{place}.measured", f"has '{twice}' twice", "Keep one, with its uncertainty.")
-        return Server(
-            name=name,
-            processor=self._text(place, table, "processor", needed=False),
-            source=self._text(place, table, "source"),
-            price=self._amount(place, table, "price", _PRICE),
-            idle_watts=idle,
-            full_watts=full,
-            cores=cores,
-            threads=threads,
-            memory_bytes=self._size(place, table, "memory_bytes", _MEMORY),
-            measured=measured,
-            frequency_hertz=self._amount(place, table, "frequency_hertz", _HERTZ),
-            last_level_cache_bytes=self._size(place, table, "last_level_cache_bytes", _CACHE),
-            chips=self._count(place, table, "chips"),
-            year=self._year(place, table),
-            thermal_design_watts=self._amount(place, table, "thermal_design_watts", _CHIP_WATTS),
-            ceilings=self._ceilings(place, table.get("ceilings", {})),
-        )
-
-    def _ceilings(self, place: str, table: Any) -> dict[str, Uncertain]:
-        place = f"{place}.ceilings"
-        if not isinstance(table, dict):
-            raise self._fault(place, "is no table", "Write [server.ceilings] and what 'rackscope calibrate' shows.")
-        found: dict[str, Uncertain] = {}
-        for key in table:
-            # A device may be named, as in the manifest: disk_random_read_operations_per_second{device="vda"}.
-            name = key.partition("{")[0]
-            if name not in CEILINGS:
-                self._only(place, {name: None}, CEILINGS)
-            if name in found:
-                raise self._fault(f"{place}.{name}", "is there of two devices", "Keep that of the one in use.")
-            found[name] = self._needed(place, {name: table[key]}, name, CEILINGS[name])
-        return found
-
-    def _measured(self, place: str, table: Mapping[str, Any]) -> Measured:
-        self._only(place, table, ("workload", *_RATES, "watts", "source"))
-        given = [key for key in _RATES if key in table]
-        if len(given) != 1:
-            said = "both" if given else "neither"
-            raise self._fault(place, f"has {said} of operations_per_second and seconds_per_job", "Give one of them.")
-        amount = self._needed(place, table, given[0], _RATE_BOUNDS[given[0]])
-        return Measured(
-            workload=self._text(place, table, "workload"),
-            unit=_RATES[given[0]],
-            rate_per_second=_inverse(amount) if given[0] == "seconds_per_job" else amount,
-            watts=self._needed(place, table, "watts", _WATTS),
-            source=self._text(place, table, "source"),
-        )
-
-    def _needed(self, place: str, table: Mapping[str, Any], key: str, bounds: _Bounds) -> Uncertain:
-        amount = self._amount(place, table, key, bounds)
-        if amount is None:
-            raise self._fault(_join(place, key), "is missing", bounds.hint)
-        return amount
-
-    def _amount(self, place: str, table: Mapping[str, Any], key: str, bounds: _Bounds) -> Uncertain | None:
-        if key not in table:
-            return None
-        where, value, money = _join(place, key), table[key], "price" in key
-        if not isinstance(value, dict):
-            return Uncertain.certain(self._number(where, value, bounds, money))
-        named = {name: self._number(f"{where}.{name}", one, _ANY, money) for name, one in value.items()}
-        match sorted(named):
-            case ["high", "low"]:
-                amount = Uncertain.uniform(named["low"], named["high"])
-            case ["high", "low", "mode"]:
-                amount = Uncertain.triangular(named["low"], named["mode"], named["high"])
-            case ["factor", "median"] if named["median"] > 0 and named["factor"] >= 1 and bounds.least < 1:
-                amount = Uncertain.lognormal(named["median"], named["factor"])
-            case _:
-                raise self._fault(
-                    where,
-                    f"is {{ {', '.join(f'{name} = {one:g}' for name, one in named.items())} }}",
-                    "Write { low, high }, { low, mode, high }, or, of what can be near zero, { median, factor } with a "
-                    "factor of one or more.",
-                )
-        if not amount.low <= amount.middle <= amount.high:
-            raise self._fault(where, "is not in the order low, mode, high", "Exchange them?")
-        self._within(where, amount.low, bounds)
-        self._within(where, amount.high, bounds)
-        return amount
-
-    def _number(self, where: str, value: Any, bounds: _Bounds, money: bool) -> float:
-        if isinstance(value, str) and money:
-            match = _MONEY.fullmatch(value.strip())
-            if match is None:
-                raise self._fault(where, f"is '{value}'", f"Write a number, or one like '650 {self._currency}'.")
-            if match.group(2).upper() != self._currency:
-                raise self._fault(
-                    where,
-                    f"is in {match.group(2).upper()}, and the catalogue in {self._currency}",
-                    "Convert it: currencies are not mixed.",
-                )
-            value = float(match.group(1).replace(",", "").replace("_", ""))
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST_NUMBER:
-            raise self._fault(where, f"is {str(value)[:40]}, no number that can be", bounds.hint or "Write a number.")
-        self._within(where, float(value), bounds)
-        return float(value)
-
-    def _within(self, where: str, value: float, bounds: _Bounds) -> None:
-        if value < 0 <= bounds.least:
-            raise self._fault(where, f"is negative ({value:g})", bounds.hint)
-        if not bounds.least <= value <= bounds.most:
-            raise self._fault(where, f"is {value:g}", bounds.hint)
-
-    def _count(self, place: str, table: Mapping[str, Any], key: str) -> int | None:
-        value = table.get(key)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_CORES:
-            raise self._fault(_join(place, key), f"is {str(value)[:40]}", "Write how many there are, a whole number.")
-        return value
-
-    def _year(self, place: str, table: Mapping[str, Any]) -> int | None:
-        year = self._count(place, table, "year")
-        if year is not None and not _FIRST_YEAR <= year <= _LAST_YEAR:
-            raise self._fault(_join(place, "year"), f"is {year}", "Write the year that it is sold from, such as 2024.")
-        return year
-
-    def _size(self, place: str, table: Mapping[str, Any], key: str, bounds: _Bounds) -> int | None:
-        value = table.get(key)
-        if isinstance(value, str):
-            try:
-                value = parse_size_bytes(value)
-            except UsageError as error:
-                raise self._fault(_join(place, key), f"is '{value}'", error.advice) from error
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self._fault(_join(place, key), f"is {value!r}", bounds.hint)
-        if not bounds.least <= value <= bounds.most:
-            raise self._fault(_join(place, key), f"is {str(value)[:40]} bytes, which cannot be", bounds.hint)
-        return value
-
-    def _text(self, place: str, table: Mapping[str, Any], key: str, *, needed: bool = True) -> str:
-        value = table.get(key, None if needed else "")
-        if not isinstance(value, str) or (needed and not value.strip()):
-            said = "is missing" if value is None else f"is {value!r}, no text"
-            raise self._fault(_join(place, key), said, f'Write {key} = "...".')
-        return value
-
-    def _only(self, place: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
-        known = tuple(known)
-        unknown = next((key for key in table if key not in known), None)
-        if unknown is not None:
-            near = difflib.get_close_matches(unknown, known, n=1)
-            hint = f"Did you mean {near[0]}? " if near else ""
-            raise self._fault(_join(place, unknown), "is no key that is read", f"{hint}Keys: {', '.join(known)}.")
-
-    def _fault(self, where: str, what: str, advice: str) -> CatalogueError:
-        return CatalogueError(f"{self._file}: {where} {what}", advice)
+def _parse(text: str, file: str, *, complete: bool) -> ServerFile:
+    content = _CHECKER.toml(text, file)
+    currency = content.get("currency")
+    if currency is None and (complete or "site" in content or _is_priced(content)):
+        raise CatalogueError(f"{file}: currency is missing", 'Write currency = "USD", or another of three letters.')
+    found = _CHECKER.check(_adapter(), content, file, {"currency": str(currency).upper()})
+    twice = _twice([server.name for server in found.server])
+    if twice is not None:
+        raise CatalogueError(f'{file}: server "{twice}" is there twice', "Give each a name of its own.")
+    if complete and found.site is None:
+        raise CatalogueError(f"{file}: site is missing", _CHECKER.missing["site"])
+    return ServerFile(file, found.currency, found.site, found.server)
 
 
-#: Beyond any price or rate; what is larger overflows in the arithmetic.
-_LARGEST_NUMBER = 1e30
-_ANY = _Bounds(-math.inf, math.inf, "")
-
-
-def _join(place: str, key: str) -> str:
-    return f"{place}.{key}" if place else key
-
-
-def _inverse(seconds: Uncertain) -> Uncertain:
-    """Jobs a second; the shape between the ends is taken to stay, which for narrow ones it nearly does."""
-    return Uncertain(seconds.shape, 1 / seconds.high, 1 / seconds.middle, 1 / seconds.low)
+def _is_priced(content: Mapping[str, Any]) -> bool:
+    entries = content.get("server")
+    return isinstance(entries, list) and any(isinstance(one, dict) and "price" in one for one in entries)
 
 
 def read_watts(file: str, place: str, table: Mapping[str, Any], key: str) -> Uncertain:
     """Watts of a table that is no catalogue, checked as those of one are. Raises CatalogueError, also where missing."""
-    return _Reader(file)._needed(place, table, key, _WATTS)
+    if key not in table:
+        raise CatalogueError(f"{file}: {place}.{key} is missing", _WATTS.hint)
+    return _CHECKER.check(TypeAdapter(_Watts), table[key], f"{file}: {place}.{key}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from rackscope.models.catalogue import CEILINGS, FORMAT_VERSION
@@ -29,7 +30,7 @@ def catalogue_text(servers: ServerFile, remarks: Sequence[str] = ()) -> str:
 
 
 def _site(site: Site) -> list[str]:
-    return ["[site]", *(f"{name} = {_amount(getattr(site, name))}" for name in site.__dataclass_fields__)]
+    return ["[site]", *(f"{one.name} = {_amount(getattr(site, one.name))}" for one in fields(site))]
 
 
 def _server(server: Server) -> list[str]:
@@ -57,19 +58,14 @@ def _measured(one: Measured) -> list[str]:
     return [
         "[[server.measured]]",
         f"workload = {_text(one.workload)}",
-        # A rate of jobs is written as one of operations would be read as that: it keeps its own key.
-        f"operations_per_second = {_amount(one.rate_per_second)}"
-        if one.unit == "operations"
-        else f"seconds_per_job = {_amount(_inverse(one.rate_per_second))}",
+        *(
+            f"{name} = {_amount(amount)}"
+            for name in ("operations_per_second", "seconds_per_job")
+            if (amount := getattr(one, name)) is not None
+        ),
         f"watts = {_amount(one.watts)}",
         f"source = {_text(one.source)}",
     ]
-
-
-def _inverse(rate: Uncertain) -> Uncertain:
-    from rackscope.models.uncertain import Uncertain
-
-    return Uncertain(rate.shape, 1 / rate.high, 1 / rate.middle, 1 / rate.low)
 
 
 def _amount(amount: Uncertain) -> str:

@@ -9,7 +9,7 @@ the same site in the same draw: an expensive kWh is expensive for every server.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from rackscope.errors import RackscopeError
@@ -101,7 +101,7 @@ def draw_costs(candidates: Sequence[Candidate], site: Site, *, draws: int = 20_0
     """
     _check(candidates, draws)
     shared: Mapping[str, NDArray[np.float64]] = {
-        name: getattr(site, name).draw(f"site {name}", draws, seed) for name in site.__dataclass_fields__
+        one.name: getattr(site, one.name).draw(f"site {one.name}", draws, seed) for one in fields(site)
     }
     recovery = capital_recovery_factor(shared["discount_rate_per_year"], shared["service_years"])
     kilowatt_hour = shared["electricity_price_per_kilowatt_hour"] * shared["power_usage_effectiveness"]

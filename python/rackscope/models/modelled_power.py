@@ -121,7 +121,7 @@ def parse_server_watts(text: str, file: str, name: str | None = None) -> ServerW
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise CatalogueError(f"{file} is not TOML: {error}", "Mend it at that place.") from error
+        raise CatalogueError(f"{file} is not TOML: {error}", "Fix the syntax there.") from error
     table = content.get("server")
     entries = [table] if isinstance(table, dict) else table
     if not isinstance(entries, list) or not entries or not all(isinstance(one, dict) for one in entries):

@@ -26,13 +26,9 @@ def describe_source(measured: Measurements) -> str:
         name=source.identity,
         processor=source.processor,
         source=f"rackscope, of the host of {measured.names[0]}, {calibrated}",
-        price=None,
-        idle_watts=None,
-        full_watts=None,
         cores=source.physical_cores or source.cores,
         threads=source.cores,
         memory_bytes=None if source.memory_bytes is None else int(source.memory_bytes),
-        measured=(),
         last_level_cache_bytes=None if source.last_level_cache_bytes is None else int(source.last_level_cache_bytes),
         ceilings={name: Uncertain.certain(value) for name, value in ceilings.items() if name in CEILINGS},
     )
@@ -53,11 +49,10 @@ def projected_catalogue(projection: Projection, servers: ServerFile) -> tuple[st
         rate, watts = around(one.drawn.throughput), around(one.drawn.watts)
         measured = Measured(
             workload,
-            "operations",
-            rate,
             watts,
             f"modelled: rackscope project from {', '.join(projection.measured.names)} ({projection.measured.system} on "
             f"{one.cores} of {one.threads} threads)",
+            operations_per_second=rate,
         )
         kept = tuple(old for old in one.server.measured if old.workload != workload)
         entries.append(replace(one.server, measured=(*kept, measured)))
