@@ -82,14 +82,9 @@ def test_fetches_nothing(report: str) -> None:
     for tag, attributes in document.elements:
         assert "src" not in attributes, tag
         assert attributes.get("href", "#").startswith(("#", "data:")), (tag, attributes)
-    # The one address is where uPlot's banner says it comes from.
-    assert re.findall(r"https?://[^\s\"'<>)]+", report) == ["https://github.com/leeoniya/uPlot"]
+    # The one address names SVG, and nothing asks for it.
+    assert set(re.findall(r"https?://[^\s\"'<>)]+", report)) <= {"http://www.w3.org/2000/svg"}
     assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|WebSocket|sendBeacon|importScripts", report)
-
-
-def test_carries_the_licence_of_what_it_embeds(report: str) -> None:
-    assert "The MIT License (MIT)" in report
-    assert "Leon Sorokin" in report
 
 
 def test_long_run_stays_below_a_megabyte(tmp_path: Path) -> None:
@@ -132,7 +127,7 @@ def test_hostile_names_and_log_lines_stay_text(tmp_path: Path) -> None:
     text = render(run)
     document = Document(text)
     assert document.problems == []
-    assert [tag for tag, _ in document.elements].count("script") == 3
+    assert [tag for tag, _ in document.elements].count("script") == 2
     assert not any(tag == "img" or "onerror" in attributes for tag, attributes in document.elements)
     assert "<script>alert" not in text
     assert HOSTILE in document.text
@@ -156,11 +151,23 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> Non
         write_report(run, tmp_path / "missing" / "report.html")
 
 
+def test_every_chart_is_drawn_without_scripts(report: str) -> None:
+    drawn = [attributes for tag, attributes in Document(report).elements if tag == "svg"]
+    assert len(drawn) == len(PANELS) + 1
+
+
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-def test_a_browser_draws_every_chart(tmp_path: Path) -> None:
+def test_a_browser_zooms_and_reads_values(tmp_path: Path) -> None:
     written = write_report(write_example(tmp_path / "run"))
+    script = """<script>
+    document.getElementById("zoom-measured").click();
+    const frame = document.querySelector('[data-panel="throughput"] .lines'), box = frame.getBoundingClientRect();
+    frame.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width / 2 }));
+    </script></body>"""
+    written.write_text(written.read_text().replace("</body>", script))
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
     command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
     command += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", written.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    assert len(re.findall(r"<canvas", shown)) == len(PANELS) + 1
+    assert len(re.findall(r'viewBox="[1-9][\d.]* 0 [\d.]+ 1000"', shown)) == len(PANELS)
+    assert re.search(r'legend-moment">measure \d, \d+\.\d s<', shown)

@@ -33,9 +33,7 @@ def render(run: RunDirectory, server: ServerWatts | None = None, share: float | 
         .get_template("report.html")
         .render(
             page=page,
-            style=asset("uPlot.min.css") + asset("report.css"),
-            chart_library=asset("uPlot.iife.min.js"),
-            chart_licence=asset("uPlot.LICENSE.txt"),
+            style=asset("report.css") + asset("chart.css"),
             script=asset("report.js"),
         )
     )

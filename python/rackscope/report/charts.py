@@ -101,6 +101,7 @@ class Curve:
     values: Sequence[float]
     colour: Colour
     style: Style
+    at_p99: float = math.nan
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,8 @@ def distribution_of(
     drawn = 1 + max(
         (index for curve in curves for index, value in enumerate(curve.values) if not math.isnan(value)), default=-1
     )
-    trimmed = tuple(replace(curve, values=curve.values[:drawn]) for curve in curves)
+    p99 = CURVE_PERCENTILES.index(0.99)
+    trimmed = tuple(replace(curve, values=curve.values[:drawn], at_p99=curve.values[p99]) for curve in curves)
     return Distribution(CURVE_PERCENTILES[:drawn], trimmed), tuple(rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from rackscope.report.logs import LogTail, read_log_tails
 from rackscope.report.notices import Findings, Notice, findings_of, notices_of
 from rackscope.report.panels import PanelSource, build_panels
 from rackscope.report.quantities import format_quantity
+from rackscope.report.svg.lines import draw_distribution, draw_panel
 from rackscope.report.window import PhaseGroup, Window, groups_of, origin_ns, windows_of
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class Page:
     configuration: Configuration
     logs: tuple[LogTail, ...]
     footnotes: tuple[str, ...]
+    #: Charts as HTML, by the panel's identifier.
+    drawings: Mapping[str, str]
     data: str
 
 
@@ -81,6 +85,7 @@ def page_of(run: RunDirectory, server: ServerWatts | None = None, share: float |
     measured = [group.name for group in groups if group.kind == "measure"]
     distribution, rows = distribution_of(latency, measured, discarded)
     notices = notices_of(manifest, characterisation)
+    data = _data(panels, distribution, windows, source)
     return Page(
         title=f"{manifest.system.name} under {manifest.workload.name}",
         started=readable_time(manifest.started_at),
@@ -105,7 +110,8 @@ def page_of(run: RunDirectory, server: ServerWatts | None = None, share: float |
         configuration=configuration_of(manifest),
         logs=read_log_tails(run.path / "logs"),
         footnotes=_footnotes(source),
-        data=embed_json(_data(panels, distribution, windows, source)),
+        drawings=_drawings(panels, distribution, windows, data["span"], source),
+        data=embed_json(data),
     )
 
 
@@ -146,6 +152,19 @@ def _footnotes(source: PanelSource) -> tuple[str, ...]:
         )
     notes.append("Time counts from the start of the first phase, as in the evidence of the findings.")
     return tuple(notes)
+
+
+def _drawings(
+    panels: tuple[Panel, ...],
+    distribution: Distribution,
+    windows: tuple[Window, ...],
+    span: Sequence[float],
+    source: PanelSource,
+) -> dict[str, str]:
+    seconds = {"host": source.host.buckets.seconds, "load": source.load.buckets.seconds}
+    drawn = [panel for panel in panels if panel.missing is None]
+    found = {panel.identifier: draw_panel(panel, seconds[panel.clock], (span[0], span[1]), windows) for panel in drawn}
+    return found | ({"latency-distribution": draw_distribution(distribution)} if distribution.curves else {})
 
 
 def _data(

@@ -80,6 +80,17 @@ def format_clock(seconds: float) -> str:
     return f"{sign}{minutes}:{whole % 60:02d}"
 
 
+def format_tick_time(seconds: float, step: float, span_end: float) -> str:
+    """A tick of a time axis, as fine as its steps: ``35 s`` in a short run, else ``2:05``; report.js has the same."""
+    if span_end < 120:
+        return f"{seconds:.{0 if step >= 1 else 1 if step >= 0.1 else 2}f} s"
+    whole = math.floor(abs(seconds) + 1e-6)
+    rest = f"{abs(seconds) - whole:.1f}"[1:] if step < 1 else ""
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    head = f"{hours}:{minutes:02d}" if hours else str(minutes)
+    return f"{'-' if seconds < 0 else ''}{head}:{whole % 60:02d}{rest}"
+
+
 def as_sentence(text: str) -> str:
     """With a capital at its start and one full stop at its end; empty when there is nothing to say."""
     return f"{text[0].upper()}{text[1:].rstrip('.')}." if text else ""

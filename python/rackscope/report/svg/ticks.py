@@ -86,7 +86,7 @@ def _label(value: float, magnitude: float, unit: str, digits: int) -> str:
     factor, name = next((pair for pair in prefixes if magnitude >= pair[0] * (1 - 1e-9)), whole)
     if value == 0:
         return "0"
-    suffix = {"bytes/s": "/s", "operations/s": "/s", "hertz": "Hz"}.get(unit, "")
+    suffix = {"bytes/s": "/s", "operations/s": "/s", "hertz": "Hz", "watts": "W"}.get(unit, "")
     figure = _plain(value / factor, digits)
     # As quantities.py writes them: 500/s, 1.5 k/s, 800 Hz.
     return f"{figure}{suffix}" if not name and unit == "operations/s" else f"{figure} {name}{suffix}".rstrip()
