@@ -102,17 +102,20 @@
         tick.style.left = percent(at * step);
       }
       chart.names.forEach((name) => name.remove());
-      chart.names = [];
-      for (const phase of data.phases) {
+      const shown = data.phases.filter((phase) => phase.end > range[0] && phase.start < range[1]);
+      chart.names = shown.map((phase) => {
         const start = Math.max(phase.start, range[0]), end = Math.min(phase.end, range[1]);
-        if (end <= start) continue;
         const name = chart.frame.appendChild(Object.assign(document.createElement("span"), { className: "phase-name", textContent: phase.label }));
-        name.style.left = percent(start);
-        name.style.width = 100 * (end - start) / width + "%";
-        if (name.scrollWidth > name.clientWidth) name.textContent = phase.kind === "measure" ? phase.repetition ?? "" : "";
-        if (name.scrollWidth > name.clientWidth) name.textContent = "";
-        chart.names.push(name);
+        Object.assign(name.style, { left: percent(start), width: 100 * (end - start) / width + "%" });
+        return name;
+      });
+      // Each repetition's name, or its number, or nothing: the same for all of them.
+      const measured = chart.names.filter((_, at) => shown[at].kind === "measure");
+      for (const textOf of [(phase) => phase.repetition ?? phase.name, () => ""]) {
+        if (measured.every((name) => name.scrollWidth <= name.clientWidth)) break;
+        chart.names.forEach((name, at) => { if (shown[at].kind === "measure") name.textContent = textOf(shown[at]); });
       }
+      for (const name of chart.names) if (name.scrollWidth > name.clientWidth) name.textContent = "";
     }
   }
 

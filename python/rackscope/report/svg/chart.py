@@ -49,7 +49,7 @@ def _content(chart: Chart, size: Size) -> tuple[str, float]:
     frame = frame_of(chart, legend, size.width, size.height)
     if frame is None:
         return text("Nothing was measured that could be drawn.", 0, 34, class_="axis-label"), 60.0
-    return frame.furniture + draw_series(chart, frame) + frame.overlay, frame.height
+    return frame.furniture + draw_series(chart, frame.x, frame.y) + frame.overlay, frame.height
 
 
 def _svg(chart: Chart, content: str, box: tuple[float, float, float, float], *, fixed: bool = False) -> str:

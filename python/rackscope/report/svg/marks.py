@@ -12,7 +12,6 @@ from rackscope.report.svg.scales import Scale
 from rackscope.report.svg.text import describe_value, describe_values, width_of
 
 if TYPE_CHECKING:
-    from rackscope.report.svg.frame import Frame
     from rackscope.runs.study import Axis, Chart, Series
 
 #: Colour roles of report.css in the order in which they are given out; shapes tell apart what comes after.
@@ -59,10 +58,10 @@ def written_values(chart: Chart) -> list[str]:
     return [written for one in series for written in describe_values(one.x if axis is chart.x else one.y, axis)]
 
 
-def draw_series(chart: Chart, frame: Frame) -> str:
+def draw_series(chart: Chart, x: Scale, y: Scale) -> str:
     """All series, those with areas first so that lines lie above them."""
     flat = chart.y.scale == "category"
-    along, measured = (frame.y, frame.x) if flat else (frame.x, frame.y)
+    along, measured = (y, x) if flat else (x, y)
     order = sorted(range(len(chart.series)), key=lambda place: chart.series[place].kind != "bars")
     bars = [place for place in order if chart.series[place].kind == "bars"]
     pencil = _Pencil(flat, along, measured)
