@@ -172,3 +172,16 @@ def test_two_knobs_at_once_are_pointed_out() -> None:
 def test_a_comparison_becomes_json() -> None:
     shown = json.loads(json.dumps(compare(A, B).to_dict(), allow_nan=False))
     assert shown["rows"][0]["verdict"] == "higher"
+
+
+def test_no_interval_of_a_time_begins_below_zero() -> None:
+    noisy = pl.DataFrame(
+        {
+            "phase": ["measure"] * 3,
+            "kind": ["measure"] * 3,
+            "repetition": [1, 2, 3],
+            "response_p99_seconds": [0.0001, 0.0002, 0.004],
+        }
+    )
+    (row,) = compare(noisy, noisy).rows
+    assert row.a.low == row.b.low == 0.0 and row.a.high is not None and row.a.high > row.a.estimate

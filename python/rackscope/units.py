@@ -16,6 +16,7 @@ _DURATION_SECONDS = {
     "m": 60.0,
     "min": 60.0,
     "h": 3600.0,
+    "d": 86400.0,
 }
 _SIZE_BYTES = {
     "": 1, "b": 1,

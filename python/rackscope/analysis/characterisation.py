@@ -68,7 +68,7 @@ def characterise(
         findings += from_data[1]
     findings += energy_findings(energy) if energy else []
     findings.sort(key=lambda finding: -finding.importance)
-    warnings = find_warnings(run, judged, energy_warnings(energy) if energy else ())
+    warnings = find_warnings(run, judged, energy_warnings(energy, asked=facts.power_asked) if energy else ())
     return Characterisation(tuple(findings), tuple(warnings), tuple(phases), from_data[0] if from_data else None)
 
 

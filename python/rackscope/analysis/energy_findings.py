@@ -70,13 +70,16 @@ def _cost(energy: RunEnergy, scope: HostScope, phase: PhaseEnergy) -> Finding | 
     return Finding("insight", 57, phase.phase, f"{sentence} [{evidence.describe()}]", (evidence,))
 
 
-def energy_warnings(energy: RunEnergy) -> Iterable[TrustWarning]:
-    """Meters that were left out or contradict each other, and measured phases without watts."""
+def energy_warnings(energy: RunEnergy, *, asked: bool = False) -> Iterable[TrustWarning]:
+    """Meters that were left out or contradict each other, and measured phases without watts.
+
+    That power is not known at all is said only where it was ``asked`` for.
+    """
     for fault in energy.faults:
         yield TrustWarning(fault.code, "doubt", fault.sentence, fault.advice)
     known = {phase.phase for phase in energy.phases if "mean_watts" in energy_figures(phase)}
     for phase in energy.phases:
-        if phase.kind != "measure" or phase.phase in known:
+        if phase.kind != "measure" or phase.phase in known or not (known or asked):
             continue
         reasons = [domain.reason for domain in phase.domains if domain.reason]
         if phase.host is not None and phase.host.reason:

@@ -86,6 +86,8 @@ class RunFacts:
     first_errors: Mapping[str, str] = field(default_factory=dict)
     #: Whether the number of repetitions was decided while looking at their results.
     sequential: bool = True
+    #: Whether power was asked for: that it is not known is then said.
+    power_asked: bool = False
 
     @property
     def start_ns(self) -> int:

@@ -68,8 +68,10 @@ class OutlierNote:
     sentence: str
 
 
-def mean_interval(values: Sequence[float], *, confidence: float = 0.95, sequential: bool = False) -> Interval:
-    """Mean with its Student t interval.
+def mean_interval(
+    values: Sequence[float], *, confidence: float = 0.95, sequential: bool = False, at_least: float = -math.inf
+) -> Interval:
+    """Mean with its Student t interval, cut off at what the quantity is ``at_least`` (a time: zero).
 
     ``sequential`` when the count was decided by ``decide_stopping``: the interval is then as much wider as honesty
     about looking at it repeatedly asks. Values that are not finite are left out; without any the estimate is NaN.
@@ -82,7 +84,7 @@ def mean_interval(values: Sequence[float], *, confidence: float = 0.95, sequenti
     if count < 2:
         return Interval(mean, None, None, confidence, count)
     half = student_quantile(count - 1, _level(confidence, sequential)) * math.sqrt(_variance(known) / count)
-    return Interval(mean, mean - half, mean + half, confidence, count)
+    return Interval(mean, max(at_least, mean - half), mean + half, confidence, count)
 
 
 def relative_half_width(interval: Interval) -> float | None:

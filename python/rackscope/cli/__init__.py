@@ -37,6 +37,7 @@ _VERBS = (
     "doctor",
     "get",
     "serve",
+    "prune",
 )
 _INTERRUPTED = 130
 _INTERNAL_ERROR = 70

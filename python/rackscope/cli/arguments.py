@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from rackscope import units
 from rackscope.errors import RackscopeError, UsageError
+from rackscope.runs.redaction import redact_command
 
 if TYPE_CHECKING:
     from rackscope.api.settings import RunSettings
@@ -37,6 +37,7 @@ def _path(text: str) -> Path:
 
 path = checked(_path)
 duration = checked(units.parse_duration_seconds)
+size = checked(units.parse_size_bytes)
 count = checked(units.parse_count)
 positive_count = checked(units.parse_positive_count)
 positive_number = checked(units.parse_positive_number)
@@ -64,8 +65,8 @@ def settings_mapping(pairs: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def kept_command_line(argv: Sequence[str]) -> tuple[str, ...]:
-    """The command line as a run remembers it: without the community of a power strip, which is what protects it."""
-    return ("rackscope", *(re.sub(r"(,community=)[^,]*", r"\1...", argument) for argument in argv))
+    """The command line as a run remembers it: without passwords, tokens and communities."""
+    return ("rackscope", *redact_command(argv))
 
 
 def _meter(text: str) -> str:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rackscope.errors import RunDirectoryError
-from rackscope.runs.files import cannot_make, cannot_write, write_atomically
+from rackscope.runs.files import cannot_make, cannot_write, write_atomically, write_record
+from rackscope.runs.redaction import redact_text
 from rackscope.runs.tables import OPTIONAL_TABLES, TABLES, Table, read_parts, read_table, with_keys
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ REPORT = "report.html"
 LOGS = "logs"
 #: A manifest is small; anything larger than this is not one.
 MANIFEST_LIMIT_BYTES = 16 * 1024 * 1024
+#: Larger logs are not looked through for secrets.
+LOG_LIMIT_BYTES = 64 * 1024 * 1024
 
 
 class RunWriter:
@@ -53,7 +56,17 @@ class RunWriter:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace ``manifest.json``."""
-        write_atomically(self.path / MANIFEST, manifest.model_dump_json(indent=2).encode())
+        write_record(self.path / MANIFEST, manifest)
+
+    def redact_logs(self) -> None:
+        """Take secrets out of what the system printed, once it has ended. Raises RunDirectoryError."""
+        for log in self.logs.iterdir():
+            if log.is_symlink() or not log.is_file() or log.stat().st_size > LOG_LIMIT_BYTES:
+                continue
+            text = log.read_bytes().decode(errors="surrogateescape")
+            redacted = "".join(redact_text(line) for line in text.splitlines(keepends=True))
+            if redacted != text:
+                write_atomically(log, redacted.encode(errors="surrogateescape"))
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
         """Add a part to a table, such as ``samples``; on disk when this returns."""

@@ -54,6 +54,7 @@ def run_facts(manifest: Manifest) -> RunFacts:
         first_errors={phase.name: phase.first_error for phase in reversed(manifest.phases) if phase.first_error},
         expects_hits=_expects_hits(manifest),
         sequential=manifest.repetition.maximum is None,
+        power_asked=bool(manifest.named_meters) or "--meter" in manifest.command_line,
     )
 
 

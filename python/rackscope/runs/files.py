@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rackscope.errors import RunDirectoryError
+from rackscope.runs.redaction import redact
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 def write_atomically(path: Path, content: bytes, *, sync: bool = True) -> None:
@@ -26,6 +32,12 @@ def write_atomically(path: Path, content: bytes, *, sync: bool = True) -> None:
         if isinstance(error, OSError):
             raise cannot_write(path, error) from error
         raise
+
+
+def write_record(path: Path, record: BaseModel) -> None:
+    """Write a manifest or a study's record, without its secrets. Raises RunDirectoryError."""
+    content = redact(record.model_dump(mode="json"))
+    write_atomically(path, json.dumps(content, indent=2, allow_nan=False).encode())
 
 
 def cannot_write(path: Path, error: OSError) -> RunDirectoryError:

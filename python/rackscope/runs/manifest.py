@@ -195,6 +195,8 @@ class Manifest(Conducted):
     probes: list[ProbePart] = Field(default_factory=list)
     #: The power meters among the probes that could be read.
     meters: list[MeterPart] = Field(default_factory=list)
+    #: The meters that the user named (``--meter``).
+    named_meters: list[str] = Field(default_factory=list)
     overhead: OverheadPart = Field(default_factory=OverheadPart)
     warnings: list[WarningPart] = Field(default_factory=list)
 

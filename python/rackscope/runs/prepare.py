@@ -145,6 +145,7 @@ def first_manifest(prepared: Prepared) -> Manifest:
         ),
         host=inventory,
         server=options.server,
+        named_meters=[meter for meter in options.meters if meter != "none"],
         ceilings=ceilings,
         warnings=warnings,
         repetition=RepetitionPart(

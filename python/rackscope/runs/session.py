@@ -100,6 +100,9 @@ class Session:
             self.progress(Progress("writing the run directory"))
             if close is not None:
                 close(self)
+            # A log that cannot be read or written is no reason to lose the run.
+            with contextlib.suppress(RackscopeError, OSError):
+                self.writer.redact_logs()
             self._finish(ending.status, ending.reason)
 
     def _start(self, stack: contextlib.ExitStack) -> None:

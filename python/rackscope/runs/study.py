@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from rackscope.errors import RunDirectoryError
 from rackscope.runs.directory import MANIFEST
-from rackscope.runs.files import cannot_make, write_atomically
+from rackscope.runs.files import cannot_make, write_record
 from rackscope.runs.kept import Conducted, Part, read_kept
 
 FORMAT_VERSION = 2
@@ -166,7 +166,7 @@ def create_study_folder(path: Path) -> None:
 
 def write_study(path: Path, record: StudyRecord) -> None:
     """Replace ``study.json`` (temporary name, fsync, rename). Raises RunDirectoryError."""
-    write_atomically(path / STUDY, record.model_dump_json(indent=2).encode())
+    write_record(path / STUDY, record)
 
 
 def is_study(path: Path) -> bool:

@@ -107,7 +107,7 @@ def _cell(figures: Sequence[Figures]) -> Cell:
 
     def mean(of: Callable[[Figures], float | None]) -> Interval | None:
         known = [value for one in figures if (value := of(one)) is not None]
-        return mean_interval(known) if known else None
+        return mean_interval(known, at_least=0.0) if known else None
 
     def median(of: Callable[[Figures], float | None]) -> Interval | None:
         known = [value for one in figures if (value := of(one)) is not None]
@@ -118,7 +118,7 @@ def _cell(figures: Sequence[Figures]) -> Cell:
 
     offered = [one.offered for one in figures if one.offered]
     return Cell(
-        rate=mean_interval([one.rate for one in figures]),
+        rate=mean_interval([one.rate for one in figures], at_least=0.0),
         server_cpu=mean(lambda one: one.server_cpu_seconds),
         client_cpu=mean(lambda one: one.client_cpu_seconds),
         p50=median(lambda one: one.p50_seconds),

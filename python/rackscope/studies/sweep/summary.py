@@ -94,12 +94,12 @@ def _summarise_cell(label: str, levels: Mapping[str, str], figures: Sequence[Fig
 
     def interval(values: Sequence[float | None]) -> Interval | None:
         known = [value for value in values if value is not None]
-        return mean_interval(known) if known else None
+        return mean_interval(known, at_least=0.0) if known else None
 
     return CellSummary(
         label=label,
         levels=levels,
-        throughput=mean_interval([one.throughput_operations_per_second for one in figures]),
+        throughput=mean_interval([one.throughput_operations_per_second for one in figures], at_least=0.0),
         mean=interval([one.response_mean_seconds for one in figures]),
         p50=interval([one.response_p50_seconds for one in figures]),
         p99=interval([one.response_p99_seconds for one in figures]),
