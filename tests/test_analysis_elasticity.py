@@ -93,9 +93,6 @@ def test_intervals_are_over_blocks() -> None:
     assert found.log_ratio.count == 6
     assert found.elasticity is not None
     assert found.elasticity.contains(1.0)
-    assert found.elasticity_bootstrap is not None
-    assert found.elasticity_bootstrap.is_known
-    assert found.elasticity_bootstrap.estimate == pytest.approx(found.elasticity.estimate)
 
 
 def test_a_control_takes_its_own_disturbance_off() -> None:

@@ -93,12 +93,6 @@ def test_the_distribution_is_exact_where_it_is_shown() -> None:
         assert share == pytest.approx(np.mean(np.array(values) <= seconds * 1e9), abs=1e-12)
 
 
-def test_share_above() -> None:
-    histogram = Histogram.of_values(7, 40, [100, 200, 10_000, 20_000])
-    assert histogram.share_above(1e-6) == 0.5
-    assert Histogram.of(7, 40, [], []).share_above(1.0) is None
-
-
 def test_an_empty_histogram_knows_nothing() -> None:
     empty = Histogram.of(7, 64, [], [])
     assert empty.quantile_seconds(0.5) is None

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rackscope.analysis.latency_curve import CurvePoint, check_curve, check_little, find_knee
+from rackscope.analysis.latency_curve import CurvePoint, check_little, find_knee
 
 
 def curve(noise: float = 0.0, seed: int = 1) -> list[CurvePoint]:
@@ -55,7 +55,6 @@ def test_littles_law() -> None:
     assert fine.ratio == pytest.approx(1.05)
     assert check_little(CurvePoint(1000, 5e-3)).agrees is None
     assert check_little(CurvePoint(0, 5e-3, 10, mean_response_seconds=1e-3, mean_outstanding=1)).agrees is None
-    assert [one.agrees for one in check_curve(curve())] == [None] * 24
 
 
 @pytest.mark.parametrize(

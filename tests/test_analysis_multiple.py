@@ -12,16 +12,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rackscope.analysis.intervals import (
-    bootstrap_interval,
-    bootstrap_mean,
-    bootstrap_ratio,
     equal_means_p_value,
     median_interval,
-    quantile_interval,
     ratio_of_means,
 )
 from rackscope.analysis.multiple import (
-    benjamini_hochberg,
     compare_all_pairs,
     compare_pairs,
     compare_repeated,
@@ -89,20 +84,18 @@ def test_outcomes() -> None:
 
 @settings(deadline=None)
 @given(p_values)
-def test_holm_and_benjamini_hochberg(values: list[float]) -> None:
-    strict, lenient = holm(values), benjamini_hochberg(values)
-    for value, by_holm, by_discovery in zip(values, strict, lenient, strict=True):
-        assert value <= by_discovery + 1e-12
-        assert by_discovery <= by_holm + 1e-12
-        assert by_holm <= min(1.0, len(values) * value) + 1e-12
-    assert lenient == pytest.approx(list(stats.false_discovery_control(values)))
+def test_holm(values: list[float]) -> None:
+    corrected = holm(values)
+    # Never more lenient than the false discovery rate, never stricter than Bonferroni.
+    for value, lenient, strict in zip(values, stats.false_discovery_control(values), corrected, strict=True):
+        assert lenient - 1e-12 <= strict <= min(1.0, len(values) * value) + 1e-12
     order = np.argsort(values, kind="stable")
-    assert np.all(np.diff(np.array(strict)[order]) >= 0)
+    assert np.all(np.diff(np.array(corrected)[order]) >= 0)
 
 
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([]) == benjamini_hochberg([]) == []
+    assert holm([]) == []
 
 
 def test_a_sweep_of_alike_configurations_seldom_shows_a_difference() -> None:
@@ -126,7 +119,7 @@ def test_against_a_baseline() -> None:
     assert found["2"].different
     assert found["2"].ratio.contains(1.5)
     assert not found["4"].different
-    assert {one.first for one in compare_with_baseline({**values, "8": [1.0]}, "1", correction="benjamini-hochberg")}
+    assert {one.first for one in compare_with_baseline({**values, "8": [1.0]}, "1")}
     with pytest.raises(ValueError, match="no configuration '3'"):
         compare_with_baseline(values, "3")
 
@@ -152,30 +145,19 @@ def test_the_p_value_and_the_interval_agree() -> None:
         assert (p_value < 0.05) == (not ratio_of_means(a, b).contains(1.0))
 
 
-def test_bootstraps_of_runs_cover_about_what_they_say() -> None:
+def test_the_bootstrap_of_a_median_covers_about_what_it_says() -> None:
     generator = np.random.default_rng(4)
-    trials, mean_held, ratio_held, quantile_held = 300, 0, 0, 0
-    for _ in range(trials):
-        a, b = generator.gamma(4, 1, 20), generator.gamma(4, 1, 20)
-        mean_held += bootstrap_mean(a, resamples=999).contains(4.0)
-        ratio_held += bootstrap_ratio(a, b, resamples=999).contains(1.0)
-        quantile_held += quantile_interval(a, 0.5, resamples=999).contains(float(stats.gamma.ppf(0.5, 4)))
-    for held in (mean_held, ratio_held, quantile_held):
-        assert held / trials > 0.9
+    median = float(stats.gamma.ppf(0.5, 4))
+    held = sum(median_interval(list(generator.gamma(4, 1, 20)), resamples=999).contains(median) for _ in range(300))
+    assert held / 300 > 0.9
 
 
-def test_bootstraps_agree_with_scipy_and_with_each_other() -> None:
-    generator = np.random.default_rng(4)
-    a, b = generator.gamma(4, 1, 12), generator.gamma(4, 1, 15)
-    ours = bootstrap_interval([a, b], lambda x, y, *, axis: x.mean(axis=axis) - y.mean(axis=axis))
-    theirs = stats.bootstrap(
-        (a, b), lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis), rng=np.random.default_rng(1)
-    ).confidence_interval
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.1)
-    assert quantile_interval(a, 0.5) == median_interval(a)
-    assert not bootstrap_mean([1.0, 2.0, 3.0, 4.0]).is_known
-    assert not bootstrap_ratio([1.0] * 5, [0.0] * 5).is_known
-    assert bootstrap_mean([]).count == 0
+def test_a_median_without_spread_or_with_few_values() -> None:
+    assert median_interval([2.0] * 6).contains(2.0)
+    ties = median_interval([1.0, 2.0, 2.0, 2.0, 2.0, 3.0])
+    assert ties.low is not None and ties.low <= 2.0
+    assert not median_interval([1.0, 2.0, 3.0, 4.0]).is_known
+    assert median_interval([]).count == 0
 
 
 def test_chosen_pairs_are_corrected_for_their_number_alone() -> None:

@@ -28,11 +28,6 @@ class Metric:
     help: str
     opentelemetry: str | None = None
 
-    @property
-    def is_counter(self) -> bool:
-        """Whether it is cumulative: its rate is what counts."""
-        return self.name.endswith("_total")
-
 
 _TABLE = (
     # CPU: /proc/stat and /proc/loadavg

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rackscope.analysis.adjustment import adjust_for_speed
-from rackscope.analysis.intervals import Interval, bootstrap_mean, student_quantile
+from rackscope.analysis.intervals import Interval, student_quantile
 from rackscope.analysis.moderation import moderate_variances
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.analysis.windows import CONTROL, FREE, Window, parse_condition
@@ -54,16 +54,6 @@ class LevelEstimate:
     def condition(self) -> str:
         """The name under which windows of this squeeze and level run."""
         return f"{self.squeeze}@{self.requested_fraction:g}"
-
-    @property
-    def elasticity_bootstrap(self) -> Interval | None:
-        """``elasticity`` with a 95 % bootstrap interval over blocks (Efron 1987), which asks for no normal noise."""
-        return _divided(bootstrap_mean(self.values), _divisor(self.achieved_fraction))
-
-    @property
-    def p99_elasticity_bootstrap(self) -> Interval | None:
-        """``p99_elasticity`` with a 95 % bootstrap interval over blocks."""
-        return _divided(bootstrap_mean(self.p99_values), _divisor(self.achieved_fraction))
 
 
 def estimate_levels(windows: Sequence[Window], *, sequential: bool = False) -> list[LevelEstimate]:

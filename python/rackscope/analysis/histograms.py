@@ -114,14 +114,6 @@ class Histogram:
         middles = (lower.astype(np.float64) + upper.astype(np.float64)) / 2
         return float(np.dot(middles, self.count.astype(np.float64))) / total / _NANOSECONDS
 
-    def share_above(self, seconds: float) -> float | None:
-        """Share of values in buckets wholly above ``seconds``; ``None`` when empty."""
-        total = self.total
-        if total == 0:
-            return None
-        lower, _ = self.bounds()
-        return float(self.count[lower.astype(np.float64) > seconds * _NANOSECONDS].sum()) / total
-
     def merge(self, other: Histogram) -> Histogram:
         """Both histograms' values in one. Raises ValueError when their layouts differ."""
         if (self.grouping_power, self.max_value_power) != (other.grouping_power, other.max_value_power):

@@ -11,13 +11,13 @@ outside of what any of these intervals promise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 #: Level of the t interval that covers 95 % after ``decide_stopping``, found by simulation (see above).
 SEQUENTIAL_LEVEL = 0.98
@@ -128,78 +128,31 @@ def median_interval(
     """
     import numpy as np
 
-    return bootstrap_interval([values], np.median, confidence=confidence, resamples=resamples, seed=seed)
-
-
-def quantile_interval(
-    values: Sequence[float], quantile: float, *, confidence: float = 0.95, resamples: int = 9999, seed: int = 1
-) -> Interval:
-    """Quantile (0 to 1) of what runs gave, with its bootstrap interval over runs; see ``bootstrap_interval``."""
-    import numpy as np
-
-    def statistic(resampled: NDArray[np.float64], *, axis: int) -> NDArray[np.float64]:
-        return np.asarray(np.quantile(resampled, quantile, axis=axis), dtype=np.float64)
-
-    return bootstrap_interval([values], statistic, confidence=confidence, resamples=resamples, seed=seed)
-
-
-def bootstrap_mean(
-    values: Sequence[float], *, confidence: float = 0.95, resamples: int = 9999, seed: int = 1
-) -> Interval:
-    """Mean of runs with its bootstrap interval, for spreads that are far from normal; see ``bootstrap_interval``."""
-    import numpy as np
-
-    return bootstrap_interval([values], np.mean, confidence=confidence, resamples=resamples, seed=seed)
-
-
-def bootstrap_ratio(
-    numerator: Sequence[float],
-    denominator: Sequence[float],
-    *,
-    confidence: float = 0.95,
-    resamples: int = 9999,
-    seed: int = 1,
-) -> Interval:
-    """Mean of ``numerator`` over mean of ``denominator``, each resampled by itself; see ``bootstrap_interval``."""
-    import numpy as np
-
-    def statistic(above: NDArray[np.float64], below: NDArray[np.float64], *, axis: int) -> NDArray[np.float64]:
-        return np.asarray(np.mean(above, axis=axis) / np.mean(below, axis=axis), dtype=np.float64)
-
-    if any(value <= 0 for value in _finite(denominator)):
-        return Interval(math.nan, None, None, confidence, 0)
-    return bootstrap_interval(
-        [numerator, denominator], statistic, confidence=confidence, resamples=resamples, seed=seed
-    )
-
-
-def bootstrap_interval(
-    samples: Sequence[Sequence[float]],
-    statistic: Callable[..., Any],
-    *,
-    confidence: float = 0.95,
-    resamples: int = 9999,
-    seed: int = 1,
-) -> Interval:
-    """A statistic of one or several independent samples with its BCa bootstrap interval (Efron 1987).
-
-    ``statistic(*samples, axis=...)`` works along an axis, as those of numpy do. What is resampled are the values
-    given, so give it one value a run or a block, never the samples within. ``count`` is that of the smallest
-    sample; fewer than five values in one give no interval.
-    """
-    import numpy as np
-
-    known = [np.asarray(_finite(sample), dtype=np.float64) for sample in samples]
-    count = min(len(sample) for sample in known)
+    known = _finite(values)
+    count = len(known)
     if count == 0:
         return Interval(math.nan, None, None, confidence, 0)
-    estimate = float(statistic(*known, axis=-1))
+    estimate = _median(known)
     if count < _FEWEST_FOR_BOOTSTRAP:
         return Interval(estimate, None, None, confidence, count)
-    generator = np.random.default_rng(seed)
-    drawn = [sample[generator.integers(0, len(sample), size=(resamples, len(sample)))] for sample in known]
-    resampled = np.asarray(statistic(*drawn, axis=-1), dtype=np.float64)
-    low, high = np.quantile(resampled, _bias_corrected_levels(known, resampled, estimate, confidence, statistic))
+    if min(known) == max(known):
+        return Interval(estimate, estimate, estimate, confidence, count)
+    from scipy.special import ndtr, ndtri
+    from scipy.stats import bootstrap
+
+    with warnings.catch_warnings():
+        # Of degenerate data, which is dealt with below.
+        warnings.simplefilter("ignore")
+        generator = np.random.default_rng(seed)
+        found = bootstrap(
+            (known,), np.median, n_resamples=resamples, confidence_level=confidence, method="BCa", rng=generator
+        )
+    low, high = found.confidence_interval
+    if not math.isfinite(low):
+        # Where no value left out moves the median there is no acceleration, and what is left is the bias.
+        drawn = found.bootstrap_distribution
+        bias = ndtri(float(np.mean(drawn < estimate) + np.mean(drawn == estimate) / 2))
+        low, high = np.quantile(drawn, ndtr(2 * bias + ndtri([(1 - confidence) / 2, (1 + confidence) / 2])))
     return Interval(estimate, float(low), float(high), confidence, count)
 
 
@@ -314,45 +267,6 @@ def _welch_error(variances_of_means: tuple[float, float], counts: tuple[int, int
     # Squares of denormal variances vanish; the smaller sample's degrees of freedom are then the safe choice.
     degrees = total**2 / weights if weights > 0 else min(counts) - 1
     return math.sqrt(total), degrees
-
-
-def _bias_corrected_levels(
-    samples: Sequence[NDArray[np.float64]],
-    resampled: NDArray[np.float64],
-    estimate: float,
-    confidence: float,
-    statistic: Callable[..., Any],
-) -> tuple[float, float]:
-    """The two quantiles of the resampled statistic that bound the interval (Efron 1987, equation 2.3).
-
-    The acceleration is that of the empirical influence, by the jackknife, summed over the samples.
-    """
-    import numpy as np
-    from scipy.special import ndtr, ndtri
-
-    plain = ((1 - confidence) / 2, (1 + confidence) / 2)
-    # A median takes few distinct values: those equal to the estimate count half on either side.
-    below = float(np.mean(resampled < estimate) + np.mean(resampled == estimate) / 2)
-    if not 0 < below < 1:
-        return plain
-    bias = float(ndtri(below))
-    cubes = squares = 0.0
-    for place, sample in enumerate(samples):
-        left_out = np.array(
-            [
-                float(statistic(*samples[:place], np.delete(sample, index), *samples[place + 1 :], axis=-1))
-                for index in range(len(sample))
-            ]
-        )
-        influence = (left_out.mean() - left_out) * (len(sample) - 1) / len(sample)
-        cubes += float(np.sum(influence**3))
-        squares += float(np.sum(influence**2))
-    acceleration = cubes / (6 * squares**1.5) if squares > 0 else 0.0
-    levels = []
-    for level in plain:
-        shifted = bias + float(ndtri(level))
-        levels.append(float(ndtr(bias + shifted / (1 - acceleration * shifted))))
-    return levels[0], levels[1]
 
 
 def _finite(values: Sequence[float]) -> list[float]:

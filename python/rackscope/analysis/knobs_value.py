@@ -60,11 +60,6 @@ def value_knobs(changes: Sequence[KnobPairs], *, higher_is_better: bool = True) 
     return sorted(valued, key=lambda one: (order[one.worth], sign * _or_one(one.ratio.estimate)))
 
 
-def without_worth(valued: Sequence[KnobWorth]) -> list[str]:
-    """Knobs that were shown not to matter."""
-    return [one.knob for one in valued if one.worth == "does not matter"]
-
-
 def _log_ratios(change: KnobPairs) -> list[float]:
     return [
         math.log(changed / plain) for changed, plain in change.pairs if 0 < changed < math.inf and 0 < plain < math.inf

@@ -105,11 +105,6 @@ def check_little(point: CurvePoint, *, tolerance: float | None = None) -> Little
     return LittleCheck(False, ratio, f"N is {ratio:.2f} of X R: {_broken(point, ratio)}")
 
 
-def check_curve(points: Sequence[CurvePoint]) -> list[LittleCheck]:
-    """``check_little`` of each point."""
-    return [check_little(point) for point in points]
-
-
 def _broken(point: CurvePoint, ratio: float) -> str:
     limit = packaged_thresholds().limit
     late = point.lag_seconds or 0.0

@@ -17,7 +17,6 @@ from rackscope.analysis.intervals import Interval, equal_means_p_value, ratio_of
 from rackscope.analysis.thresholds import packaged_thresholds
 
 Outcome = Literal["different", "equivalent", "no difference seen", "too few repetitions"]
-Correction = Literal["holm", "benjamini-hochberg"]
 
 
 @dataclass(frozen=True)
@@ -62,20 +61,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """p values corrected so that the expected share of false ones among findings stays at the level.
-
-    Benjamini and Hochberg 1995; holds for independent and positively dependent tests.
-    """
-    order = sorted(range(len(p_values)), key=lambda index: -p_values[index])
-    corrected = [1.0] * len(p_values)
-    lowest = 1.0
-    for place, index in enumerate(order):
-        lowest = min(lowest, p_values[index] * len(p_values) / (len(p_values) - place))
-        corrected[index] = lowest
-    return corrected
-
-
 def compare_repeated(a: Sequence[float], b: Sequence[float]) -> Comparison:
     """Whether ``a`` and ``b``, one value a repetition, are different: Welch's test on logarithms.
 
@@ -85,30 +70,24 @@ def compare_repeated(a: Sequence[float], b: Sequence[float]) -> Comparison:
     return _judged("a", "b", a, b, equal_means_p_value(a, b), 1)
 
 
-def compare_all_pairs(
-    configurations: Mapping[str, Sequence[float]], *, correction: Correction = "holm"
-) -> list[Comparison]:
+def compare_all_pairs(configurations: Mapping[str, Sequence[float]]) -> list[Comparison]:
     """Every configuration with every later one."""
-    return _compare(configurations, list(combinations(configurations, 2)), correction)
+    return _compare(configurations, list(combinations(configurations, 2)))
 
 
-def compare_with_baseline(
-    configurations: Mapping[str, Sequence[float]], baseline: str, *, correction: Correction = "holm"
-) -> list[Comparison]:
+def compare_with_baseline(configurations: Mapping[str, Sequence[float]], baseline: str) -> list[Comparison]:
     """Every other configuration with the baseline, as ratios to it. Raises ValueError when there is no such one."""
     if baseline not in configurations:
         raise ValueError(f"there is no configuration '{baseline}'")
-    return _compare(configurations, [(name, baseline) for name in configurations if name != baseline], correction)
+    return _compare(configurations, [(name, baseline) for name in configurations if name != baseline])
 
 
 def compare_pairs(
     configurations: Mapping[str, Sequence[float]],
     pairs: Sequence[tuple[str, str]],
-    *,
-    correction: Correction = "holm",
 ) -> list[Comparison]:
     """Those pairs, corrected for their number. Raises KeyError for a configuration that there is not."""
-    return _compare(configurations, pairs, correction)
+    return _compare(configurations, pairs)
 
 
 def interleave(labels: Sequence[str], repetitions: int, seed: int) -> list[str]:
@@ -128,13 +107,10 @@ def interleave(labels: Sequence[str], repetitions: int, seed: int) -> list[str]:
     return plan
 
 
-def _compare(
-    configurations: Mapping[str, Sequence[float]], pairs: Sequence[tuple[str, str]], correction: Correction
-) -> list[Comparison]:
+def _compare(configurations: Mapping[str, Sequence[float]], pairs: Sequence[tuple[str, str]]) -> list[Comparison]:
     p_values = [equal_means_p_value(configurations[first], configurations[second]) for first, second in pairs]
     known = [index for index, p_value in enumerate(p_values) if p_value is not None]
-    correct = holm if correction == "holm" else benjamini_hochberg
-    for index, corrected in zip(known, correct([p for p in p_values if p is not None]), strict=True):
+    for index, corrected in zip(known, holm([p for p in p_values if p is not None]), strict=True):
         p_values[index] = corrected
     return [
         _judged(first, second, configurations[first], configurations[second], p_value, len(known))

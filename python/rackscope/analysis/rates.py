@@ -188,10 +188,6 @@ class Series:
         known = steps.valid & (below > 0) & (seconds <= GAP_STEPS * np.median(seconds))
         return steps.rows[1:][known], steps.numerator[known] / below[known] * self.quantity.factor
 
-    def has_resets(self) -> bool:
-        """Whether some counter went backwards."""
-        return self._grows and not bool(np.all(self._steps.valid | (np.diff(self._steps.times) <= 0)))
-
     def _bin_values(self, edges: Array) -> Array:
         if self._grows:
             steps = self._steps
@@ -266,10 +262,6 @@ class Samples:
         for column in self.frame.columns:
             metric, labels = split_column(column)
             self._columns.setdefault(metric, []).append((column, labels))
-
-    def has_metric(self, metric: str) -> bool:
-        """Whether there is a column of the metric, whatever its labels, that was ever read."""
-        return any(np.isfinite(self.values(name)).any() for name, _ in self._columns.get(metric, ()))
 
     def columns_of(self, metric: str) -> list[tuple[str, dict[str, str]]]:
         """Columns of a metric with their labels, in the order of the frame."""

@@ -12,7 +12,6 @@ The interval is a bootstrap over observations (Efron 1987's percentiles without 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -287,14 +286,6 @@ def confirmed(met: int, tried: int) -> bool:
         return False
     by_chance: int = sum(math.comb(tried, count) for count in range(met, tried + 1))
     return by_chance <= _ERROR * 2.0**tried
-
-
-def search_rates(search: SloSearch, observed: Sequence[Observation]) -> float | None:
-    """The rate to observe next after ``observed``, from the start: to resume a search that was interrupted."""
-    for observation in observed:
-        search.next_rate()
-        search.observe(observation)
-    return search.next_rate()
 
 
 def _slopes(logs: Array, excess: Array) -> Array:
