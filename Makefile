@@ -6,20 +6,25 @@ PROGRAMS := rackscope-access rackscope-cached rackscope-keeper rackscope-synthet
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PIP_QUIET = 1
 
-# How long each target is fuzzed.
+# How long the long suite takes, the word that says where it begins, and how long each target is fuzzed.
+MINUTES := 120
+START :=
 SECONDS := 60
 
-.PHONY: run test build check format clean fetch fuzz
+.PHONY: run test test-long build check format clean fetch fuzz
 
 run: build
 	$(BIN)/rackscope calibrate --quick --if-missing
 	$(BIN)/rackscope run cache ycsb-b --duration 4s --budget 24s
 
+# Everything that ten minutes are enough for, from fixed seeds.
 test: build fetch
-	$(BIN)/python tools/with_memcached.py cargo test --workspace --exclude native --quiet
-	RUSTFLAGS="--cfg loom" cargo test -p mica --lib --release --quiet --target-dir target/loom models
-	fuzz/run $(SECONDS)
-	$(BIN)/python -m pytest -q
+	$(BIN)/python tools/rust_tests.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long"
+
+# What takes longer, from new seeds, in MINUTES: fuzzing, model checking, simulations, full-length studies, repetition.
+test-long: build fetch
+	$(BIN)/python tools/test_long.py --minutes $(MINUTES) --start "$(START)"
 
 build: $(VENV)/.ready
 	cargo build --release --workspace --exclude native --bins
@@ -39,14 +44,14 @@ fuzz:
 check: $(VENV)/.ready
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff format --check python tests benches
-	$(BIN)/ruff check python tests benches
+	$(BIN)/ruff format --check python tests benches tools
+	$(BIN)/ruff check python tests benches tools
 	$(BIN)/mypy
 
 format: $(VENV)/.ready
 	cargo fmt --all
-	$(BIN)/ruff format python tests benches
-	$(BIN)/ruff check --fix python tests benches
+	$(BIN)/ruff format python tests benches tools
+	$(BIN)/ruff check --fix python tests benches tools
 
 $(VENV)/.ready: pyproject.toml
 	sh tools/make-venv $(PYTHON) $(VENV)

@@ -16,6 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from rackscope.systems.base import Endpoint
 
+pytest_plugins = ["suites"]
 REPOSITORY = Path(__file__).parent.parent
 
 

@@ -200,7 +200,7 @@ fn some_cannot_watch() {
 #[test]
 fn stores_are_told_as_memcached_tells_them() {
     let Some(program) = memcached_program() else {
-        eprintln!("not compared: there is no memcached 1.6");
+        eprintln!("skipped: no memcached 1.6 in RACKSCOPE_MEMCACHED or on PATH");
         return;
     };
     let memcached = Memcached::start(&program, &[]);

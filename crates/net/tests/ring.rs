@@ -21,7 +21,7 @@ fn new(buffers: u16, buffer_bytes: u32) -> Option<Ring> {
     match Ring::probe() {
         Ok(()) => Some(Ring::new(buffers, buffer_bytes).expect("a ring")),
         Err(why) => {
-            eprintln!("not tested: {why}");
+            eprintln!("skipped: no io_uring: {why}");
             None
         }
     }

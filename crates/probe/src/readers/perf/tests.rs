@@ -21,7 +21,7 @@ fn software_scope(targets: &[Target]) -> Option<Scope> {
             caveat: "",
         }),
         Err(Errno::ACCESS | Errno::PERM | Errno::NOSYS) => {
-            eprintln!("perf events are not permitted here: not tested");
+            eprintln!("skipped: perf events are not permitted here");
             None
         }
         Err(errno) => panic!("{errno}"),

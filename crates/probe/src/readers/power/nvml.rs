@@ -274,7 +274,7 @@ mod tests {
                 Some(library)
             }
             Err(_) => {
-                eprintln!("there is no C compiler (cc) here: not tested");
+                eprintln!("skipped: no C compiler (cc)");
                 None
             }
         }
