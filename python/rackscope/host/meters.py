@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import re
 import shlex
 import shutil
@@ -17,10 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from rackscope import units
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
 from rackscope.errors import UsageError
+from rackscope.units import parse_duration_seconds
 
 NONE = "none"
 
@@ -73,14 +74,6 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     }
 )
 
-_SHARED = ("unit", "scale", "domain", "interval")
-_OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "snmp": ("preset", "outlet", "oid", "community", "community_file", "timeout", *_SHARED),
-        "file": _SHARED,
-        "command": ("timeout", *_SHARED),
-    }
-)
 _EXAMPLES = MappingProxyType(
     {
         "snmp": "snmp:192.0.2.7,preset=apc,outlet=4",
@@ -88,10 +81,84 @@ _EXAMPLES = MappingProxyType(
         "command": "command:wattmeter --watch,unit=watts",
     }
 )
-_INDEX = re.compile(r"\d{1,9}(\.\d{1,9}){0,5}")
-_OID = re.compile(r"\.?[012](\.\d{1,10}){1,127}")
-_DOMAIN = re.compile(r"[^\x00-\x1f\x7f,]{1,64}")
 _MOST_OUTLETS = 16
+
+
+def _duration(least: float, most: float) -> Any:
+    return Annotated[float, BeforeValidator(parse_duration_seconds), Field(ge=least, le=most)]
+
+
+class _File(BaseModel):
+    """Options of every kind of meter."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    unit: Literal[tuple(UNITS)] | None = None  # type: ignore[valid-type]
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    domain: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f,]{1,64}$")] | None = None
+    interval: _duration(0.05, 3600.0) = 1.0  # type: ignore[valid-type]
+
+    def measured(self) -> dict[str, Any]:
+        """What the numbers are of."""
+        if self.unit is None:
+            raise ValueError("unit=watts or unit=joules is missing")
+        quantity, one = UNITS[self.unit]
+        return {"domain": self.domain or "server", "quantity": quantity, "scale": one * self.scale}
+
+
+class _Command(_File):
+    timeout: _duration(0.01, 60.0) = 1.0  # type: ignore[valid-type]
+
+
+class _Strip(_Command):
+    preset: Literal[tuple(PRESETS)] | None = None  # type: ignore[valid-type]
+    outlet: str | None = Field(default=None, pattern=r"^\d{1,9}(\.\d{1,9}){0,5}(\+\d{1,9}(\.\d{1,9}){0,5})*$")
+    oid: str | None = Field(default=None, pattern=r"^\.?[012](\.\d{1,10}){1,127}$")
+    community: str | None = None
+    community_file: Path | None = None
+
+    def password(self) -> str:
+        """The community, which may be in a file."""
+        if self.community_file is None:
+            return self.community or "public"
+        if self.community is not None:
+            raise ValueError("give community or community_file, not both")
+        try:
+            return self.community_file.read_text(encoding="utf-8")[:256].splitlines()[0].strip()
+        except (OSError, UnicodeDecodeError, IndexError) as error:
+            raise ValueError(f"no first line can be read from {self.community_file} ({type(error).__name__})") from None
+
+    def readings(self) -> list[dict[str, Any]]:
+        """What to ask the strip for: an object of its own, or what a preset knows of its outlets or the whole."""
+        if self.oid is not None:
+            if self.preset or self.outlet:
+                raise ValueError("give oid and unit, or preset and outlet")
+            return [{"oid": self.oid, "measured": self.measured()}]
+        if self.preset is None:
+            raise ValueError(f"the maker is missing: add preset={'|'.join(PRESETS)}, or oid=... and unit=...")
+        if self.unit is not None:
+            raise ValueError("a preset knows its unit: leave out unit")
+        preset = PRESETS[self.preset]
+
+        def reading(oid: str, domain: str, scale: float) -> dict[str, Any]:
+            measured = {"domain": self.domain or domain, "quantity": "watts", "scale": scale * self.scale}
+            return {"oid": oid, "measured": measured}
+
+        if self.outlet is None:
+            return [reading(preset.strip, "strip", preset.scale[1])]
+        outlets = self.outlet.split("+")
+        if len(outlets) > _MOST_OUTLETS or len(set(outlets)) < len(outlets):
+            raise ValueError(f"outlet takes up to {_MOST_OUTLETS} different outlets, like outlet=4+5")
+        if self.domain is not None and len(outlets) > 1:
+            raise ValueError("one domain cannot be that of several outlets")
+        indices = {one: one if "." in one else preset.number.format(number=one) for one in outlets}
+        return [
+            reading(preset.outlet.format(index=index), f"outlet-{one}", preset.scale[0])
+            for one, index in indices.items()
+        ]
+
+
+_KINDS: Mapping[str, type[_File]] = MappingProxyType({"snmp": _Strip, "file": _File, "command": _Command})
 
 
 @dataclass(frozen=True)
@@ -117,27 +184,41 @@ def parse_meter(text: str) -> Mapping[str, Any] | None:
     if text == NONE:
         return None
     kind, colon, rest = text.partition(":")
-    if kind not in _OPTIONS or not colon:
-        kinds = ", ".join(f"{kind}:..." for kind in _OPTIONS)
-        raise UsageError(f"'{text}' is no power meter", f"Choose {kinds} or none; like {_EXAMPLES['snmp']}.")
-    what, options = _split(kind, rest)
+    if kind not in _KINDS or not colon:
+        kinds = ", ".join(f"{kind}:..." for kind in _KINDS)
+        raise UsageError(
+            f"invalid power meter: expected {kinds} or none, got '{text}'", f"Write it like {_EXAMPLES['snmp']}."
+        )
+    what, given = _split(kind, rest)
+    try:
+        return _meter(kind, what, _KINDS[kind].model_validate(given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        reason = f"{name}={given[name]}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    except ValueError as error:
+        reason = str(error)
+    raise UsageError(f"invalid power meter '{kind}:{what}': {reason}", f"Write it like {_EXAMPLES[kind]}.")
+
+
+def _meter(kind: str, what: str, options: _File) -> dict[str, Any]:
+    """As the sampler takes it. Raises ValueError."""
     if not what:
-        raise UsageError(f"the power meter '{text}' does not say where it is", f"Write it like {_EXAMPLES[kind]}.")
-    interval = _seconds(options, "interval", 0.05, 3600.0)
-    if kind == "file":
-        return {"kind": kind, "path": str(Path(what).absolute()), "measured": _measured(kind, options)} | interval
-    timeout = _seconds(options, "timeout", 0.01, 60.0)
-    if kind == "command":
-        meter = {"kind": kind, "arguments": _arguments(what), "measured": _measured(kind, options)}
-        return meter | interval | timeout
-    address, port = _address(what)
-    strip = {"kind": kind, "address": address, "port": port, "community": _community(options)}
-    return strip | {"readings": _readings(options)} | interval | timeout
+        raise ValueError("it does not say where it is")
+    meter: dict[str, Any] = {"kind": kind, "interval_seconds": options.interval}
+    if isinstance(options, _Command):
+        meter["timeout_seconds"] = options.timeout
+    if isinstance(options, _Strip):
+        address, port = _address(what)
+        strip = {"address": address, "port": port, "community": options.password()}
+        return meter | strip | {"readings": options.readings()}
+    place = {"path": str(Path(what).absolute())} if kind == "file" else {"arguments": _arguments(what)}
+    return meter | place | {"measured": options.measured()}
 
 
 def _split(kind: str, rest: str) -> tuple[str, dict[str, str]]:
     """What comes before the options, and the options, which are told by their names from the end on."""
-    known = _OPTIONS[kind]
+    known = tuple(_KINDS[kind].model_fields)
     parts = rest.split(",")
     options: dict[str, str] = {}
     while len(parts) > 1:
@@ -149,128 +230,31 @@ def _split(kind: str, rest: str) -> tuple[str, dict[str, str]]:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {near[0]}? " if near else ""
             raise UsageError(
-                f"a power meter by {kind} has no option '{parts[-1]}'", f"{hint}It has {', '.join(known)}."
+                f"invalid option of a power meter by {kind}: '{parts[-1]}'", f"{hint}It has {', '.join(known)}."
             )
-        if name in options:
-            raise UsageError(f"{name} is given twice for a power meter", "Give it once.")
-        if not value:
-            raise UsageError(f"{name} of a power meter is empty", f"Write it like {_EXAMPLES[kind]}.")
+        if name in options or not value:
+            fault = "is given twice" if value else "is empty"
+            raise UsageError(f"{name} of a power meter {fault}", f"Write it like {_EXAMPLES[kind]}.")
         options[name] = value
         parts.pop()
     return ",".join(parts).strip(), options
-
-
-def _seconds(options: Mapping[str, str], name: str, least: float, most: float) -> dict[str, float]:
-    seconds = units.parse_duration_seconds(options[name]) if name in options else 1.0
-    if not least <= seconds <= most:
-        raise UsageError(f"a {name} of {seconds:g} s is none of a power meter", f"Choose {least:g}s to {most:g}s.")
-    return {f"{name}_seconds": seconds}
-
-
-def _quantity(options: Mapping[str, str]) -> tuple[str, float]:
-    if options["unit"] not in UNITS:
-        raise UsageError(f"'{options['unit']}' is no unit of power or energy", f"Choose {', '.join(UNITS)}.")
-    return UNITS[options["unit"]]
-
-
-def _scale(options: Mapping[str, str]) -> float:
-    try:
-        scale = float(options.get("scale", "1"))
-    except ValueError:
-        scale = math.nan
-    if not (math.isfinite(scale) and scale > 0):
-        raise UsageError(f"'{options['scale']}' is no scale", "Write what to multiply by, like scale=0.1.")
-    return scale
-
-
-def _domain(options: Mapping[str, str], default: str) -> str:
-    domain = options.get("domain", default)
-    if _DOMAIN.fullmatch(domain) is None:
-        raise UsageError("a domain of a power meter has 1 to 64 characters", "Write it like domain=server.")
-    return domain
-
-
-def _measured(kind: str, options: Mapping[str, str]) -> dict[str, Any]:
-    if "unit" not in options:
-        raise UsageError(
-            f"the unit of a power meter by {kind} is missing",
-            f"Add unit=watts or unit=joules, as in {_EXAMPLES[kind]}.",
-        )
-    quantity, one = _quantity(options)
-    return {"domain": _domain(options, "server"), "quantity": quantity, "scale": one * _scale(options)}
 
 
 def _arguments(what: str) -> list[str]:
     try:
         arguments = shlex.split(what)
     except ValueError as error:
-        raise UsageError(f"the command of a power meter cannot be read: {error}", "Close its quotes.") from None
+        raise ValueError(f"the command cannot be read ({error}): close its quotes") from None
     if not arguments or shutil.which(arguments[0]) is None:
-        program = arguments[0] if arguments else what
-        raise UsageError(f"the program '{program}' of a power meter is not here", "Write its path.")
+        raise ValueError(f"the program '{arguments[0] if arguments else what}' is not on PATH: write its path")
     return arguments
 
 
 def _address(what: str) -> tuple[str, int]:
     match = re.fullmatch(r"\[([0-9A-Fa-f:.%\w]+)\](?::(\d+))?|([^:\[\]\s]+)(?::(\d+))?", what)
     if match is None:
-        raise UsageError(
-            f"'{what}' is no address of a power strip", "Write 192.0.2.7, 192.0.2.7:161 or [2001:db8::7]:161."
-        )
+        raise ValueError(f"'{what}' is not an address: expected one like 192.0.2.7, 192.0.2.7:161 or [2001:db8::7]:161")
     port = int(match[2] or match[4] or 161)
     if not 1 <= port <= 65535:
-        raise UsageError(f"{port} is not a UDP port", "Ports go from 1 to 65535; SNMP is on 161.")
+        raise ValueError(f"{port} is not a UDP port (1 to 65535; SNMP is on 161)")
     return match[1] or match[3], port
-
-
-def _community(options: Mapping[str, str]) -> str:
-    if "community_file" not in options:
-        return options.get("community", "public")
-    if "community" in options:
-        raise UsageError("a power strip has two communities", "Give community or community_file.")
-    path = Path(options["community_file"])
-    try:
-        return path.read_text(encoding="utf-8")[:256].splitlines()[0].strip()
-    except (OSError, UnicodeDecodeError, IndexError) as error:
-        raise UsageError(
-            f"the community of a power strip cannot be read from {path} ({type(error).__name__})",
-            "Write it in the first line of a file that you may read.",
-        ) from None
-
-
-def _readings(options: Mapping[str, str]) -> list[dict[str, Any]]:
-    if "oid" in options:
-        if "preset" in options or "outlet" in options:
-            raise UsageError("a power strip has an oid and a preset", "Give oid and unit, or preset and outlet.")
-        if _OID.fullmatch(options["oid"]) is None:
-            raise UsageError(f"'{options['oid']}' is no object identifier", "Write it like 1.3.6.1.4.1.318.1.1.12.1.")
-        return [{"oid": options["oid"], "measured": _measured("snmp", options)}]
-    name = options.get("preset", "")
-    if name not in PRESETS:
-        said = f"'{name}' is no preset of power strips" if name else "the maker of a power strip is missing"
-        raise UsageError(said, f"Choose preset={'|'.join(PRESETS)}, or give oid=... and unit=....")
-    if "unit" in options:
-        raise UsageError("a preset knows its unit", "Leave out unit, or give oid instead of preset.")
-    preset, scale = PRESETS[name], _scale(options)
-    if "outlet" not in options:
-        measured = {"domain": _domain(options, "strip"), "quantity": "watts", "scale": preset.scale[1] * scale}
-        return [{"oid": preset.strip, "measured": measured}]
-    outlets = options["outlet"].split("+")
-    wrong = [outlet for outlet in outlets if _INDEX.fullmatch(outlet) is None]
-    if wrong or len(outlets) > _MOST_OUTLETS or len(set(outlets)) < len(outlets):
-        raise UsageError(
-            f"'{options['outlet']}' are no outlets", f"Write outlet=4, or outlet=4+5 for up to {_MOST_OUTLETS}."
-        )
-    if "domain" in options and len(outlets) > 1:
-        raise UsageError("one domain cannot be that of several outlets", "Leave out domain, or name one outlet.")
-    return [
-        {
-            "oid": preset.outlet.format(index=outlet if "." in outlet else preset.number.format(number=outlet)),
-            "measured": {
-                "domain": _domain(options, f"outlet-{outlet}"),
-                "quantity": "watts",
-                "scale": preset.scale[0] * scale,
-            },
-        }
-        for outlet in outlets
-    ]
