@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rackscope.errors import ModelError
 from rackscope.models.estimates import Prediction
 from rackscope.models.trained import find_model
-from rackscope.models.trained.base import Described, Examples, Fitted, Model
+from rackscope.models.trained.base import Described, Examples, Floats, Input, Model
+from rackscope.models.trained.columns import UNITS
+from rackscope.models.trained.fit import Fit
 from rackscope.models.trained.refusals import VAGUEST, furthest, outside, seen_range
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 #: Less than this outside is the rounding of a data sheet.
 _SLACK = 0.02
@@ -33,7 +33,7 @@ class TrainedModel:
     """A model after its fit, with the range of each feature that it saw. ``model.inputs`` says what to describe."""
 
     model: Model
-    fitted: Fitted
+    fitted: Fit
     lowest: Floats
     highest: Floats
     processors: int
@@ -45,23 +45,13 @@ class TrainedModel:
         is missing, unknown, not above zero or cannot be in its unit, or lies further from what was fitted than twice
         the greatest or half the least (for the year: four past the last).
         """
-        import numpy as np
-
         self._check(server)
-        try:
-            examples = self.model.describe(server)
-        except KeyError as error:
-            raise ModelError(f"{self.model.name} needs {error} of a server", "Add it to the description.") from None
-        if not len(examples):
-            raise ModelError(
-                f"something that {self.model.name} needs of the server is no number above zero",
-                f"It needs {', '.join(one.name for one in self.model.inputs if not one.optional)}.",
-            )
+        examples = self.model.describe(server)
         outside = self._outside(examples)
         answers = self.fitted.predict(examples)
         basis = f"{answers.how}, of {self.processors} processors" + (_OUTSIDE + f" ({outside})" if outside else "")
         found = {}
-        for row, part in enumerate(np.asarray(examples.parts).tolist()):
+        for row, part in enumerate(examples.parts.tolist()):
             value, low, high = (float(ends[row]) for ends in (answers.estimate, answers.low, answers.high))
             if high > VAGUEST * low:
                 raise ModelError(
@@ -79,14 +69,11 @@ class TrainedModel:
         for one in known.values():
             if one.name not in server and not one.optional:
                 raise ModelError(f"{self.model.name} needs '{one.name}' of a server", f"That is: {one.meaning}.")
-            value = server.get(one.name)
-            if isinstance(value, bool) or (isinstance(value, int | float) and not 0 <= value < float("inf")):
-                raise ModelError(f"'{one.name}' is {value}, no number above zero", f"That is: {one.meaning}.")
+            if one.name in server:
+                _check_number(one, server[one.name])
 
     def _outside(self, examples: Examples) -> str:
         """Which features lie outside, in words; empty where none does. Raises ModelError where one is too far."""
-        import numpy as np
-
         said = []
         for column, name, distances, limited in outside(examples, self.lowest, self.highest):
             by, year = float(distances.max()), name in ("year", "year of the generation")
@@ -105,18 +92,31 @@ class TrainedModel:
         return ", ".join(said)
 
 
+def _check_number(one: Input, value: object) -> None:
+    """Raises ModelError where ``value`` is no number that ``one`` can be."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (one.column and not number) or isinstance(value, bool) or (number and not 0 <= float(str(value)) < float("inf")):
+        raise ModelError(f"'{one.name}' is {value}, no number above zero", f"That is: {one.meaning}.")
+    if one.column:
+        unit, least, most = UNITS[one.column]
+        if not least <= float(str(value)) <= most:
+            raise ModelError(f"'{one.name}' is {value:g}, which cannot be {unit}", f"That is: {one.meaning}.")
+
+
 def train(name: str, tables: Mapping[str, pl.DataFrame]) -> TrainedModel:
     """Fit the model called ``name`` on ``tables`` (by the start of their files' names, see ``Model.tables``).
 
     Raises UsageError for a name that there is not, ModelError where a table is missing, lacks columns, is in other
     units or holds too little.
     """
-    import numpy as np
-
     model = find_model(name)
     missing = [table for table in model.tables if table not in tables]
     if missing:
         raise ModelError(f"{name} is fitted on {missing[0]}, which is not given", "See docs/models.md.")
     examples = model.examples({table: tables[table] for table in model.tables})
-    fitted = model.fit(examples, None)
+    return trained_on(model, examples, model.fit(examples, None))
+
+
+def trained_on(model: Model, examples: Examples, fitted: Fit) -> TrainedModel:
+    """``model`` after it was ``fitted`` on ``examples``."""
     return TrainedModel(model, fitted, *seen_range(examples), len(np.unique(examples.groups)))

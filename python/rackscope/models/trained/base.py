@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Strings = NDArray[np.str_]
-    Booleans = NDArray[np.bool_]
+    from rackscope.models.trained.fit import Fit
 
+Floats = NDArray[np.float64]
+Strings = NDArray[np.str_]
+Booleans = NDArray[np.bool_]
 
 #: What is said of one server: by the name of an input, a number, a word, or several numbers by name.
 Described = Mapping[str, "float | str | Mapping[Any, float]"]
+#: Columns of a table of servers, or of the one server that is described, by name.
+Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -74,17 +78,14 @@ class Predictions:
     high: Floats
     how: str
 
-
-class Fitted(Protocol):
-    """A model after its fit."""
-
-    def predict(self, examples: Examples) -> Predictions:
-        """Predict each row; ``examples.target`` is not looked at."""
+    def take(self, rows: Booleans) -> Predictions:
+        """Only the ``rows`` that are true."""
+        return Predictions(self.estimate[rows], self.low[rows], self.high[rows], self.how)
 
 
 @dataclass(frozen=True)
 class Aim:
-    """The errors that a model is to stay below, as shares of what was measured."""
+    """The errors that a model is to stay below, as fractions of what was measured."""
 
     median: float
     p90: float | None = None
@@ -92,11 +93,15 @@ class Aim:
 
 @dataclass(frozen=True)
 class Input:
-    """Something to be said of a server that is to be predicted: its name, and what it is, with the unit."""
+    """Something to be said of a server that is to be predicted: its name, and what it is, with the unit.
+
+    ``column`` is the column of the tables that has it, whose bounds a number must keep (``columns.UNITS``).
+    """
 
     name: str
     meaning: str
     optional: bool = False
+    column: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class Model:
     columns, or where its units cannot be what they are said to be; ``fit`` where there is too little to fit on. Given a
     fit of the same model, ``fit`` takes over how smooth and how noisy that one found things to be: this takes its time.
     ``describe`` makes examples out of what is said of one server by ``inputs``, whose ``target`` is NaN.
+    ``restore`` gives a fit its form back after its numbers were read from a file.
     ``later_years`` are the first years of the windows that are also predicted from the years before alone.
     """
 
@@ -119,7 +125,8 @@ class Model:
     predicted: str
     aim: Aim
     examples: Callable[[Mapping[str, pl.DataFrame]], Examples]
-    fit: Callable[[Examples, Fitted | None], Fitted]
+    fit: Callable[[Examples, Fit | None], Fit]
     inputs: tuple[Input, ...]
     describe: Callable[[Described], Examples]
+    form: type[Fit]
     later_years: tuple[int, ...] = ()

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.base import Described, Input
+from rackscope.models.trained.base import Columns, Described, Floats, Input, Strings
+from rackscope.models.trained.processor_generation import generation_year
+from rackscope.models.trained.processor_names import parse_processor_name
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Strings = NDArray[np.str_]
 
 SERVERS, SCALING = "sparecores-servers", "sparecores-core-scaling"
 CALIBRATED = ("vcpus", "threads_per_core", "read_bandwidth_dram_mb_s", "read_bandwidth_l2_mb_s")
 
 
-def calibrated_servers(
-    frames: Mapping[str, pl.DataFrame], also: tuple[str, ...] = (), *, at_all: bool = True
-) -> pl.DataFrame:
+def calibrated_servers(frames: Mapping[str, pl.DataFrame], also: tuple[str, ...] = ()) -> pl.DataFrame:
     """Servers that have all of ``CALIBRATED``, the columns ``also``, and stress-ng at one worker and at all of them.
 
     Adds ``one`` and ``all`` (operations/s at one worker and at as many as there are hardware threads), and leaves out
-    what lacks any; without ``at_all``, what lacks the last is kept. Raises ModelError as ``columns`` does.
+    what lacks any. Raises ModelError as ``columns`` does.
     """
     import polars as pl
 
@@ -34,19 +31,11 @@ def calibrated_servers(
 
     require(frames[SERVERS], SERVERS, ("server", "cpu_model"))
     servers = numbers(frames[SERVERS], SERVERS, (*CALIBRATED, *also))
-    curve = scaling_points(frames)
-    points = curve.join(servers.select("server", "vcpus"), on="server")
+    points = scaling_points(frames).join(servers.select("server", "vcpus"), on="server")
     one = points.filter(pl.col("workers") == 1).select("server", pl.col("ops_per_second").alias("one"))
     every = points.filter(pl.col("workers") == pl.col("vcpus")).select("server", pl.col("ops_per_second").alias("all"))
     joined = servers.join(one, on="server", how="left").join(every, on="server", how="left")
-    return joined.drop_nulls(["server", "cpu_model", *CALIBRATED, *also, "one", *(("all",) * at_all)]).sort("server")
-
-
-def with_unknown(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """``frame`` with NaN in those columns of ``names`` that it lacks: what is asked of a server that is described."""
-    import polars as pl
-
-    return frame.with_columns(pl.lit(float("nan")).alias(name) for name in names if name not in frame.columns)
+    return joined.drop_nulls(["server", "cpu_model", *CALIBRATED, *also, "one", "all"]).sort("server")
 
 
 def scaling_points(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -61,12 +50,18 @@ def scaling_points(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     return points.group_by("server", "workers").agg(pl.col("ops_per_second").median()).sort("server", "workers")
 
 
-def processors(servers: pl.DataFrame) -> tuple[Strings, Floats, Floats]:
+def arrays(frame: pl.DataFrame, what: str, tables: tuple[str, ...]) -> Columns:
+    """The columns of ``frame``. Raises ModelError where no row has all that the model of ``what`` needs."""
+    if frame.is_empty():
+        raise ModelError(
+            f"no server has all that the model of {what} needs in {' and '.join(tables)}",
+            "See the columns and units in docs/models.md.",
+        )
+    return {name: frame[name].to_numpy() for name in frame.columns}
+
+
+def processors(servers: Columns) -> tuple[Strings, Floats, Floats]:
     """For each row: the processor, and whether it is Arm's kind and AMD's (1.0 or 0.0)."""
-    import numpy as np
-
-    from rackscope.models.trained.processor_names import parse_processor_name
-
     names = [parse_processor_name(str(text)) for text in servers["cpu_model"]]
     return (
         np.array([name.model for name in names]),
@@ -80,12 +75,8 @@ GENERATION_COLUMNS = ("year of the generation", "generation known")
 _YEAR_UNKNOWN = 2020.0
 
 
-def generations(servers: pl.DataFrame) -> list[Floats]:
+def generations(servers: Columns) -> list[Floats]:
     """The columns of ``GENERATION_COLUMNS``, one value a server: the second is 1.0 or 0.0."""
-    import numpy as np
-
-    from rackscope.models.trained.processor_generation import generation_year
-
     years = [generation_year(str(text)) for text in servers["cpu_model"]]
     return [
         np.array([_YEAR_UNKNOWN if year is None else year for year in years]),
@@ -96,10 +87,14 @@ def generations(servers: pl.DataFrame) -> list[Floats]:
 #: What calibration says of a server; ``operations_per_second`` maps numbers of workers to stress-ng's operations/s.
 INPUTS = (
     Input("processor", "its name, as the system shows it"),
-    Input("hardware_threads", "of the server (vCPUs)"),
-    Input("threads_per_core", "hardware threads a core: 1 or 2"),
-    Input("read_bandwidth_dram_mb_s", "all cores reading DRAM, MB/s"),
-    Input("read_bandwidth_l2_mb_s", "all cores reading their second-level caches, MB/s"),
+    Input("hardware_threads", "of the server (vCPUs)", column="vcpus"),
+    Input("threads_per_core", "hardware threads a core: 1 or 2", column="threads_per_core"),
+    Input("read_bandwidth_dram_mb_s", "all cores reading DRAM, MB/s", column="read_bandwidth_dram_mb_s"),
+    Input(
+        "read_bandwidth_l2_mb_s",
+        "all cores reading their second-level caches, MB/s",
+        column="read_bandwidth_l2_mb_s",
+    ),
     Input("operations_per_second", "of stress-ng by number of workers: at 1 and at all hardware threads"),
 )
 
@@ -107,53 +102,39 @@ INPUTS = (
 CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all, hardware threads and threads a core"
 
 
-def described_tables(server: Described, *, at_all: bool = True, **measured: object) -> dict[str, pl.DataFrame]:
-    """Tables of the one server that is described; ``measured`` are further columns. Raises ModelError.
+def described_columns(server: Described, *, at_all: bool = True) -> dict[str, Any]:
+    """Columns, of one row, of the server that is described, as ``calibrated_servers`` has them. Raises ModelError.
 
     Without ``at_all``, stress-ng need not be known at all hardware threads.
     """
-    import polars as pl
-
     rates = points(server, "operations_per_second")
-    for workers in (1.0, *((float(str(server["hardware_threads"])),) * at_all)):
+    wanted = {"one": 1.0} | ({"all": float(str(server["hardware_threads"]))} if at_all else {})
+    for workers in wanted.values():
         if workers not in rates:
             raise ModelError(
                 f"'operations_per_second' lacks {workers:.0f} worker{'s' * (workers > 1)}",
                 "Give it at 1 and at all hardware threads." if at_all else "Give it like {1: 1500.0}.",
             )
-    row = {
-        "server": "described",
-        "cpu_model": str(server["processor"]),
-        "vcpus": server["hardware_threads"],
-        "threads_per_core": server["threads_per_core"],
-        "read_bandwidth_dram_mb_s": server["read_bandwidth_dram_mb_s"],
-        "read_bandwidth_l2_mb_s": server["read_bandwidth_l2_mb_s"],
-        **measured,
-    }
-    return {
-        SERVERS: pl.DataFrame({name: [value] for name, value in row.items()}),
-        SCALING: pl.DataFrame(
-            {"server": ["described"] * len(rates), "workers": list(rates), "ops_per_second": list(rates.values())}
-        ),
-    }
+    found = {one.column: server[one.name] for one in INPUTS if one.column}
+    found |= {name: rates[workers] for name, workers in wanted.items()}
+    columns = {name: np.array([value], dtype=np.float64) for name, value in found.items()}
+    return {"server": np.array(["described"]), "cpu_model": np.array([str(server["processor"])]), **columns}
 
 
 def points(server: Described, name: str) -> dict[float, float]:
     """What ``server`` says by number under ``name``. Raises ModelError where that is not several numbers."""
     values = server[name]
-    refused = ModelError(f"'{name}' is not numbers by number", "Give it like {1: 1500.0, 16: 21000.0}.")
-    if not isinstance(values, Mapping):
-        raise refused
     try:
-        return {float(key): float(value) for key, value in values.items()}
+        found = {float(key): float(value) for key, value in dict(values).items()}  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise refused from None
+        found = {}
+    if not found or not all(0 < one < float("inf") for one in (*found, *found.values())):
+        raise ModelError(f"'{name}' is not numbers by number", "Give it like {1: 1500.0, 16: 21000.0}.")
+    return found
 
 
-def providers(servers: pl.DataFrame) -> Strings:
+def providers(servers: Columns) -> Strings:
     """Who rents the server out: the part of its name before the first slash."""
-    import numpy as np
-
     return np.array([str(name).split("/", maxsplit=1)[0] for name in servers["server"]])
 
 
@@ -172,12 +153,11 @@ CALIBRATION_COLUMNS = (
 SEARCHED_LENGTHS = (0.5, -0.5)
 
 
-def calibration_features(servers: pl.DataFrame) -> list[Floats]:
+def calibration_features(servers: Columns) -> list[Floats]:
     """Logarithms of size and of what calibration measured, a hardware thread; the processor's kind and generation."""
-    import numpy as np
 
     def log(name: str) -> Floats:
-        result: Floats = np.log(servers[name].to_numpy().astype(np.float64))
+        result: Floats = np.log(servers[name].astype(np.float64))
         return result
 
     threads = log("vcpus")

@@ -27,6 +27,8 @@ UNITS: Mapping[str, tuple[str, float, float]] = {
     "Total Memory (GB)": ("GB", 0.5, 100_000),
     "# Cores": ("cores", 1, 100_000),
     "Chips": ("chips", 1, 10_000),
+    "thermal": ("W", 1, 10_000),
+    "year": ("years", 1900, 2200),
     "avg. watts @ 100%": ("W", 10, 20_000),
     "avg. watts @ active idle": ("W", 2, 10_000),
 }

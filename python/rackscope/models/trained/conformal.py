@@ -11,17 +11,13 @@ never seen differ from those seen as these differ from each other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rackscope.errors import ModelError
+from rackscope.models.trained.base import Floats, Strings
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
-#: The share of outcomes that the intervals are made to hold.
+#: The fraction of outcomes that the intervals are made to hold.
 CONFIDENCE = 0.9
 _FEWEST_SCORES = 20
 
@@ -37,7 +33,7 @@ class Calibration:
 
 def calibrate(
     scores: Floats,
-    groups: NDArray[np.str_],
+    groups: Strings,
     confidence: float = CONFIDENCE,
     *,
     evenness: float = 0.5,
@@ -51,8 +47,6 @@ def calibrate(
     weighs rows beside that (Barber, Candes, Ramdas and Tibshirani 2023: what is more like what is to come counts more).
     Raises ModelError where there are too few scores.
     """
-    import numpy as np
-
     if len(scores) < _FEWEST_SCORES:
         raise ModelError(f"{len(scores)} residuals are too few for an interval", f"Give at least {_FEWEST_SCORES}.")
     _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
@@ -71,8 +65,6 @@ def calibrate(
 
 def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
     """The least value with at least ``level`` of all weight at or below it."""
-    import numpy as np
-
     order = np.argsort(values)
     reached = np.cumsum(weights[order]) / weights.sum()
     place = int(np.searchsorted(reached, level - 1e-12))

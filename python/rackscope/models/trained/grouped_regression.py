@@ -15,16 +15,12 @@ rows). Rows that are predicted badly without their group count for less (iterate
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rackscope.errors import ModelError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Strings = NDArray[np.str_]
+from rackscope.models.trained.base import Floats, Strings
 
 #: Rows of one group beyond this many say nothing new about groups never seen, and cost cubic time.
 _ROWS_OF_A_GROUP = 12
@@ -67,7 +63,11 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class GroupedRegression:
-    """A fitted regression; see the module's text. ``predict`` and ``left_out`` are what it is for."""
+    """A fitted regression; see the module's text. ``predict`` and ``leave_out`` are what it is for.
+
+    ``features`` are the rows that it rests on, less ``mean`` and over ``spread``, as are ``lowest`` and ``highest``,
+    between which its features are known. ``precision`` is the inverse of those rows' covariance.
+    """
 
     mean: Floats
     spread: Floats
@@ -79,6 +79,8 @@ class GroupedRegression:
     weights: Floats
     precision: Floats
     groups: Strings
+    lowest: Floats
+    highest: Floats
 
     def predict(self, features: Floats) -> tuple[Floats, Floats]:
         """Estimates and standard deviations (both of the logarithm) of rows of groups never seen.
@@ -86,21 +88,19 @@ class GroupedRegression:
         ``features`` is rows times columns, the columns those of the fit.
         """
         # Past the data the last known ways of things go on: neither a trend drawn on, nor a return to old ones.
-        new = self._within(self._scaled(features), self.features)
-        shared = _Pairs.of(new, self.features, self.drifting, self.apart).covariance(self.scales)
+        new = self._within(self._scaled(features), self.lowest, self.highest)
+        shared = self.covariance(new, self.features)
         explained = ((shared @ self.precision) * shared).sum(axis=1)
         return shared @ self.weights + self.level, self._deviation(new, explained)
 
     def leave_out(self, features: Floats, target: Floats, groups: Strings) -> LeftOut:
         """What each row of the fit's table would be predicted as had its whole group not been in the fit."""
-        import numpy as np
-
         new = self._scaled(features)
         each = [(groups == group, self.groups == group) for group in np.unique(groups)]
         for rows, gone in each:
             kept = self.features[~gone]
-            new[rows] = self._within(new[rows], kept)
-        shared = _Pairs.of(new, self.features, self.drifting, self.apart).covariance(self.scales)
+            new[rows] = self._within(new[rows], kept.min(axis=0), kept.max(axis=0))
+        shared = self.covariance(new, self.features)
         shared *= groups[:, None] != self.groups[None, :]
         across = shared @ self.precision
         estimate, explained = shared @ self.weights, (across * shared).sum(axis=1)
@@ -113,27 +113,28 @@ class GroupedRegression:
         residual, deviation = target - estimate - self.level, self._deviation(new, explained)
         return LeftOut(residual, deviation, groups)
 
-    def _scaled(self, features: Floats) -> Floats:
-        import numpy as np
+    def covariance(self, one: Floats, other: Floats) -> Floats:
+        """Of all pairs of scaled rows, as rows of different groups without noise."""
+        return _Pairs.of(one, other, self.drifting, self.apart).covariance(self.scales)
 
+    def own_variance(self, scaled: Floats) -> Floats:
+        """Of each scaled row by itself, likewise: the diagonal of its ``covariance``."""
+        return _PRIOR_OF_LEVEL + _own_variance(scaled, self.scales, self.drifting, self.apart)
+
+    def _scaled(self, features: Floats) -> Floats:
         result: Floats = (np.asarray(features, dtype=np.float64) - self.mean) / self.spread
         return result
 
-    def _within(self, new: Floats, seen: Floats) -> Floats:
+    def _within(self, new: Floats, lowest: Floats, highest: Floats) -> Floats:
         """Each feature no further than it was seen, but for the time: the walk knows how far off that is."""
-        import numpy as np
-
-        result: Floats = np.clip(new, seen.min(axis=0), seen.max(axis=0))
+        result: Floats = np.clip(new, lowest, highest)
         if self.drifting is not None:
             result[:, self.drifting] = new[:, self.drifting]
         return result
 
     def _deviation(self, new: Floats, explained: Floats) -> Floats:
         """What is not explained of rows of a group never seen."""
-        import numpy as np
-
-        own = _PRIOR_OF_LEVEL + _own_variance(new, self.scales, self.drifting, self.apart)
-        variance = own - explained + np.exp(self.scales.group) + np.exp(self.scales.noise)
+        variance = self.own_variance(new) - explained + np.exp(self.scales.group) + np.exp(self.scales.noise)
         result: Floats = np.sqrt(np.maximum(variance, 1e-8))
         return result
 
@@ -157,8 +158,6 @@ def fit_grouped_regression(
     of their own, the likeliest length is a short one, which a search from a long one misses.
     Raises ModelError where there are too few rows or groups, or where rows are not finite.
     """
-    import numpy as np
-
     _check(features, target, groups)
     mean, spread = features.mean(axis=0), features.std(axis=0)
     # A column that never changes here says nothing, and must not decide once it does.
@@ -189,12 +188,12 @@ def fit_grouped_regression(
         weights=precision @ centred,
         precision=precision,
         groups=groups,
+        lowest=scaled.min(axis=0),
+        highest=scaled.max(axis=0),
     )
 
 
 def _check(features: Floats, target: Floats, groups: Strings) -> None:
-    import numpy as np
-
     if len(target) < _FEWEST_ROWS or len(np.unique(groups)) < _FEWEST_GROUPS:
         raise ModelError(
             f"{len(target)} rows of {len(np.unique(groups))} processors are too few to fit a model",
@@ -208,8 +207,6 @@ def _check(features: Floats, target: Floats, groups: Strings) -> None:
 
 def _spread_rows(groups: Strings, most: int) -> NDArray[np.intp]:
     """Row numbers with at most ``most`` of each group, spread evenly over its rows as they are ordered."""
-    import numpy as np
-
     kept: list[int] = []
     for group in np.unique(groups):
         rows = np.flatnonzero(groups == group)
@@ -220,8 +217,6 @@ def _spread_rows(groups: Strings, most: int) -> NDArray[np.intp]:
 
 
 def _timeless(features: Floats, drifting: int | None) -> Floats:
-    import numpy as np
-
     return features if drifting is None else np.delete(features, drifting, axis=1)
 
 
@@ -237,8 +232,6 @@ class _Pairs:
 
     @classmethod
     def of(cls, one: Floats, other: Floats, drifting: int | None, apart: int | None) -> _Pairs:
-        import numpy as np
-
         first, second = _timeless(one, drifting), _timeless(other, drifting)
         squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)[None, :] - 2.0 * first @ second.T
         walked = same = None
@@ -254,8 +247,6 @@ class _Pairs:
         )
 
     def covariance(self, scales: Scales) -> Floats:
-        import numpy as np
-
         total = np.exp(self.distance * (-0.5 * np.exp(-2.0 * scales.smooth_length)) + scales.smooth)
         total += _PRIOR_OF_LEVEL
         total += np.exp(scales.linear) * self.products
@@ -268,16 +259,12 @@ class _Pairs:
 
 
 def _walked(features: Floats, drifting: int) -> Floats:
-    import numpy as np
-
     result: Floats = np.maximum(features[:, drifting] + _WALK_BEGAN, 0.0)
     return result
 
 
 def _own_variance(features: Floats, scales: Scales, drifting: int | None, apart: int | None) -> Floats:
     """The diagonal of the covariance of rows with themselves, without the level's."""
-    import numpy as np
-
     linear = _timeless(features, drifting)
     products = (linear**2).sum(axis=1) / linear.shape[1]
     own = np.exp(scales.linear) * products + np.exp(scales.smooth)
@@ -292,8 +279,6 @@ def _own_variance(features: Floats, scales: Scales, drifting: int | None, apart:
 
 def _precision(pairs: _Pairs, together: Floats, scales: Scales, noise: Floats) -> Floats:
     """The inverse of the covariance of all rows; ``together`` is 1 for pairs of one group."""
-    import numpy as np
-
     total = pairs.covariance(scales)
     total += np.exp(scales.group) * together
     total[np.diag_indices_from(total)] += np.exp(scales.noise) * noise
@@ -301,8 +286,6 @@ def _precision(pairs: _Pairs, together: Floats, scales: Scales, noise: Floats) -
 
 
 def _together(groups: Strings) -> Floats:
-    import numpy as np
-
     _, which = np.unique(groups, return_inverse=True)
     result: Floats = (which[:, None] == which[None, :]).astype(np.float64)
     return result
@@ -310,8 +293,6 @@ def _together(groups: Strings) -> Floats:
 
 def _leave_groups_out(precision: Floats, target: Floats, groups: Strings) -> tuple[Floats, Floats]:
     """Residuals and predicted variances of rows whose whole group is left out, without fitting again."""
-    import numpy as np
-
     solved = precision @ target
     residual, variance = np.empty_like(target), np.empty_like(target)
     _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
@@ -327,7 +308,6 @@ def _leave_groups_out(precision: Floats, target: Floats, groups: Strings) -> tup
 
 def _invert(matrix: Floats) -> Floats:
     """The inverse of a symmetric positive definite matrix. Raises LinAlgError where it is none."""
-    import numpy as np
     from scipy.linalg import lapack
 
     factor, failed = lapack.dpotrf(matrix, lower=1, clean=1)
@@ -351,7 +331,6 @@ def _choose_scales(
     lengths: tuple[float, ...],
 ) -> Scales:
     """The scales under which left-out groups are the likeliest (Student t of four degrees of freedom)."""
-    import numpy as np
     from scipy.optimize import minimize
 
     _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)

@@ -13,9 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rackscope.errors import ModelError, RackscopeError
+from rackscope.models.throughput_ratio import Squeezed, SqueezedTo, fit_throughput_ratio
+from rackscope.models.trained.base import Booleans, Floats
+from rackscope.models.trained.cloud_servers import SCALING, calibrated_servers
 from rackscope.models.trained.redis_elsewhere import (
-    PARTS,
+    Numbers,
     Servers,
     draw_pairs,
     fit_calibrated,
@@ -23,14 +28,11 @@ from rackscope.models.trained.redis_elsewhere import (
     quantile_of,
     read_redis_servers,
 )
+from rackscope.models.trained.redis_throughput import PARTS
+from rackscope.models.uncertain import Uncertain
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[np.intp]
 
 TABLES = ("sparecores-servers", "sparecores-core-scaling")
 WAYS = ("by processor", "by calibration", "throughput_ratio")
@@ -70,7 +72,7 @@ class _Judged:
     below: Floats
     above: Floats
 
-    def take(self, rows: NDArray[np.bool_]) -> _Judged:
+    def take(self, rows: Booleans) -> _Judged:
         return _Judged(self.missed[rows], self.below[rows], self.above[rows])
 
 
@@ -78,8 +80,6 @@ def validate_pairs(
     frames: Mapping[str, pl.DataFrame], times: int = 10, progress: Callable[[str], None] = lambda _: None
 ) -> list[PairScore]:
     """Each way on the same pairs, of ``times`` held-out quarters. Raises ModelError where there is too little."""
-    import numpy as np
-
     servers = read_redis_servers(frames)
     speeds = _stress_ng(frames)
     names = np.unique(servers.groups)
@@ -106,8 +106,6 @@ def validate_pairs(
 
 def _stress_ng(frames: Mapping[str, pl.DataFrame]) -> Mapping[str, tuple[float, float]] | None:
     """By server: operations/s at all hardware threads and MB/s of DRAM; None without the tables."""
-    from rackscope.models.trained.cloud_servers import SCALING, calibrated_servers
-
     if SCALING not in frames:
         return None
     rows = calibrated_servers(frames)
@@ -117,9 +115,7 @@ def _stress_ng(frames: Mapping[str, pl.DataFrame]) -> Mapping[str, tuple[float, 
     }
 
 
-def _by_processor(servers: Servers, residual: Floats, out: NDArray[np.bool_], pairs: Numbers) -> _Judged:
-    import numpy as np
-
+def _by_processor(servers: Servers, residual: Floats, out: Booleans, pairs: Numbers) -> _Judged:
     seen = draw_pairs(servers.groups, np.isfinite(residual) & ~out, _PAIRS_TO_FIT)
     half = quantile_of(residual[seen[:, 1]] - residual[seen[:, 0]], len(np.unique(servers.groups[seen])))
     missed = residual[pairs[:, 0]] - residual[pairs[:, 1]]
@@ -127,9 +123,7 @@ def _by_processor(servers: Servers, residual: Floats, out: NDArray[np.bool_], pa
     return _Judged(missed, ends, ends)
 
 
-def _by_calibration(servers: Servers, part: str, out: NDArray[np.bool_], pairs: Numbers) -> _Judged:
-    import numpy as np
-
+def _by_calibration(servers: Servers, part: str, out: Booleans, pairs: Numbers) -> _Judged:
     fitted = fit_calibrated(servers, part, ~out)
     centre, deviation = fitted.regression.predict(servers.features)
     each = servers.each[part]
@@ -139,11 +133,6 @@ def _by_calibration(servers: Servers, part: str, out: NDArray[np.bool_], pairs: 
 
 
 def _by_ratio(servers: Servers, part: str, speeds: Mapping[str, tuple[float, float]], pairs: Numbers) -> _Judged:
-    import numpy as np
-
-    from rackscope.models.throughput_ratio import Squeezed, SqueezedTo, fit_throughput_ratio
-    from rackscope.models.uncertain import Uncertain
-
     levels = tuple(SqueezedTo(left, left, left**1.02, left**0.98) for left in (0.8, 0.4))
     model = fit_throughput_ratio([Squeezed("cpu", "cpu_share", levels)], pipelined=part == "pipelined, best")
     missed, below, above = (np.full(len(pairs), np.nan) for _ in range(3))
@@ -166,14 +155,10 @@ def _by_ratio(servers: Servers, part: str, speeds: Mapping[str, tuple[float, flo
 
 
 def _joined(judged: list[_Judged]) -> _Judged:
-    import numpy as np
-
     return _Judged(*(np.concatenate([getattr(one, name) for one in judged]) for name in ("missed", "below", "above")))
 
 
 def _score(way: str, part: str, of: str, judged: _Judged) -> PairScore:
-    import numpy as np
-
     missed, below, above = judged.missed, judged.below, judged.above
     known = np.isfinite(missed)
     if not known.any():

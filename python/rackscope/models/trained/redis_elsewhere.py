@@ -18,40 +18,41 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rackscope.errors import ModelError
-from rackscope.models.trained.cloud_servers import SERVERS
+from rackscope.models.trained.base import Booleans, Floats, Strings
+from rackscope.models.trained.cloud_servers import SERVERS, processors
+from rackscope.models.trained.grouped_regression import GroupedRegression, fit_grouped_regression
+from rackscope.models.trained.processor_names import parse_processor_name
+from rackscope.models.trained.redis_throughput import PARTS
+from rackscope.models.trained.refusals import FURTHEST
+from rackscope.models.trained.support_points import on_support_points
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
 
-    from rackscope.models.trained.grouped_regression import GroupedRegression
+Numbers = NDArray[np.intp]
 
-    Floats = NDArray[np.float64]
-    Strings = NDArray[np.str_]
-    Numbers = NDArray[np.intp]
-
-PARTS: Mapping[str, str] = {"pipelined, best": "redis_rps_best", "one request at a time": "redis_rps_pipeline1"}
 _NEEDED = ("vcpus", "threads_per_core", "read_bandwidth_dram_mb_s")
 _CACHE = "l3"
 #: Servers of a processor count for less the further their number of threads: by 1/e for each of these (a logarithm).
 _REACH = 0.3
 #: The nearest may have so many times the hardware threads, or a part of them.
 _NEAREST = 2.0
-#: A feature may be this far outside of what was fitted: twice, or a half.
-_FURTHEST = 0.694
 _SLACK = 0.02
 CONFIDENCE = 0.9
 #: By how much of a conformal quantile's allowance for one more processor (a pair has two) the intervals are widened:
 #: chosen so that those of quarters of the processors that were held out hold 88 to 92 of 100.
 _CAUTION_BY_PROCESSOR, _CAUTION_BY_CALIBRATION = 1.0, 1.8
-_PAIRS, _FEWEST_PROCESSORS = 4000, 8
+_PAIRS, _FEWEST_PROCESSORS, _FOLDS = 4000, 8, 10
 #: Names that hypervisors give to guests: whatever chip is behind them.
 _ANONYMOUS = re.compile(r"^@|^genuine\b|^[^\d]*$")
 _BYTES = re.compile(r"^\s*(\d+)")
@@ -127,10 +128,8 @@ FEATURES = (
 
 def read_redis_servers(frames: Mapping[str, pl.DataFrame]) -> Servers:
     """Servers that have all that either way needs. Raises ModelError as ``columns`` does, and where none is left."""
-    import numpy as np
     import polars as pl
 
-    from rackscope.models.trained.cloud_servers import processors
     from rackscope.models.trained.columns import numbers, require
 
     if SERVERS not in frames:
@@ -142,7 +141,7 @@ def read_redis_servers(frames: Mapping[str, pl.DataFrame]) -> Servers:
     table = table.drop_nulls(["server", "cpu_model", *_NEEDED, *PARTS.values()]).sort("server")
     if table.is_empty():
         raise ModelError(f"no row of {SERVERS} is complete", "See the columns and units in docs/models.md.")
-    groups, arm, amd = processors(table)
+    groups, arm, amd = processors({"cpu_model": table["cpu_model"].to_numpy()})
 
     def log(name: str) -> Floats:
         return np.asarray(np.log(table[name].to_numpy().astype(np.float64)))
@@ -175,8 +174,6 @@ def _cache_bytes(value: object) -> float | None:
 
 def log_residuals_by_size(servers: Servers, part: str) -> Floats:
     """What each server did over what others with its processor say, without those of its own size; NaN for none."""
-    import numpy as np
-
     each, found = servers.each[part], np.full(len(servers.groups), np.nan)
     for group in np.unique(servers.groups):
         if _ANONYMOUS.search(str(group)):
@@ -192,13 +189,11 @@ def log_residuals_by_size(servers: Servers, part: str) -> Floats:
     return found
 
 
-def draw_pairs(groups: Strings, usable: NDArray[np.bool_], count: int, seed: int = 1) -> Numbers:
+def draw_pairs(groups: Strings, usable: Booleans, count: int, seed: int = 1) -> Numbers:
     """``count`` pairs of row numbers of different groups; a group counts as the root of its rows, as in ``calibrate``.
 
     Raises ModelError for too few groups.
     """
-    import numpy as np
-
     rows = np.flatnonzero(usable)
     names, which, sizes = np.unique(groups[rows], return_inverse=True, return_counts=True)
     if len(names) < _FEWEST_PROCESSORS:
@@ -215,8 +210,6 @@ def draw_pairs(groups: Strings, usable: NDArray[np.bool_], count: int, seed: int
 
 def quantile_of(scores: Floats, processors: int, caution: float = _CAUTION_BY_PROCESSOR) -> float:
     """The conformal quantile of absolute ``scores`` that makes an interval of 90 %."""
-    import numpy as np
-
     level = min(1.0, CONFIDENCE * (1.0 + caution / processors))
     return float(np.quantile(np.abs(scores), level, method="higher"))
 
@@ -232,14 +225,25 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class RedisElsewhere:
-    """Fitted to a table; regressions are fitted when they are first asked for, which takes seconds."""
+    """Fitted to a table, or read from a file, which has no ``servers``; then ``fits`` are all there.
 
-    servers: Servers
-    _fits: dict[str, Calibrated] = field(default_factory=dict, compare=False)
+    ``lowest`` and ``highest`` are those of ``FEATURES``. Else regressions are fitted when they are first asked for,
+    which takes a second.
+    """
+
+    lowest: Floats
+    highest: Floats
+    servers: Servers | None = None
+    fits: dict[str, Calibrated] = field(default_factory=dict, compare=False)
 
     def by_processor(self, part: str, source: Side, target: Side) -> Ratio:
         """From servers with the processors of both. Raises ModelError where the table lacks them."""
-        (here, few), (there, many) = self._looked_up(part, source), self._looked_up(part, target)
+        if self.servers is None:
+            raise ModelError(
+                "the fit that rackscope carries has no servers to look processors up in",
+                f"Give a folder with {SERVERS} by --fit; docs/models.md says where it is published.",
+            )
+        (here, few), (there, many) = (_looked_up(self.servers, part, side) for side in (source, target))
         half, left_out = self._by_processor[part]
         return Ratio.of(
             there - here,
@@ -252,11 +256,12 @@ class RedisElsewhere:
 
     def by_calibration(self, part: str, source: Side, target: Side) -> Ratio:
         """From what both were calibrated to give. Raises ModelError where that is not known or far from the table's."""
-        import numpy as np
-
-        rows = np.vstack([self._described(source), self._described(target)])
+        rows = np.vstack([_described(source), _described(target)])
         outside = self._outside(rows, (source, target))
-        fitted = self._fits.get(part) or self._fits.setdefault(part, fit_calibrated(self.servers, part))
+        if part not in self.fits:
+            assert self.servers is not None
+            self.fits[part] = fit_calibrated(self.servers, part)
+        fitted = self.fits[part]
         centre, deviation = fitted.regression.predict(rows)
         left_out = fitted.left_out
         return Ratio.of(
@@ -269,35 +274,9 @@ class RedisElsewhere:
             outside,
         )
 
-    def _looked_up(self, part: str, side: Side) -> tuple[float, int]:
-        import numpy as np
-
-        from rackscope.models.trained.processor_names import parse_processor_name
-
-        name = parse_processor_name(side.processor).model
-        if not side.processor or _ANONYMOUS.search(name):
-            raise ModelError(
-                f"'{side.processor}' of {side.name} names no one processor", "Write its name as /proc/cpuinfo has it."
-            )
-        rows = np.flatnonzero(self.servers.groups == name)
-        if not len(rows):
-            raise ModelError(f"the table has no server with '{side.processor}', as {side.name} has", "Add one.")
-        alike = rows[np.isclose(self.servers.threads_per_core[rows], _threads_per_core(side), rtol=0.05)]
-        apart = np.abs(self.servers.threads[alike] - np.log(side.threads))
-        if not len(alike) or apart.min() > np.log(_NEAREST) + 1e-9:
-            sizes = sorted({round(float(np.exp(one))) for one in self.servers.threads[alike]})
-            has = f"of {', '.join(map(str, sizes))} hardware threads" if sizes else "of another number a core"
-            raise ModelError(
-                f"the table has '{side.processor}' {has}, and {side.name} has {side.threads}",
-                f"It is asked up to {_NEAREST:g} times as many or half of them.",
-            )
-        weight = np.exp(-apart / _REACH)
-        return float(weight @ self.servers.each[part][alike] / weight.sum()), len(alike)
-
     @cached_property
     def _by_processor(self) -> Mapping[str, tuple[float, LeftOut]]:
-        import numpy as np
-
+        assert self.servers is not None
         found = {}
         for part in PARTS:
             residual = log_residuals_by_size(self.servers, part)
@@ -307,41 +286,13 @@ class RedisElsewhere:
             found[part] = quantile_of(apart, left_out.processors), left_out
         return found
 
-    def _described(self, side: Side) -> Floats:
-        import numpy as np
-
-        from rackscope.models.trained.processor_names import parse_processor_name
-
-        for value, what in (
-            (side.dram_read_bytes_per_second, "dram_read_bytes_per_second"),
-            (side.last_level_cache_bytes, "last_level_cache_bytes"),
-        ):
-            if value is None:
-                raise ModelError(f"{what} of {side.name} is not known", "Run 'rackscope calibrate' there.")
-        name = parse_processor_name(side.processor)
-        per_core = _threads_per_core(side)
-        assert side.dram_read_bytes_per_second is not None and side.last_level_cache_bytes is not None
-        return np.array(
-            [
-                np.log(side.threads),
-                np.log(per_core),
-                np.log(side.dram_read_bytes_per_second / 1e6 / side.threads),
-                np.log(side.last_level_cache_bytes / side.threads),
-                float(name.arm),
-                float(name.amd),
-            ]
-        )
-
     def _outside(self, rows: Floats, sides: tuple[Side, Side]) -> str:
-        import numpy as np
-
         said = []
         for column, name in enumerate(FEATURES[:4]):
-            known = self.servers.features[:, column]
-            least, most = float(np.nanmin(known)), float(np.nanmax(known))
+            least, most = float(self.lowest[column]), float(self.highest[column])
             for side, value in zip(sides, rows[:, column], strict=True):
                 by = max(least - value, value - most)
-                if by > _FURTHEST:
+                if by > FURTHEST:
                     shown = (f"{np.exp(one):.3g}" for one in (value, least, most))
                     unit = {2: " MB/s", 3: " bytes"}.get(column, "")
                     raise ModelError(
@@ -355,21 +306,75 @@ class RedisElsewhere:
         return ", ".join(said)
 
 
-def fit_calibrated(servers: Servers, part: str, rows: NDArray[np.bool_] | None = None) -> Calibrated:
-    """The regression of ``by_calibration`` on ``rows`` (all that are complete), and what it left out."""
-    import numpy as np
+def _looked_up(servers: Servers, part: str, side: Side) -> tuple[float, int]:
+    name = parse_processor_name(side.processor).model
+    if not side.processor or _ANONYMOUS.search(name):
+        raise ModelError(
+            f"'{side.processor}' of {side.name} names no one processor", "Write its name as /proc/cpuinfo has it."
+        )
+    rows = np.flatnonzero(servers.groups == name)
+    if not len(rows):
+        raise ModelError(f"the table has no server with '{side.processor}', as {side.name} has", "Add one.")
+    alike = rows[np.isclose(servers.threads_per_core[rows], _threads_per_core(side), rtol=0.05)]
+    apart = np.abs(servers.threads[alike] - np.log(side.threads))
+    if not len(alike) or apart.min() > np.log(_NEAREST) + 1e-9:
+        sizes = sorted({round(float(np.exp(one))) for one in servers.threads[alike]})
+        has = f"of {', '.join(map(str, sizes))} hardware threads" if sizes else "of another number a core"
+        raise ModelError(
+            f"the table has '{side.processor}' {has}, and {side.name} has {side.threads}",
+            f"It is asked up to {_NEAREST:g} times as many or half of them.",
+        )
+    weight = np.exp(-apart / _REACH)
+    return float(weight @ servers.each[part][alike] / weight.sum()), len(alike)
 
-    from rackscope.models.trained.grouped_regression import fit_grouped_regression
 
+def _described(side: Side) -> Floats:
+    for value, what in (
+        (side.dram_read_bytes_per_second, "dram_read_bytes_per_second"),
+        (side.last_level_cache_bytes, "last_level_cache_bytes"),
+    ):
+        if value is None:
+            raise ModelError(f"{what} of {side.name} is not known", "Run 'rackscope calibrate' there.")
+    name = parse_processor_name(side.processor)
+    per_core = _threads_per_core(side)
+    assert side.dram_read_bytes_per_second is not None and side.last_level_cache_bytes is not None
+    return np.array(
+        [
+            np.log(side.threads),
+            np.log(per_core),
+            np.log(side.dram_read_bytes_per_second / 1e6 / side.threads),
+            np.log(side.last_level_cache_bytes / side.threads),
+            float(name.arm),
+            float(name.amd),
+        ]
+    )
+
+
+def fit_calibrated(servers: Servers, part: str, rows: Booleans | None = None, *, with_rows: bool = True) -> Calibrated:
+    """The regression of ``by_calibration`` on ``rows`` (all that are complete), and what it left out.
+
+    Without rows it is on support points (``support_points``), and so is what is left out.
+    """
     complete = np.isfinite(servers.features).all(axis=1)
     kept = complete if rows is None else np.asarray(rows & complete)
     features, each, groups = servers.features[kept], servers.each[part][kept], servers.groups[kept]
     regression = fit_grouped_regression(features, each, groups)
-    left = regression.leave_out(features, each, groups)
+    if with_rows:
+        left = regression.leave_out(features, each, groups)
+        residual, deviation = left.residual, left.deviation
+    else:
+        residual, deviation = np.empty(len(each)), np.empty(len(each))
+        names = np.random.default_rng(0).permutation(np.unique(groups))
+        for fold in range(_FOLDS):
+            out = np.isin(groups, names[fold::_FOLDS])
+            rest = fit_grouped_regression(features[~out], each[~out], groups[~out], scales=regression.scales)
+            estimate, deviation[out] = on_support_points(rest).predict(features[out])
+            residual[out] = each[out] - estimate
+        regression = on_support_points(regression)
     pairs = draw_pairs(groups, np.ones(len(groups), dtype=bool), _PAIRS)
-    apart = left.residual[pairs[:, 1]] - left.residual[pairs[:, 0]]
+    apart = residual[pairs[:, 1]] - residual[pairs[:, 0]]
     left_out = _left_out(apart, groups[pairs])
-    scores = apart / np.hypot(left.deviation[pairs[:, 0]], left.deviation[pairs[:, 1]])
+    scores = apart / np.hypot(deviation[pairs[:, 0]], deviation[pairs[:, 1]])
     return Calibrated(regression, quantile_of(scores, left_out.processors, _CAUTION_BY_CALIBRATION), left_out)
 
 
@@ -382,8 +387,6 @@ def _threads_per_core(side: Side) -> float:
 
 
 def _left_out(apart: Floats, groups: Strings) -> LeftOut:
-    import numpy as np
-
     # Each pair both ways: an error of the ratio and of its inverse are not the same share.
     error = np.abs(np.expm1(np.concatenate([apart, -apart])))
     return LeftOut(len(apart), len(np.unique(groups)), float(np.median(error)), float(np.quantile(error, 0.9)))
@@ -391,4 +394,8 @@ def _left_out(apart: Floats, groups: Strings) -> LeftOut:
 
 def fit_redis_elsewhere(frames: Mapping[str, pl.DataFrame]) -> RedisElsewhere:
     """From tables by the starts of their names. Raises ModelError for columns that lack or cannot be in their unit."""
-    return RedisElsewhere(read_redis_servers(frames))
+    servers = read_redis_servers(frames)
+    with warnings.catch_warnings():
+        # Columns of which nothing is known.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return RedisElsewhere(np.nanmin(servers.features, axis=0), np.nanmax(servers.features, axis=0), servers)

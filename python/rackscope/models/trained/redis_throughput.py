@@ -8,119 +8,115 @@ is less: redis without pipelining is mostly that path. The best pipeline is then
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rackscope.errors import ModelError
-from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model
-from rackscope.models.trained.cloud_servers import CALIBRATION, INPUTS, SCALING, SERVERS, described_tables
-from rackscope.models.trained.web_load import WEB, described_web
+import numpy as np
+
+from rackscope.models.trained.base import Aim, Columns, Described, Examples, Input, Model
+from rackscope.models.trained.cloud_servers import (
+    CALIBRATION,
+    CALIBRATION_COLUMNS,
+    INPUTS,
+    SCALING,
+    SEARCHED_LENGTHS,
+    SERVERS,
+    arrays,
+    calibrated_servers,
+    calibration_features,
+    described_columns,
+    processors,
+    providers,
+)
+from rackscope.models.trained.fit import Regressed
+from rackscope.models.trained.web_load import WEB, described_web, web_points
 
 if TYPE_CHECKING:
     import polars as pl
 
-_ANSWERS = {"pipelined, best": "redis_rps_best", "one request at a time": "redis_rps_pipeline1"}
-#: Sizes of the web server's answers whose light-load points serve as anchors.
+#: Of the tables: by part, the column that has it.
+PARTS = {"pipelined, best": "redis_rps_best", "one request at a time": "redis_rps_pipeline1"}
+_ONE_AT_A_TIME = "redis_rps_pipeline1"
+#: Sizes of the web server's responses whose light-load points serve as anchors.
 _ANCHORS = ("1k", "16k", "256k")
-#: Chosen by the intervals of quarters of the processors that were held out, other ones than those of docs/models.md.
-_CAUTION, _CAUTION_ANCHORED = 0.75, 0.25
 
 
-def _examples(
-    frames: Mapping[str, pl.DataFrame], with_web: bool, known: tuple[str, ...] = tuple(_ANSWERS.values())
-) -> Examples:
-    """``known`` are the answers that the tables have: of a described server, at most the anchor."""
-    import numpy as np
-    import polars as pl
+class _Redis(Regressed):
+    #: Chosen by the intervals of quarters of the processors that were held out, other ones than those of the docs.
+    caution = 0.75
+    lengths = SEARCHED_LENGTHS
 
-    from rackscope.models.trained.cloud_servers import (
-        CALIBRATION_COLUMNS,
-        calibrated_servers,
-        calibration_features,
-        processors,
-        providers,
-        with_unknown,
-    )
-    from rackscope.models.trained.web_load import web_points
 
-    servers = with_unknown(calibrated_servers(frames, known), _ANSWERS.values())
-    if with_web:
-        points = web_points(frames, servers).drop_nulls("light")
-        for size in _ANCHORS:
-            light = points.filter(pl.col("response_size") == size).select(
-                "server", pl.col("light").alias(f"web {size}")
-            )
-            servers = servers.join(light, on="server", how="inner", maintain_order="left")
-    if servers.is_empty():
-        raise ModelError(
-            f"no server has all that the model of redis needs in {SERVERS} and {SCALING}",
-            "See the columns and units in docs/models.md.",
-        )
-    threads = servers["vcpus"].to_numpy()
+class _RedisAnchored(_Redis):
+    caution = 0.25
+
+
+def _examples(servers: Columns, with_web: bool, rows_of_table: int = 0) -> Examples:
+    """A described server has no throughput, or at most that of one request at a time."""
+    threads, count = servers["vcpus"], len(servers["vcpus"])
     features = calibration_features(servers)
-    if with_web:
-        features += [np.log(servers[f"web {size}"].to_numpy() / threads) for size in _ANCHORS]
     names: tuple[str, ...] = CALIBRATION_COLUMNS
     if with_web:
+        features += [np.log(servers[f"web {size}"] / threads) for size in _ANCHORS]
         names += (*(f"web requests/s a thread, {size}" for size in _ANCHORS), "redis requests/s a thread")
-    times = len(_ANSWERS)
+    times = len(PARTS)
     columns = np.tile(np.column_stack(features), (times, 1))
     if with_web:
         # What is measured without pipelining is not known where that itself is predicted: a column that never changes.
-        plain = np.log(servers["redis_rps_pipeline1"].to_numpy() / threads)
-        anchors = np.concatenate([plain * (column != "redis_rps_pipeline1") for column in _ANSWERS.values()])
+        plain = np.log(servers[_ONE_AT_A_TIME] / threads)
+        anchors = np.concatenate([plain * (column != _ONE_AT_A_TIME) for column in PARTS.values()])
         columns = np.column_stack([columns, anchors])
     groups, _, _ = processors(servers)
+    asked = np.full(count, np.nan)
     return Examples(
         features=columns,
         columns=names,
         anchor=np.tile(threads, times),
-        target=np.concatenate([servers[column].to_numpy() for column in _ANSWERS.values()]),
+        target=np.concatenate([servers[column] if rows_of_table else asked for column in PARTS.values()]),
         groups=np.tile(groups, times),
-        parts=np.repeat(np.array(list(_ANSWERS)), len(servers)),
+        parts=np.repeat(np.array(list(PARTS)), count),
         splits={"provider": np.tile(providers(servers), times)},
-        incomplete=len(frames[SERVERS]) - len(servers),
+        incomplete=max(0, rows_of_table - count),
     )
 
 
 def _from_calibration(frames: Mapping[str, pl.DataFrame]) -> Examples:
-    return _examples(frames, with_web=False)
+    servers = calibrated_servers(frames, tuple(PARTS.values()))
+    return _examples(arrays(servers, "redis", (SERVERS, SCALING)), with_web=False, rows_of_table=len(frames[SERVERS]))
 
 
 def _with_web(frames: Mapping[str, pl.DataFrame]) -> Examples:
-    return _examples(frames, with_web=True)
+    import polars as pl
 
-
-def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
-    from rackscope.models.trained.cloud_servers import CALIBRATION_COLUMNS, SEARCHED_LENGTHS
-    from rackscope.models.trained.regressed import fit_regressed
-
-    anchored = len(examples.columns) > len(CALIBRATION_COLUMNS)
-    caution = _CAUTION_ANCHORED if anchored else _CAUTION
-    return fit_regressed(examples, like, caution=caution, lengths=SEARCHED_LENGTHS)
+    servers = calibrated_servers(frames, tuple(PARTS.values()))
+    light = web_points(frames, servers).drop_nulls("light")
+    for size in _ANCHORS:
+        of_size = light.filter(pl.col("response_size") == size)
+        of_size = of_size.select("server", pl.col("light").alias(f"web {size}"))
+        servers = servers.join(of_size, on="server", how="inner", maintain_order="left")
+    return _examples(
+        arrays(servers, "redis", (SERVERS, SCALING, WEB)), with_web=True, rows_of_table=len(frames[SERVERS])
+    )
 
 
 def _describe(server: Described) -> Examples:
-    return _examples(described_tables(server), with_web=False, known=())
+    return _examples(described_columns(server), with_web=False)
 
 
 def _describe_anchored(server: Described) -> Examples:
-    tables = described_tables(server, redis_rps_pipeline1=server["redis_requests_per_second"])
-    return _asked({**tables, WEB: described_web(server)})
-
-
-def _asked(tables: Mapping[str, pl.DataFrame]) -> Examples:
-    """What is measured without pipelining is given, and no target."""
-    import numpy as np
-
-    examples = _examples(tables, with_web=True, known=("redis_rps_pipeline1",))
-    return replace(examples, target=np.full(len(examples), np.nan))
+    columns = described_columns(server)
+    columns[_ONE_AT_A_TIME] = np.array([server["redis_requests_per_second"]], dtype=np.float64)
+    light = described_web(server, _ANCHORS)
+    return _examples({**columns, **{f"web {size}": np.array([light[size]]) for size in _ANCHORS}}, with_web=True)
 
 
 _INPUTS = (
     *INPUTS,
-    Input("redis_requests_per_second", "of redis, one request at a time, on all hardware threads"),
-    Input("web_requests_per_second", f"by size of answers ({', '.join(_ANCHORS)}): one connection a thread"),
+    Input(
+        "redis_requests_per_second",
+        "of redis, one request at a time, on all hardware threads",
+        column=_ONE_AT_A_TIME,
+    ),
+    Input("web_requests_per_second", f"by size of responses ({', '.join(_ANCHORS)}): one connection a thread"),
 )
 _PREDICTED = "requests/s of redis on all hardware threads: one request at a time, and the best pipeline"
 
@@ -134,13 +130,15 @@ MODELS = (
         predicted=_PREDICTED,
         aim=Aim(median=0.08, p90=0.25),
         examples=_from_calibration,
-        fit=_fit,
+        fit=_Redis.fit,
         inputs=INPUTS,
         describe=_describe,
+        form=_Redis,
     ),
     Model(
         name="redis-anchored",
-        help="the same, with light-load points of a web server and of redis measured there",
+        help="requests/s of redis on another processor, from calibration and light-load points of a web server and of "
+        "redis measured there",
         unit="requests/s",
         tables=(SERVERS, SCALING, WEB),
         measured=f"{CALIBRATION}; web requests/s of 1k, 16k and 256k at one connection a thread; "
@@ -148,8 +146,9 @@ MODELS = (
         predicted=_PREDICTED,
         aim=Aim(median=0.08, p90=0.25),
         examples=_with_web,
-        fit=_fit,
+        fit=_RedisAnchored.fit,
         inputs=_INPUTS,
         describe=_describe_anchored,
+        form=_RedisAnchored,
     ),
 )

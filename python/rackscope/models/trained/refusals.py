@@ -6,17 +6,12 @@ is refused apart, so that they judge the answers that a user gets.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
 
-    from rackscope.models.trained.base import Examples, Predictions
-
-    Floats = NDArray[np.float64]
-    Booleans = NDArray[np.bool_]
+from rackscope.models.trained.base import Booleans, Examples, Floats, Predictions
 
 #: A feature may be this far outside of what was fitted (as a logarithm: twice, or a half), or so many years later.
 FURTHEST, YEARS_FURTHEST = 0.694, 4.0
@@ -26,10 +21,6 @@ VAGUEST = 20.0
 
 def seen_range(examples: Examples) -> tuple[Floats, Floats]:
     """The least and the greatest of each feature; not a number where none is known."""
-    import warnings
-
-    import numpy as np
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.nanmin(examples.features, axis=0), np.nanmax(examples.features, axis=0)
@@ -41,8 +32,6 @@ def outside(examples: Examples, lowest: Floats, highest: Floats) -> Iterator[tup
     Column, name, distances (of rows), and whether more than ``furthest`` is refused: a column of zeros and ones, such
     as a maker, is extrapolated and not refused.
     """
-    import numpy as np
-
     for column, name in enumerate(examples.columns):
         values, least, most = examples.features[:, column], lowest[column], highest[column]
         if not (np.isfinite(least) and np.isfinite(most)):
@@ -58,8 +47,6 @@ def furthest(name: str) -> float:
 
 def refusals(fitted_on: Examples, asked: Examples, answers: Predictions) -> Booleans:
     """Which rows of ``asked`` a user would be refused, by a fit on ``fitted_on`` that says ``answers``."""
-    import numpy as np
-
     # Written so that an interval that is no number is refused as well.
     refused: Booleans = ~np.asarray(answers.high <= VAGUEST * answers.low, dtype=np.bool_)
     for _, name, by, limited in outside(asked, *seen_range(fitted_on)):

@@ -14,13 +14,10 @@ one that gains a third, and 0.69 one whose "threads" are cores. The curve is nev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
 
-    Floats = NDArray[np.float64]
+from rackscope.models.trained.base import Floats
 
 #: What two measurements of one point differ by, as a share, and by what the two numbers miss the curve.
 _NOISE = 0.01
@@ -39,8 +36,6 @@ class Belief:
 
 def relative_throughput(workers: Floats, cores: Floats, threads: Floats, slowdown: Floats, gain: Floats) -> Floats:
     """The logarithm of T(n) / (n T(1)); all arguments of one shape, or to be broadcast."""
-    import numpy as np
-
     per_core = np.exp(slowdown)
     within = slowdown * (workers - 1.0) / np.maximum(cores - 1.0, 1.0)
     share = (workers - cores) / np.maximum(threads - cores, 1.0)
@@ -53,8 +48,6 @@ def sensitivities(
     workers: Floats, cores: Floats, threads: Floats, slowdown: Floats, gain: Floats
 ) -> tuple[Floats, Floats]:
     """By how much the logarithm changes with each of the two numbers."""
-    import numpy as np
-
     share = (workers - cores) / np.maximum(threads - cores, 1.0)
     first, second = np.exp(slowdown) * (1.0 - share), np.exp(gain) * share
     whole = np.maximum(first + second, 1e-6)
@@ -69,8 +62,6 @@ def update(belief: Belief, workers: Floats, relative: Floats, cores: Floats, thr
     A point that was not measured is NaN in ``relative``. Bayes with normal beliefs, the curve made linear at the
     estimate (iterated extended Kalman update: Jazwinski 1970, chapter 8.3).
     """
-    import numpy as np
-
     known = np.isfinite(relative)
     seen = np.where(known, relative, 0.0)
     wide_cores, wide_threads = cores[:, None], threads[:, None]

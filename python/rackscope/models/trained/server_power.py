@@ -11,21 +11,21 @@ asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.base import Aim, Described, Examples, Fitted, Input, Model, Predictions
+from rackscope.models.trained.base import Aim, Columns, Described, Examples, Floats, Input, Model
+from rackscope.models.trained.fit import Fit, Located, fit_part
+from rackscope.models.trained.processor_names import parse_processor_name
+from rackscope.models.trained.thermal_design_power import thermal_design_watts
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
-
-    from rackscope.models.trained.regressed import Regressed
-
-    Floats = NDArray[np.float64]
 
 TABLE = "specpower-servers"
 FULL, IDLE = "avg. watts @ 100%", "avg. watts @ active idle"
@@ -74,63 +74,58 @@ _IDLE_OF_CHIP, _IDLE_OF_MEMORY, _IDLE_OF_BOARD = 30.0, 0.1, 20.0
 _LEAST_MEMORY, _THOUSAND, _HALF_CUT_OFF = 0.1, 1000.0, 0.4
 
 
-def _examples(frames: Mapping[str, pl.DataFrame], asked: str, described: bool = False) -> Examples:
-    """``asked`` are the watts of which the ``target`` is; of a server that is ``described`` they are not known."""
-    import numpy as np
+def _of_tables(asked: str, frames: Mapping[str, pl.DataFrame]) -> Examples:
+    """``asked`` is the column with the watts of which the ``target`` is."""
     import polars as pl
 
     from rackscope.models.trained.columns import numbers, require
-    from rackscope.models.trained.processor_names import parse_processor_name
-    from rackscope.models.trained.thermal_design_power import thermal_design_watts
 
     table = frames[TABLE]
     require(table, TABLE, ("CPU Description", "Published"))
-    other = IDLE if asked == FULL else FULL
-    frame = numbers(table, TABLE, _NUMBERS if described else (*_NUMBERS, asked))
-    frame = frame.with_columns(
-        pl.lit(None).alias(name) for name in (*_OPTIONAL, asked, other) if name not in frame.columns
-    )
-    if not described:
-        memory_column = pl.col("Total Memory (GB)")
-        cut_off = (memory_column < _LEAST_MEMORY * pl.col("# Cores")) & (memory_column == memory_column.floor())
-        frame = frame.with_columns(
-            pl.when(cut_off).then((memory_column + _HALF_CUT_OFF) * _THOUSAND).otherwise(memory_column)
-        )
+    frame = numbers(table, TABLE, (*_NUMBERS, asked))
+    frame = frame.with_columns(pl.lit(None).alias(name) for name in (*_OPTIONAL, FULL, IDLE) if name not in frame)
+    memory = pl.col("Total Memory (GB)")
+    cut_off = (memory < _LEAST_MEMORY * pl.col("# Cores")) & (memory == memory.floor())
     when = pl.col("Published").cast(pl.String)
     frame = frame.with_columns(
+        pl.when(cut_off).then((memory + _HALF_CUT_OFF) * _THOUSAND).otherwise(memory),
         when.str.extract(r"((?:19|20)\d\d)").cast(pl.Float64).alias("year"),
         when.str.extract("(" + "|".join(_MONTHS) + ")")
         .replace_strict({name: number / 12 for number, name in enumerate(_MONTHS)}, default=0.5)
         .cast(pl.Float64)
         .alias("month"),
-        pl.col("# Threads Per Core").cast(pl.Float64, strict=False).fill_null(2.0).clip(1.0, 8.0).alias("threads"),
-        pl.col(_RATED).cast(pl.Float64, strict=False).alias("stated"),
-        pl.coalesce(pl.col("System").cast(pl.String), pl.col("CPU Description").cast(pl.String)).alias("system"),
+        pl.col("# Threads Per Core").cast(pl.Float64, strict=False).fill_null(2.0).clip(1.0, 8.0),
+        pl.col(_RATED, FULL, IDLE).cast(pl.Float64, strict=False),
+        pl.coalesce(pl.col("System").cast(pl.String), pl.col("CPU Description").cast(pl.String)).alias("System"),
         pl.col("Power Supply Details").cast(pl.String).str.contains(_SHARED_SUPPLY).fill_null(False).alias("shared"),
-        (pl.col("Hardware Vendor").cast(pl.String).fill_null("").str.to_lowercase() + " ").alias("builder"),
+        pl.col("Hardware Vendor").cast(pl.String).fill_null(""),
     )
-    complete = frame.drop_nulls([*_NUMBERS, *(() if described else (asked,)), "year", "CPU Description"])
+    complete = frame.drop_nulls([*_NUMBERS, asked, "year", "CPU Description"])
     if complete.is_empty():
         raise ModelError(f"no row of {TABLE} is complete", "See the columns and units in docs/models.md.")
-    idle, full = (complete[name].cast(pl.Float64, strict=False) for name in (IDLE, FULL))
-    if int((idle > full).fill_null(False).sum()) > 0.5 * len(complete):
+    if int((complete[IDLE] > complete[FULL]).fill_null(False).sum()) > 0.5 * len(complete):
         raise ModelError(f"'{IDLE}' is above '{FULL}' in most rows of {TABLE}", "Swap the two columns.")
-    descriptions = [str(text) for text in complete["CPU Description"]]
+    complete = complete.with_columns(pl.col("year") + pl.col("month"), pl.col("System").fill_null("?"))
+    examples = _examples(asked, {name: complete[name].to_numpy() for name in complete.columns})
+    return replace(examples, incomplete=len(frame) - len(complete))
+
+
+def _examples(asked: str, servers: Columns) -> Examples:
+    descriptions = [str(text) for text in servers["CPU Description"]]
     names = [parse_processor_name(text) for text in descriptions]
     listed = np.array([thermal_design_watts(text) or np.nan for text in descriptions])
-    stated = complete["stated"].to_numpy().astype(np.float64)
+    stated = servers[_RATED].astype(np.float64)
     rated = np.where(np.isfinite(stated) & (stated > 0), stated, listed)
-    chips, memory = complete["Chips"].to_numpy(), complete["Total Memory (GB)"].to_numpy()
-    years = (complete["year"] + complete["month"]).to_numpy()
-    builders = complete["builder"].to_list()
+    chips, memory, years = servers["Chips"], servers["Total Memory (GB)"], servers["year"]
+    builders = [f"{who} ".lower() for who in servers["Hardware Vendor"]]
     columns = [
         years,
         np.log(chips),
-        np.log(complete["# Cores"].to_numpy() / chips),
-        np.log(complete["Processor MHz"].to_numpy()),
+        np.log(servers["# Cores"] / chips),
+        np.log(servers["Processor MHz"]),
         np.log(memory / chips),
-        np.log(complete["threads"].to_numpy()),
-        complete["shared"].to_numpy().astype(np.float64),
+        np.log(servers["# Threads Per Core"]),
+        servers["shared"].astype(np.float64),
         *(np.array([getattr(name, kind) for name in names], dtype=np.float64) for kind in _KINDS),
         *(np.array([any(word in who for word in words) for who in builders], float) for words in _BUILDERS.values()),
         np.log(rated),
@@ -140,13 +135,12 @@ def _examples(frames: Mapping[str, pl.DataFrame], asked: str, described: bool = 
         features=np.column_stack(columns),
         columns=_COLUMNS,
         anchor=_anchor(asked, chips, memory, np.where(known, rated, _RATED_UNKNOWN)),
-        target=complete[asked].cast(pl.Float64, strict=False).to_numpy(),
+        target=servers[asked],
         groups=np.array([name.model for name in names]),
         parts=np.full(len(names), asked),
-        splits={"server": np.array([" ".join(text.lower().split()) for text in complete["system"].fill_null("?")])},
+        splits={"server": np.array([" ".join(str(text).lower().split()) for text in servers["System"]])},
         years=years,
         subsets={} if known.all() else {"thermal design power not known": ~known},
-        incomplete=len(frame) - len(complete),
     )
 
 
@@ -157,39 +151,35 @@ def _anchor(asked: str, chips: Floats, memory: Floats, rated: Floats | float) ->
     return chips * (_OF_RATED * rated + _OF_CHIP) + memory * _OF_MEMORY + _OF_BOARD
 
 
-def _full(frames: Mapping[str, pl.DataFrame]) -> Examples:
-    return _examples(frames, FULL)
-
-
-def _idle(frames: Mapping[str, pl.DataFrame]) -> Examples:
-    return _examples(frames, IDLE)
-
-
 @dataclass(frozen=True)
-class _Power:
-    rated: Regressed | None
-    unrated: Regressed
+class _Power(Fit):
+    """Regressions ``rated``, of rows whose thermal design power is known, and ``unrated``; their ends are called so."""
 
-    def predict(self, examples: Examples) -> Predictions:
-        import numpy as np
+    def locate(self, examples: Examples) -> Located:
+        known = np.isfinite(examples.features[:, _RATED_COLUMN]) & ("rated" in self.regressions)
+        anchor, centre, deviation = (np.empty(len(examples)) for _ in range(3))
+        for rows, name, seen_by in ((known, "rated", _with_rating), (~known, "unrated", _without_rating)):
+            if rows.any():
+                part = seen_by(examples.take(rows))
+                anchor[rows] = part.anchor
+                centre[rows], deviation[rows] = self.regressions[name].predict(part.features)
+        return Located(anchor, centre, deviation, np.where(known, "rated", "unrated"))
 
-        known = np.isfinite(examples.features[:, _RATED_COLUMN])
-        if self.rated is None:
-            known = np.zeros(len(examples), dtype=bool)
-        estimate, low, high = (np.empty(len(examples)) for _ in range(3))
-        how = ""
-        for rows, regressed in ((known, self.rated), (~known, self.unrated)):
-            if rows.any() and regressed is not None:
-                part = examples.take(rows)
-                some = regressed.predict(_with_rating(part) if regressed is self.rated else _without_rating(part))
-                estimate[rows], low[rows], high[rows], how = some.estimate, some.low, some.high, some.how
-        return Predictions(estimate, low, high, how)
+    @classmethod
+    def fit(cls, examples: Examples, like: Fit | None = None) -> Self:
+        """Raises ModelError where there are too few rows."""
+        # Idle watts of the two makers went their own ways, as what a chip has beside its cores is theirs; at full load
+        # the thermal design power says it, and a walk of each maker's own made later years worse.
+        apart = _AMD if (examples.parts == IDLE).all() else None
+        known = examples.take(np.isfinite(examples.features[:, _RATED_COLUMN]))
+        found = {"unrated": fit_part(_without_rating(examples), "unrated", like, drifting=_YEAR, apart=apart)}
+        with suppress(ModelError):
+            found["rated"] = fit_part(_with_rating(known), "rated", like, drifting=_YEAR, apart=apart)
+        return cls({name: one for name, (one, _) in found.items()}, {name: ends for name, (_, ends) in found.items()})
 
 
 def _with_rating(examples: Examples) -> Examples:
     """Without what the letters of the names say of power: the rating says it better."""
-    import numpy as np
-
     kept = [name not in _LETTERS for name in _COLUMNS]
     columns = tuple(name for name, keep in zip(_COLUMNS, kept, strict=True) if keep)
     return replace(examples, features=examples.features[:, np.array(kept)], columns=columns)
@@ -197,8 +187,6 @@ def _with_rating(examples: Examples) -> Examples:
 
 def _without_rating(examples: Examples) -> Examples:
     """The same rows for those who do not know the thermal design power of any."""
-    import numpy as np
-
     anchor = examples.anchor
     if not (examples.parts == IDLE).all():
         chips = np.exp(examples.features[:, _COLUMNS.index("chips")])
@@ -207,54 +195,34 @@ def _without_rating(examples: Examples) -> Examples:
     return replace(examples, features=examples.features[:, :_RATED_COLUMN], columns=_COLUMNS[:-1], anchor=anchor)
 
 
-def _fit(examples: Examples, like: Fitted | None = None) -> Fitted:
-    import numpy as np
-
-    from rackscope.models.trained.regressed import fit_regressed
-
-    before = like if isinstance(like, _Power) else None
-    # Idle watts of the two makers went their own ways, as what a chip has beside its cores is theirs; at full load the
-    # thermal design power says it, and a walk of each maker's own made later years worse.
-    apart = _AMD if (examples.parts == IDLE).all() else None
-    unrated = fit_regressed(_without_rating(examples), before and before.unrated, drifting=_YEAR, apart=apart)
-    known = examples.take(np.isfinite(examples.features[:, _RATED_COLUMN]))
-    try:
-        rated = fit_regressed(_with_rating(known), before and before.rated, drifting=_YEAR, apart=apart)
-    except ModelError:
-        rated = None
-    return _Power(rated, unrated)
-
-
 _INPUTS = (
     Input("processor", "its name, as a data sheet has it"),
-    Input("chips", "processors in the server"),
-    Input("cores", "of the whole server"),
-    Input("mhz", "nominal clock in MHz"),
-    Input("memory_gb", "of the whole server"),
-    Input("year", "of publication"),
-    Input("threads_per_core", "hardware threads a core (2)", optional=True),
-    Input("thermal_design_watts", "of one chip (looked up by the processor's name)", optional=True),
+    Input("chips", "processors in the server", column="Chips"),
+    Input("cores", "of the whole server", column="# Cores"),
+    Input("mhz", "nominal clock in MHz", column="Processor MHz"),
+    Input("memory_gb", "of the whole server", column="Total Memory (GB)"),
+    Input("year", "of publication", column="year"),
+    Input("threads_per_core", "hardware threads a core (2)", optional=True, column="threads_per_core"),
+    Input("thermal_design_watts", "of one chip (looked up by the processor's name)", optional=True, column="thermal"),
     Input("vendor", "who built the server", optional=True),
     Input("shared_power_supply", "1 for a blade or a node of a chassis (0)", optional=True),
 )
 
 
 def _describe(asked: str, server: Described) -> Examples:
-    import polars as pl
-
     row = {
         "CPU Description": server["processor"],
-        "Chips": server["chips"],
-        "# Cores": server["cores"],
-        "Processor MHz": server["mhz"],
-        "Total Memory (GB)": server["memory_gb"],
-        "Published": f"{server['year']:.0f}",
-        "# Threads Per Core": server.get("threads_per_core", 2),
-        _RATED: server.get("thermal_design_watts"),
-        "Hardware Vendor": server.get("vendor"),
-        "Power Supply Details": "Shared" if server.get("shared_power_supply") else None,
+        "System": "described",
+        "Hardware Vendor": server.get("vendor", ""),
+        "shared": bool(server.get("shared_power_supply")),
+        asked: np.nan,
+        # Years are published as such: the middle of one.
+        "year": float(str(server["year"])) + 0.5,
+        **{one.column: server[one.name] for one in _INPUTS if one.column in _NUMBERS},
+        "# Threads Per Core": max(1.0, float(str(server.get("threads_per_core", 2)))),
+        _RATED: server.get("thermal_design_watts", np.nan),
     }
-    return _examples({TABLE: pl.DataFrame({name: [value] for name, value in row.items()})}, asked, described=True)
+    return _examples(asked, {name: np.array([value]) for name, value in row.items()})
 
 
 _MEASURED = "nothing: the data sheet's chips, cores, clock, memory, year, processor, builder"
@@ -269,9 +237,10 @@ MODELS = (
         measured=_MEASURED,
         predicted="watts of the whole server at full load",
         aim=Aim(median=0.10),
-        examples=_full,
-        fit=_fit,
+        examples=partial(_of_tables, FULL),
+        fit=_Power.fit,
         inputs=_INPUTS,
+        form=_Power,
         describe=partial(_describe, FULL),
         later_years=_LATER,
     ),
@@ -283,9 +252,10 @@ MODELS = (
         measured=_MEASURED,
         predicted="watts of the whole server at active idle",
         aim=Aim(median=0.14),
-        examples=_idle,
-        fit=_fit,
+        examples=partial(_of_tables, IDLE),
+        fit=_Power.fit,
         inputs=_INPUTS,
+        form=_Power,
         describe=partial(_describe, IDLE),
         later_years=_LATER,
     ),

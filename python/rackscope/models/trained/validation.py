@@ -6,22 +6,17 @@ and later years, predicted from the years before them alone. Or one table is fit
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.base import Examples, Fitted, Model, Predictions
+from rackscope.models.trained.base import Booleans, Examples, Floats, Model, Predictions, Strings
+from rackscope.models.trained.fit import Fit
 from rackscope.models.trained.refusals import refusals
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Strings = NDArray[np.str_]
-    Booleans = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
 
 #: Names are left out in at most this many turns: with more names than that, a few at a time.
 _MOST_TURNS = 36
@@ -65,16 +60,12 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; what is not a number is null."""
-        import math
-
         known = {key: None if isinstance(of, float) and math.isnan(of) else of for key, of in asdict(self).items()}
         return {**known, "reaches_aims": self.reaches_aims}
 
 
 def validate(model: Model, examples: Examples, progress: Callable[[str], None] = lambda _: None) -> list[Score]:
     """Leave out processors, then what else the examples name, then later years. Raises ModelError."""
-    import numpy as np
-
     progress("leaving processors out")
     whole = np.ones(len(examples), dtype=bool)
     scores = _scores(model, "CPU model left out", examples, whole, *_leave_out(model, examples, examples.groups))
@@ -102,13 +93,11 @@ def validate(model: Model, examples: Examples, progress: Callable[[str], None] =
     return scores
 
 
-def judge(model: Model, fit_on: Examples, judged_on: Examples, fitted: Fitted | None = None) -> list[Score]:
+def judge(model: Model, fit_on: Examples, judged_on: Examples, fitted: Fit | None = None) -> list[Score]:
     """Fit on one table, judge on another: all rows, and those of processors that the fit did not see.
 
     ``fitted`` is the fit on ``fit_on``, where there is one already. Raises ModelError.
     """
-    import numpy as np
-
     if len(judged_on) == 0:
         raise ModelError("there is nothing to judge the model on", "Give a table with servers in it.")
     predicted = (fitted or model.fit(fit_on, None)).predict(judged_on)
@@ -130,8 +119,6 @@ def hold_out(
     Nothing of the fit, its scales and the calibration of its intervals included, sees what is held out. ``predictions``
     and ``processors`` are means as well. Raises ModelError.
     """
-    import numpy as np
-
     names = np.unique(examples.groups)
     each: dict[str, list[Score]] = {}
     for draw in range(times):
@@ -169,8 +156,6 @@ def _mean(scores: list[Score], split: str) -> Score:
 
 def _leave_out(model: Model, examples: Examples, names: Strings) -> tuple[Predictions, Booleans]:
     """Predict every row by a fit that saw nothing of its name; and which of these a user would be refused."""
-    import numpy as np
-
     distinct = np.unique(names)
     if len(distinct) < 2:
         raise ModelError(
@@ -186,7 +171,7 @@ def _leave_out(model: Model, examples: Examples, names: Strings) -> tuple[Predic
     quarters = _QUARTERS if turns >= 4 * _QUARTERS else turns
     for quarter in range(quarters):
         apart = turn_of % quarters == quarter
-        like: Fitted = model.fit(examples.take(~apart), None)
+        like: Fit = model.fit(examples.take(~apart), None)
         for number in np.unique(turn_of[apart]):
             left = turn_of == number
             fitted = like if quarters == turns else model.fit(examples.take(~left), like)
@@ -200,7 +185,7 @@ def _scores(
     model: Model,
     split: str,
     examples: Examples,
-    rows: NDArray[np.bool_],
+    rows: Booleans,
     predicted: Predictions,
     refused: Booleans,
     *,
@@ -208,9 +193,7 @@ def _scores(
     seen: set[str] | frozenset[str] = frozenset(),
 ) -> list[Score]:
     """One score of all ``rows``, one of each subset and, where there are several, one of each part."""
-    import numpy as np
-
-    kinds: dict[str, NDArray[np.bool_]] = {"all": rows}
+    kinds: dict[str, Booleans] = {"all": rows}
     if parts:
         kinds |= {name: rows & chosen for name, chosen in examples.subsets.items()}
         names = np.unique(examples.parts)
@@ -220,20 +203,14 @@ def _scores(
     for what, chosen in kinds.items():
         if chosen.any():
             given = chosen & ~refused
-            score = _score(model, split, what, examples.take(given), _only(predicted, given), seen)
+            score = _score(model, split, what, examples.take(given), predicted.take(given), seen)
             found.append(replace(score, refused=int((chosen & refused).sum())))
     return found
-
-
-def _only(predicted: Predictions, rows: NDArray[np.bool_]) -> Predictions:
-    return Predictions(predicted.estimate[rows], predicted.low[rows], predicted.high[rows], predicted.how)
 
 
 def _score(
     model: Model, split: str, what: str, examples: Examples, predicted: Predictions, known: set[str] | frozenset[str]
 ) -> Score:
-    import numpy as np
-
     ratio = predicted.estimate / examples.target - 1.0
     held = (examples.target >= predicted.low) & (examples.target <= predicted.high)
     processors = set(examples.groups.tolist())

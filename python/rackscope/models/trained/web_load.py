@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 WEB = "sparecores-web-load"
-_SIZES = ("1k", "16k", "64k", "256k", "512k")
+SIZES = ("1k", "16k", "64k", "256k", "512k")
 
 
 def web_points(frames: Mapping[str, pl.DataFrame], servers: pl.DataFrame) -> pl.DataFrame:
@@ -39,35 +39,16 @@ def web_points(frames: Mapping[str, pl.DataFrame], servers: pl.DataFrame) -> pl.
     )
 
 
-def described_points(frames: Mapping[str, pl.DataFrame], servers: pl.DataFrame) -> pl.DataFrame:
-    """As ``web_points`` for the described server: ``best``, which is asked, is NaN; ``light`` of the given sizes.
-
-    Without a table of light load, every size is asked. Raises ModelError as ``columns`` does.
-    """
-    import polars as pl
-
-    unknown = pl.lit(float("nan"))
-    if WEB in frames:
-        return web_points(frames, servers).drop_nulls("light").with_columns(unknown.alias("best"))
-    sizes = pl.DataFrame({"response_size": sorted(_SIZES)})
-    return servers.select("server").join(sizes, how="cross").with_columns(unknown.alias("light"), unknown.alias("best"))
-
-
-def described_web(server: Described) -> pl.DataFrame:
-    """The table of the one server that is described, of one connection a thread. Raises ModelError."""
-    import polars as pl
-
+def described_web(server: Described, needed: tuple[str, ...] = ()) -> dict[str, float]:
+    """Requests/s by size of responses, of one connection a thread. Raises ModelError where one is no number."""
     values = server["web_requests_per_second"]
+    advice = "Give it like {'1k': 250000.0}."
     if not isinstance(values, Mapping) or not values:
-        raise ModelError(
-            "'web_requests_per_second' is not numbers by size of answers", "Give it like {'1k': 250000.0}."
-        )
-    return pl.DataFrame(
-        {
-            "server": ["described"] * len(values),
-            "response_size": [str(size) for size in values],
-            "server_threads": [server["hardware_threads"]] * len(values),
-            "connections": [server["hardware_threads"]] * len(values),
-            "requests_per_second": list(values.values()),
-        }
-    )
+        raise ModelError("'web_requests_per_second' is not numbers by size of responses", advice)
+    for size in (*needed, *values):
+        if size not in SIZES:
+            raise ModelError(f"'{size}' is no size of responses", f"Sizes: {', '.join(SIZES)}.")
+        value = values.get(size)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+            raise ModelError(f"'web_requests_per_second' at {size} is no number above zero", advice)
+    return {str(size): float(value) for size, value in values.items()}
