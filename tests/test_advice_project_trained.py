@@ -22,7 +22,7 @@ from rackscope.errors import ModelError, RackscopeError
 from rackscope.models.catalogue import CatalogueError
 from rackscope.models.catalogue_text import catalogue_text
 from rackscope.models.trained import list_models
-from rackscope.models.trained.base import Model
+from rackscope.models.trained.model import Model
 from rackscope.models.trained.pair_validation import validate_pairs
 from rackscope.models.trained.redis_elsewhere import PARTS, Side, fit_redis_elsewhere
 from trained_model_tables import CLOUD, SERVER, cloud_tables, power_table

@@ -13,7 +13,7 @@ from rackscope.errors import ModelError, UsageError
 if TYPE_CHECKING:
     import polars as pl
 
-    from rackscope.models.trained.base import Model
+    from rackscope.models.trained.model import Model
 
 _ENDINGS = (".csv", ".csv.gz", ".parquet")
 _DEFAULT = Path("..") / "shared" / "data"

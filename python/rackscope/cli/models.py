@@ -21,7 +21,7 @@ from rackscope.cli.output import complain, open_console, print_json
 from rackscope.errors import RackscopeError, UsageError
 
 if TYPE_CHECKING:
-    from rackscope.models.trained.base import Model
+    from rackscope.models.trained.model import Model
     from rackscope.models.trained.validation import Score
 
 HELP = "what models there are, and how far each is off on servers never seen"

@@ -1,7 +1,7 @@
 """Models: from servers that were measured to one that was not, each prediction with its interval.
 
 Adding one is adding a module to this folder, with an attribute ``MODELS``. Such a module is imported whenever models
-are listed, so what is heavy (numpy, scipy, polars) is imported in its functions.
+are listed, so scipy and polars, which only fitting needs, are imported in its functions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rackscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from rackscope.models.trained.base import Model
+    from rackscope.models.trained.model import Model
 
 __all__ = ["find_model", "list_models"]
 

@@ -15,9 +15,10 @@ import numpy as np
 from rackscope.errors import ModelError
 from rackscope.models.estimates import Prediction
 from rackscope.models.trained import find_model
-from rackscope.models.trained.base import Described, Examples, Floats, Input, Model
+from rackscope.models.trained.base import Examples, Floats
 from rackscope.models.trained.columns import UNITS
 from rackscope.models.trained.fit import Fit
+from rackscope.models.trained.model import Described, Input, Model
 from rackscope.models.trained.refusals import VAGUEST, furthest, outside, seen_range
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.base import Columns, Described, Floats, Input, Strings
+from rackscope.models.trained.base import Columns, Floats, Strings
+from rackscope.models.trained.model import Described, Input
 from rackscope.models.trained.processor_generation import generation_year
 from rackscope.models.trained.processor_names import parse_processor_name
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.base import Aim, Columns, Described, Examples, Floats, Input, Model
+from rackscope.models.trained.base import Columns, Examples, Floats
 from rackscope.models.trained.cloud_servers import (
     GENERATION_COLUMNS,
     INPUTS,
@@ -34,6 +34,7 @@ from rackscope.models.trained.cloud_servers import (
 )
 from rackscope.models.trained.fit import Ends, Fit, Located, calibrate_by_folds
 from rackscope.models.trained.grouped_regression import GroupedRegression, fit_grouped_regression
+from rackscope.models.trained.model import Aim, Described, Input, Model
 from rackscope.models.trained.scaling_curve import Belief, relative_throughput, sensitivities, update
 
 if TYPE_CHECKING:

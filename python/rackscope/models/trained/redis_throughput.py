@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rackscope.models.trained.base import Aim, Columns, Described, Examples, Input, Model
+from rackscope.models.trained.base import Columns, Examples
 from rackscope.models.trained.cloud_servers import (
     CALIBRATION,
     CALIBRATION_COLUMNS,
@@ -28,6 +28,7 @@ from rackscope.models.trained.cloud_servers import (
     providers,
 )
 from rackscope.models.trained.fit import Regressed
+from rackscope.models.trained.model import Aim, Described, Input, Model
 from rackscope.models.trained.web_load import WEB, described_web, web_points
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.base import Aim, Columns, Described, Examples, Floats, Input, Model
+from rackscope.models.trained.base import Columns, Examples, Floats
 from rackscope.models.trained.fit import Fit, Located, fit_part
+from rackscope.models.trained.model import Aim, Described, Input, Model
 from rackscope.models.trained.processor_names import parse_processor_name
 from rackscope.models.trained.thermal_design_power import thermal_design_watts
 

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rackscope.models.trained.base import Examples, Floats, Model
+from rackscope.models.trained.base import Examples, Floats
 from rackscope.models.trained.fit import Ends, Fit, calibrate_by_folds
 from rackscope.models.trained.grouped_regression import GroupedRegression
+from rackscope.models.trained.model import Model
 
 #: How many support points, and of how many servers with different processors each is the mean.
 _POINTS, _SERVERS_OF_A_POINT = 100, 3

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.base import Booleans, Examples, Floats, Model, Predictions, Strings
+from rackscope.models.trained.base import Booleans, Examples, Floats, Predictions, Strings
 from rackscope.models.trained.fit import Fit
+from rackscope.models.trained.model import Model
 from rackscope.models.trained.refusals import refusals
 
 #: Names are left out in at most this many turns: with more names than that, a few at a time.

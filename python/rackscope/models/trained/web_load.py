@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.base import Described
+from rackscope.models.trained.model import Described
 
 if TYPE_CHECKING:
     import polars as pl
