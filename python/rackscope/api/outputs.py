@@ -1,0 +1,309 @@
+"""What each verb prints with ``--json``, as models; ``api.schemas`` makes the JSON schemas of them.
+
+A number that is not known, or not finite, is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from rackscope.analysis.comparison import ComparisonRow
+from rackscope.analysis.findings import Characterisation
+from rackscope.api.run import RunWarning
+from rackscope.host.checks import Check
+from rackscope.models.trained.pair_validation import PairScore
+from rackscope.models.trained.validation import Score
+from rackscope.runs.manifest import ClientPart, OverheadPart, RepetitionPart, SystemPart, WorkloadPart
+from rackscope.runs.study import Finding, Member, Table
+from rackscope.studies.pressure.points import Cell
+
+Status = Literal["running", "complete", "interrupted", "failed"]
+
+
+class Output(BaseModel):
+    """One object on standard output."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FailureOutput(Output):
+    """Any verb that failed or was stopped: standard error has the same as a line."""
+
+    status: Literal["failed", "interrupted"]
+    error: str = ""
+    advice: str = ""
+    #: Where what was measured until then is; null when nothing was.
+    run_directory: str | None = None
+    study_directory: str | None = None
+
+
+class RunOutput(Output):
+    """``run`` and ``report RUN``."""
+
+    status: Status
+    status_reason: str
+    run_directory: str
+    report: str | None
+    system: SystemPart
+    workload: WorkloadPart
+    client: ClientPart
+    repetition: RepetitionPart
+    #: Rows of results.parquet, with watts and joules where power was metered.
+    results: list[dict[str, int | float | str | None]]
+    characterisation: Characterisation
+    #: Metered (``source`` is ``metered``) or modelled power; null where neither is known.
+    energy: dict[str, Any] | None
+    overhead: OverheadPart
+    warnings: list[RunWarning]
+    remarks: list[str]
+    damage: list[str]
+
+
+class StudyOutput(Output):
+    """``study`` and ``report STUDY``: ``study.json`` without its charts."""
+
+    study_directory: str
+    report: str
+    remarks: list[str]
+    rackscope_pid: int | None
+    rackscope_pid_start_ticks: int | None
+    boot_id: str | None
+    format_version: int
+    rackscope_version: str
+    kind: str
+    title: str
+    status: Status
+    status_reason: str
+    command_line: list[str]
+    started_at: str
+    finished_at: str | None
+    host: dict[str, Any]
+    parameters: dict[str, str]
+    findings: list[Finding]
+    tables: list[Table]
+    method: list[str]
+    members: list[Member]
+    #: Each kind of study describes its own: docs/studies.md.
+    result: dict[str, Any]
+
+
+class CompareOutput(Output):
+    """``compare A B``."""
+
+    a: str
+    b: str
+    remarks_a: list[str]
+    remarks_b: list[str]
+    rows: tuple[ComparisonRow, ...]
+    warnings: tuple[str, ...]
+
+
+class MatrixRow(Output):
+    """A system under a workload; ``cells`` by resource."""
+
+    label: str
+    path: str
+    kind: str
+    system: str
+    workload: str
+    phase: str
+    limits: list[str]
+    cells: dict[str, Cell]
+
+
+class NotRead(Output):
+    """A directory that could not be read, and why."""
+
+    path: str
+    error: str
+    advice: str
+
+
+class MatrixOutput(Output):
+    """``matrix RUN...``."""
+
+    rows: list[MatrixRow]
+    remarks: list[str]
+    not_read: list[NotRead]
+    report: str | None
+
+
+class DoctorOutput(Output):
+    """``doctor``; ``bad`` when something would make results wrong or impossible."""
+
+    checks: list[Check]
+    bad: bool
+
+
+class RepairOutput(Output):
+    """``doctor --repair``."""
+
+    repaired: list[str]
+    left: list[str]
+
+
+class AcquiredProgram(Output):
+    """A program, where it is and what it came from."""
+
+    name: str
+    program: str
+    version: str
+    source: str
+
+
+class GetOutput(Output):
+    """``get NAME...``."""
+
+    acquired: list[AcquiredProgram]
+
+
+class Setting(Output):
+    """A knob of a system (with its ``source``) or a parameter of a workload."""
+
+    name: str
+    default: str
+    help: str
+    source: str = ""
+
+
+class ListedSystem(Output):
+    """What ``run`` can start."""
+
+    name: str
+    description: str
+    protocols: list[str]
+    operations: list[str]
+    knobs: list[Setting]
+
+
+class ListedWorkload(Output):
+    """What can be asked of it."""
+
+    name: str
+    description: str
+    source: str
+    parameters: list[Setting]
+
+
+class ListOutput(Output):
+    """``run --list``."""
+
+    systems: list[ListedSystem]
+    workloads: list[ListedWorkload]
+
+
+class PruneOutput(Output):
+    """``prune``: paths; ``refused`` has the reason of each."""
+
+    chosen: list[str]
+    removed: list[str]
+    freed_bytes: int
+    kept: list[str]
+    refused: dict[str, str]
+
+
+class ProjectedFigure(Output):
+    """One figure on another server: with ``value`` and its interval (of ``level``), or ``refused`` with the reason."""
+
+    name: str
+    what: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str | None = None
+    basis: str | None = None
+    extrapolated: bool | None = None
+    level: float | None = None
+    stands_on: str
+    changes_if: str
+    refused: str
+
+
+class ProjectedServer(Output):
+    """One server of the file."""
+
+    server: str
+    cores: int
+    same_processor: bool
+    answers: list[ProjectedFigure]
+    notes: list[str]
+
+
+class ProjectOutput(Output):
+    """``project RUN... --to FILE``."""
+
+    system: str
+    workload: str
+    phase: str
+    runs: list[str]
+    host: str | None
+    servers_file: str
+    rate_per_second: float | None
+    servers: list[ProjectedServer]
+    refused: list[str]
+    remarks: list[str]
+    report: str | None = None
+    catalogue: str | None = None
+
+
+class ModelInput(Output):
+    """What has to be known of a server."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class DescribedModel(Output):
+    """A trained model."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    help: str
+    unit: str
+    inputs: list[ModelInput]
+    predicted: str
+
+
+class ModelsListOutput(Output):
+    """``models list``."""
+
+    models: list[DescribedModel]
+
+
+class ModelsValidateOutput(Output):
+    """``models validate``."""
+
+    fitted_on: str
+    judged_on: str
+    confidence: float
+    models: dict[str, DescribedModel]
+    #: ``reaches_aims``: whether the errors are within those aimed at.
+    scores: list[Score]
+    rows_left_out_as_incomplete: dict[str, Any]
+    not_judged: dict[str, str]
+    no_public_table: Any
+
+
+class ModelsPairsOutput(Output):
+    """``models validate --pairs``."""
+
+    judged_on: str
+    confidence: float
+    scores: list[PairScore]
+
+
+class ListedPaper(Output):
+    """A paper, and the studies that redo it."""
+
+    name: str
+    title: str
+    citation: str
+    studies: list[str]
+
+
+class PaperListOutput(Output):
+    """``paper --list``."""
+
+    papers: list[ListedPaper]
