@@ -1,0 +1,47 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+proptest! {
+    #[test]
+    fn keys_are_compared_whole(one in prop::collection::vec(any::<u8>(), 0..40), at in any::<prop::sample::Index>(), with in 1..=255_u8) {
+        prop_assert!(is_same(&one, &one));
+        prop_assert!(one.is_empty() || !is_same(&one, &one[1..]));
+        let mut other = one.clone();
+        if let Some(byte) = (!one.is_empty()).then(|| &mut other[at.index(one.len())]) {
+            *byte ^= with;
+            prop_assert!(!is_same(&one, &other));
+        }
+    }
+
+    /// Items lie where nothing else that is alive does, whole, and are told from those that were dropped until
+    /// two bits of the lap no longer can.
+    #[test]
+    fn a_log_against_a_queue(capacity in 100..2000_usize, sizes in prop::collection::vec(3..50_usize, 1..400)) {
+        let mut log = Log::new(capacity, Hasher::new(1)).expect("a small log");
+        let mut queue = VecDeque::new();
+        let mut dropped: Vec<Place> = Vec::new();
+        for bytes in sizes {
+            while let Some(oldest) = log.oldest_in_the_way(bytes) {
+                let (place, bytes) = queue.pop_front().expect("there is an oldest");
+                prop_assert_eq!(oldest, place);
+                log.drop_oldest(bytes);
+                dropped.push(place);
+            }
+            let place = log.claim(bytes);
+            prop_assert!(place.offset() + bytes <= capacity);
+            for &(other, other_bytes) in &queue {
+                prop_assert!(other.offset() + other_bytes <= place.offset() || place.offset() + bytes <= other.offset());
+                prop_assert!(other < place);
+            }
+            queue.push_back((place, bytes));
+            for &(place, _) in &queue {
+                prop_assert_eq!(log.place(place.position()), place);
+                prop_assert!(crate::index::Items::is_alive(&log, place.position()));
+            }
+            for place in dropped.iter().filter(|place| place.lap() + 2 >= log.tail().lap()) {
+                prop_assert!(!crate::index::Items::is_alive(&log, place.position()));
+            }
+        }
+    }
+}
