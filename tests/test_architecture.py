@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from rust_arrows import circles_of
+
 SOURCE = Path(__file__).parent.parent / "python"
 PACKAGE = SOURCE / "rackscope"
+CRATES = SOURCE.parent / "crates"
+#: Their files still import each other in circles.
+TANGLED_CRATES = {"cached"}
 #: From the ground up. Rooms on one floor do not import each other.
 FLOORS = (
     ("errors", "units", "metrics", "network_namespace", "process_identity", "_native", "__version__"),
@@ -120,3 +125,23 @@ def test_only_the_command_line_prints() -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
         ]
         assert not calls, f"{path} prints in lines {calls}"
+
+
+@pytest.mark.parametrize("crate", sorted(CRATES.iterdir()), ids=lambda crate: crate.name)
+def test_no_circle_of_rust_files(crate: Path) -> None:
+    if crate.name in TANGLED_CRATES:
+        pytest.skip("its files still import each other in circles")
+    assert not circles_of(crate)
+
+
+def test_a_circle_of_rust_files_is_found(tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    (source / "inner").mkdir(parents=True)
+    (source / "lib.rs").write_text("mod inner;\nmod low;\npub use inner::Thing;\n")
+    (source / "low.rs").write_text("use crate::Thing;\n")
+    (source / "inner" / "mod.rs").write_text("mod child;\npub struct Thing(child::Part);\n#[cfg(test)]\nmod tests;\n")
+    (source / "inner" / "child.rs").write_text("pub struct Part;\n// use super::Thing;\n")
+    (source / "inner" / "tests.rs").write_text("use crate::low;\n")
+    assert not circles_of(tmp_path)
+    (source / "inner" / "child.rs").write_text("use {super::{Thing}, std::fmt};\npub struct Part;\n")
+    assert circles_of(tmp_path) == [["crate::inner", "crate::inner::child"]]

@@ -4,6 +4,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
+/// Exit status when the keeper itself could not do its work, as in `env(1)` and `timeout(1)`.
+pub(crate) const KEEPER_FAILED: u8 = 125;
+
 /// Why the keeper, or the program it was to run, could not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -97,7 +100,7 @@ impl Error {
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Program { .. } => 126,
             Self::Child { exit_status, .. } => *exit_status,
-            _ => crate::KEEPER_FAILED,
+            _ => KEEPER_FAILED,
         }
     }
 

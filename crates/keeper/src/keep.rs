@@ -8,7 +8,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, setsid, wait,
 };
 
-use crate::error::Error;
+use crate::error::{Error, KEEPER_FAILED};
 use crate::parent::Parent;
 use crate::signals::SignalQueue;
 use crate::tree::{self, Asked};
@@ -92,7 +92,7 @@ impl Keeper {
             self.sleep(stage)?;
             let asked = self.signals.drain().asked_to_end;
             if self.reap()? == Left::Nothing {
-                return Ok(self.child_status.map_or(crate::KEEPER_FAILED, exit_status));
+                return Ok(self.child_status.map_or(KEEPER_FAILED, exit_status));
             }
             let now = Instant::now();
             stage = match stage {
@@ -174,7 +174,7 @@ fn exit_status(status: WaitStatus) -> u8 {
     let code = match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => code,
         (None, Some(signal)) => 128 + signal,
-        (None, None) => i32::from(crate::KEEPER_FAILED),
+        (None, None) => i32::from(KEEPER_FAILED),
     };
     // Both are at most 255 by wait(2); the mask says so to the compiler.
     (code & 0xff) as u8

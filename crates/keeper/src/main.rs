@@ -36,9 +36,6 @@ use parent::Parent;
 use rustix::process::Pid;
 use signals::SignalQueue;
 
-/// Exit status when the keeper itself could not do its work, as in `env(1)` and `timeout(1)`.
-const KEEPER_FAILED: u8 = 125;
-
 fn main() -> ExitCode {
     let status = match arguments::parse(std::env::args_os().skip(1)) {
         Ok(Request::Print(text)) => {

@@ -8,6 +8,7 @@ use crate::datagrams::Attached;
 use crate::monitor::{self, Interval, Intervals, Totals};
 use crate::phase::{Phase, lock};
 use crate::result::PhaseResult;
+use crate::run::run_phase;
 use crate::worker::{Route, Worker};
 use net::Endpoint;
 use std::net::SocketAddr;
@@ -197,7 +198,7 @@ impl LoadClient {
             let thread = std::thread::Builder::new()
                 .name("load-worker".to_owned())
                 .spawn(move || {
-                    worker.run(&ended.0, &config, &data);
+                    run_phase(&mut worker, &ended.0, &config, &data);
                     worker
                 });
             match thread {

@@ -1,12 +1,9 @@
 //! A worker: a thread with its own poller and its share of the connections.
-use crate::config::{ClientConfig, Protocol};
+use crate::config::ClientConfig;
 use crate::connection::Connection;
 use crate::data_set::DataSet;
-use crate::datagrams::{self, Attached, Flow, Link, Queue, request_bytes_max};
-use crate::phase::Phase;
-use crate::protocol::{MemcachedMeta, MemcachedText, Redis};
-use crate::run::Run;
-use net::{Endpoint, Event, Interest, Poller, Waker, affinity};
+use crate::datagrams::{Attached, Flow, Link, Queue, request_bytes_max};
+use net::{Endpoint, Event, Interest, Poller, Waker};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -140,33 +137,5 @@ impl Worker {
         self.events
             .extend_from_slice(self.poller.wait(Some(timeout))?);
         Ok(())
-    }
-
-    /// Do this worker's part of `phase`.
-    pub(crate) fn run(&mut self, phase: &Phase, config: &ClientConfig, data: &DataSet) {
-        if let Some(core) = self.core
-            && let Err(error) = affinity::pin_current_thread(core)
-        {
-            return phase.fail(error.to_string());
-        }
-        if config.goes_first {
-            _ = affinity::put_current_thread_first();
-        }
-        // Without it, timeouts are late by up to 50 us; where it is refused, spinning hides half of that.
-        _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        if !self.flows.is_empty() {
-            return datagrams::Run::new(self, phase, config, data).drive(self);
-        }
-        match config.protocol {
-            // The configuration has datagrams with it.
-            Protocol::Batch => {}
-            Protocol::MemcachedText => {
-                Run::<MemcachedText>::new(self, phase, config, data).drive(self)
-            }
-            Protocol::MemcachedMeta => {
-                Run::<MemcachedMeta>::new(self, phase, config, data).drive(self)
-            }
-            Protocol::Resp => Run::<Redis>::new(self, phase, config, data).drive(self),
-        }
     }
 }

@@ -6,9 +6,9 @@
 //!
 //! To readers, an item that moves is one whose bucket is being written: see [`store`](crate::store).
 
+use crate::address::Address;
 use crate::heap::Block;
 use crate::index::Items;
-use crate::log::Place;
 use crate::partition::Partition;
 use crate::store::Store;
 
@@ -27,7 +27,7 @@ const BYTES_MAX: usize = 64 << 20;
 
 impl Partition {
     /// A block for a new item of `bytes`. Items move, with their entries.
-    pub(crate) fn allocate_by_moving(&mut self, bytes: usize) -> Option<Place> {
+    pub(crate) fn allocate_by_moving(&mut self, bytes: usize) -> Option<Address> {
         let mut items_left = ITEMS_MAX;
         let mut bytes_left = (bytes * BYTES_FOR_A_BYTE).clamp(BYTES_LEAST, BYTES_MAX);
         let bytes_behind_one = (bytes * BYTES_FOR_A_BYTE_BEHIND_ONE).max(BYTES_BEHIND_ONE_LEAST);
@@ -50,9 +50,9 @@ impl Partition {
                 }
             }
             let heap = &mut self.store.as_mut()?.heap;
-            let place = heap.end_extending(&mut self.log, block, bytes);
-            if place.is_some() {
-                return place;
+            let address = heap.end_extending(&mut self.log, block, bytes);
+            if address.is_some() {
+                return address;
             }
         }
         None
@@ -72,14 +72,14 @@ impl Partition {
             self.move_item(from, to, item_bytes);
             self.store.as_mut()?.heap.absorb(block, item_bytes);
         } else {
-            self.move_item(from, block.place(), item_bytes);
+            self.move_item(from, block.address(), item_bytes);
             self.store.as_mut()?.heap.pass(block, item_bytes);
         }
         Some(item_bytes)
     }
 
     /// Move an item to memory that is free, and may overlap with its own if it lies before that.
-    fn move_item(&mut self, from: Place, to: Place, bytes: usize) {
+    fn move_item(&mut self, from: Address, to: Address, bytes: usize) {
         let index = &self.shared.index;
         let key = self.log.key_at(from.position());
         let (home, tag) = (index.bucket_of(key), key.tag());

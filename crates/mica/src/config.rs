@@ -1,4 +1,4 @@
-use crate::log::LOG_BYTES_MAX;
+use crate::address::LOG_BYTES_MAX;
 
 /// How large a partition is. Memory is taken from the system as it is first written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

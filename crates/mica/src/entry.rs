@@ -1,6 +1,7 @@
+use crate::Partition;
+use crate::address::cas;
+use crate::found::Found;
 use crate::item::Header;
-use crate::log::cas;
-use crate::partition::{Found, Partition};
 use crate::{Contents, Error, Item, Key, Marks};
 
 /// The place of a key in a partition, at one moment.
@@ -85,7 +86,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
     pub fn item(&self) -> Item<'_> {
         self.partition
             .log
-            .item(self.found.place, &self.found.header, self.now)
+            .item(self.found.address, &self.found.header, self.now)
     }
 
     /// The item, for as long as the partition is borrowed.
@@ -94,7 +95,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
     pub fn into_item(self) -> Item<'p> {
         self.partition
             .log
-            .item(self.found.place, &self.found.header, self.now)
+            .item(self.found.address, &self.found.header, self.now)
     }
 
     /// Note that the item was read, as [`Partition::get`] does.
@@ -114,7 +115,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
         let old = self.found.header;
         let mut header = old.expiring_at(expires_at);
         if header.bytes() != old.bytes() {
-            header = header.with_cas(Some(cas(self.found.place, &old)));
+            header = header.with_cas(Some(cas(self.found.address, &old)));
         }
         self.set_header(header);
         self.partition.note_expiry(expires_at);
@@ -139,7 +140,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
             },
             _ => self.set_header(old.with_cas(Some(wanted))),
         }
-        cas(self.found.place, &self.found.header)
+        cas(self.found.address, &self.found.header)
     }
 
     /// Change bytes of the value, but not how many there are, and return the new CAS number.
@@ -198,7 +199,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
             .accessed(self.now);
         self.partition
             .join(&mut self.found, self.key, self.now, header, (front, back))?;
-        Ok(cas(self.found.place, &self.found.header))
+        Ok(cas(self.found.address, &self.found.header))
     }
 
     /// As [`join`](Self::join), of what becomes too large for where it is.
@@ -246,5 +247,22 @@ impl<'p, 'k> Occupied<'p, 'k> {
     fn relocate(&mut self, header: Header) {
         self.partition
             .relocate(&mut self.found, self.key, self.now, header, (&[], &[]));
+    }
+}
+
+impl Partition {
+    /// The place of `key` at second `now`, to look before writing.
+    #[inline]
+    pub fn entry<'p, 'k>(&'p mut self, key: Key<'k>, now: u32) -> Entry<'p, 'k> {
+        if let Some(found) = self.find(key, now) {
+            return Entry::Occupied(Occupied::new(self, key, now, found));
+        }
+        let found = self.large.as_mut().and_then(|large| large.find(key, now));
+        if let Some(found) = found
+            && let Some(ref mut large) = self.large
+        {
+            return Entry::Occupied(Occupied::new(large, key, now, found));
+        }
+        Entry::Vacant(Vacant::new(self, key, now))
     }
 }

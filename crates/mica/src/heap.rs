@@ -1,4 +1,5 @@
-use crate::log::{Log, Place};
+use crate::address::Address;
+use crate::log::Log;
 use crate::sync::{Ordering::Release, fence};
 
 /// Blocks begin at multiples of so many bytes, and have multiples of them.
@@ -51,15 +52,15 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    fn of(place: Place, bytes: usize) -> Self {
+    fn of(address: Address, bytes: usize) -> Self {
         Self {
-            start: (place.offset() / GRANULE_BYTES) as u32,
+            start: (address.offset() / GRANULE_BYTES) as u32,
             length: granules(bytes),
         }
     }
 
-    pub fn place(self) -> Place {
-        Place::at(offset(self.start))
+    pub fn address(self) -> Address {
+        Address::at(offset(self.start))
     }
 
     pub fn bytes(self) -> usize {
@@ -132,14 +133,14 @@ impl Heap {
     }
 
     /// The first block in use that begins at `offset` or behind it; there, some block begins, or the memory ends.
-    pub fn used_from(&self, log: &Log, offset: usize) -> Option<Place> {
+    pub fn used_from(&self, log: &Log, offset: usize) -> Option<Address> {
         let granule = granules(offset);
         let used = self.free_from(log, granule).map_or(granule, Block::end);
-        (used < self.granules).then(|| Place::at(self::offset(used)))
+        (used < self.granules).then(|| Address::at(self::offset(used)))
     }
 
     /// A block of `bytes`; `None` where no free one is known to be that long.
-    pub fn allocate(&mut self, log: &mut Log, bytes: usize) -> Option<Place> {
+    pub fn allocate(&mut self, log: &mut Log, bytes: usize) -> Option<Address> {
         // Whoever sees what is written to the block sees that the index gave up what was there: perhaps another
         // thread cleared the entry, when it had the partition's lock.
         fence(Release);
@@ -148,21 +149,27 @@ impl Heap {
         self.remove(log, found);
         let (block, rest) = found.split(wanted);
         self.take(log, block, rest);
-        Some(block.place())
+        Some(block.address())
     }
 
     /// Take back a block that was allocated as, or resized to, `bytes`. Nothing may point to it any more.
-    pub fn free(&mut self, log: &mut Log, place: Place, bytes: usize) {
+    pub fn free(&mut self, log: &mut Log, address: Address, bytes: usize) {
         // As in `allocate`: the neighbours' ends are about to be written.
         fence(Release);
-        self.give(log, Block::of(place, bytes));
+        self.give(log, Block::of(address, bytes));
     }
 
     /// Change a block of `old_bytes` to `bytes` where it lies, and say whether that is done: a shorter one always
     /// fits. Bytes behind the shorter of the two may be written over.
-    pub fn resize(&mut self, log: &mut Log, place: Place, old_bytes: usize, bytes: usize) -> bool {
+    pub fn resize(
+        &mut self,
+        log: &mut Log,
+        address: Address,
+        old_bytes: usize,
+        bytes: usize,
+    ) -> bool {
         fence(Release);
-        let (old, wanted) = (Block::of(place, old_bytes), granules(bytes));
+        let (old, wanted) = (Block::of(address, old_bytes), granules(bytes));
         if wanted <= old.length {
             let (block, rest) = old.split(wanted);
             self.mark(block, false);
@@ -197,14 +204,14 @@ impl Heap {
     }
 
     /// Add what is free behind `block`, and return what is in use behind that, unless the memory ends there.
-    pub fn extend(&mut self, log: &mut Log, block: &mut Block) -> Option<Place> {
+    pub fn extend(&mut self, log: &mut Log, block: &mut Block) -> Option<Address> {
         if let Some(next) = self.free_from(log, block.end()) {
             self.remove(log, next);
             self.free_granules -= next.length;
             block.length += next.length;
             self.mark(*block, false);
         }
-        (block.end() < self.granules).then(|| Place::at(offset(block.end())))
+        (block.end() < self.granules).then(|| Address::at(offset(block.end())))
     }
 
     /// Add the block of `bytes` behind `block`, which nothing points to any more.
@@ -222,7 +229,7 @@ impl Heap {
     }
 
     /// Make `block` one of `bytes` and free the rest, or free all of it where it is shorter.
-    pub fn end_extending(&mut self, log: &mut Log, block: Block, bytes: usize) -> Option<Place> {
+    pub fn end_extending(&mut self, log: &mut Log, block: Block, bytes: usize) -> Option<Address> {
         let wanted = granules(bytes);
         if block.length < wanted {
             self.give(log, block);
@@ -233,7 +240,7 @@ impl Heap {
         if rest.length > 0 {
             self.give(log, rest);
         }
-        Some(wanted.place())
+        Some(wanted.address())
     }
 
     /// A free block of at least `wanted` granules.

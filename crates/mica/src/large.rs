@@ -7,9 +7,10 @@
 //! What an item in the log costs does not change: whoever finds a key there never asks for the other side. Readers know
 //! only the log; once there was a large item, they have the owner asked about what they miss.
 
+use crate::Partition;
+use crate::address::Address;
+use crate::found::Found;
 use crate::item::Header;
-use crate::log::Place;
-use crate::partition::{Found, Partition};
 use crate::{Config, Contents, Error, Eviction, HEADER_BYTES, Item, Key, Mode};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -140,8 +141,8 @@ impl Partition {
             return false;
         }
         // They are few.
-        let mut oldest: Option<((u32, u64), Place, Header)> = None;
-        self.for_each_block(|place, header| {
+        let mut oldest: Option<((u32, u64), Address, Header)> = None;
+        self.for_each_block(|address, header| {
             let age = match header.is_expired(now) {
                 true => (0, 0),
                 false => (
@@ -150,20 +151,22 @@ impl Partition {
                 ),
             };
             if oldest.is_none_or(|(least, ..)| age < least) {
-                oldest = Some((age, place, *header));
+                oldest = Some((age, address, *header));
             }
         });
-        let Some((_, place, header)) = oldest else {
+        let Some((_, address, header)) = oldest else {
             return false;
         };
-        let Some((home, slot)) = self.entry_of(place) else {
+        let Some((home, slot)) = self.entry_of(address) else {
             return false;
         };
-        self.count_drop(place, &header, now, |statistics| &mut statistics.evictions);
+        self.count_drop(address, &header, now, |statistics| {
+            &mut statistics.evictions
+        });
         self.remove_from_store(&Found {
             home,
             slot,
-            place,
+            address,
             header,
         });
         true

@@ -40,11 +40,14 @@
 //! # Ok::<(), mica::Error>(())
 //! ```
 
+mod address;
 mod burst;
 mod compaction;
 mod config;
 mod entry;
 mod error;
+mod evicted;
+mod found;
 mod heap;
 mod index;
 mod item;
@@ -54,6 +57,7 @@ mod log;
 mod memory;
 mod partition;
 mod reader;
+mod shared;
 mod statistics;
 mod store;
 mod sync;
@@ -64,8 +68,9 @@ pub use burst::burst;
 pub use config::{Config, Eviction, Mode};
 pub use entry::{Entry, Occupied, Vacant};
 pub use error::Error;
+pub use evicted::Evicted;
 pub use item::{Contents, HEADER_BYTES, Item, Marks};
 pub use key::{Hasher, KEY_BYTES_MAX, Key};
-pub use partition::{Evicted, Live, Partition};
+pub use partition::{Live, Partition};
 pub use reader::{Front, Lookup, Reader};
 pub use statistics::Statistics;

@@ -239,22 +239,22 @@ unsafe fn racing_copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Have the cache line of `place` fetched. Any address will do: a prefetch never faults.
+/// Have the cache line of `address` fetched. Any address will do: a prefetch never faults.
 #[inline]
-pub(crate) fn prefetch<T>(place: *const T) {
+pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a hint.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(target_arch = "aarch64")]
     // SAFETY: a hint.
     unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place, options(nostack, readonly, preserves_flags));
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, readonly, preserves_flags));
     };
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = place;
+    let _ = address;
 }
 
 #[cfg(test)]

@@ -1,71 +1,24 @@
 mod evicted;
 mod share;
+mod store_mode;
 mod walk;
 mod writing;
 
-pub use evicted::Evicted;
 pub use walk::Live;
 
+use crate::address::{Address, cas};
+use crate::evicted::Record;
+use crate::found::{Found, Sought};
 use crate::index::{self, Index};
 use crate::item::{First, HEADER_BYTES, Header};
-use crate::log::{Log, Place, cas};
+use crate::log::Log;
 use crate::reader::Reader;
+use crate::shared::Shared;
 use crate::store::Store;
 use crate::table::Slot;
-use crate::{
-    Config, Contents, Entry, Error, Eviction, Hasher, Item, Key, Marks, Mode, Occupied, Statistics,
-    Vacant, burst,
-};
+use crate::{Config, Contents, Error, Eviction, Hasher, Item, Key, Marks, Mode, Statistics, burst};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-
-/// What the owner of a partition and its readers share.
-pub(crate) struct Shared {
-    pub index: index::Shared,
-    pub log: Arc<crate::log::Shared>,
-    pub eviction: Eviction,
-    /// Items before this [`Place`] were flushed.
-    pub flushed_below: AtomicU64,
-    /// The second of a flush that is yet to happen; `u32::MAX` when there is none.
-    pub flush_due: AtomicU32,
-    /// Whether there ever was an item that is not in the log.
-    pub has_large: AtomicBool,
-}
-
-impl Shared {
-    #[inline]
-    pub fn is_flushed(&self, place: Place) -> bool {
-        place.bits() < self.flushed_below.load(Relaxed)
-    }
-
-    #[inline]
-    pub fn prefetch_bucket(&self, key: Key<'_>) {
-        self.index.table.prefetch(self.index.bucket_of(key));
-    }
-
-    #[inline]
-    pub fn prefetch_item(&self, key: Key<'_>) -> bool {
-        let table = &self.index.table;
-        let home = self.index.bucket_of(key);
-        if let Some((_, position)) = table.first_candidate(home, key.tag()) {
-            self.log.prefetch(position);
-            return false;
-        }
-        let next = table.next(home);
-        if let Some(next) = next {
-            table.prefetch(next);
-        }
-        next.is_some()
-    }
-
-    #[cold]
-    pub fn prefetch_further(&self, key: Key<'_>) {
-        let home = self.index.bucket_of(key);
-        if let Some((_, position)) = self.index.table.candidates(home, key.tag()).next() {
-            self.log.prefetch(position);
-        }
-    }
-}
 
 /// A circular log, or a heap in store mode, and the index over it. One owner at a time: whoever shares it, locks it.
 /// Others may [read](Partition::reader) meanwhile.
@@ -82,29 +35,7 @@ pub struct Partition {
     /// The lap of the log that the index is being swept in.
     swept_lap: u64,
     /// Where items that make room are noted, while somebody wants to know of each.
-    record: Option<Box<evicted::Record>>,
-}
-
-/// Where an item is that may have expired or been flushed.
-#[derive(Clone, Copy)]
-pub(crate) struct Sought {
-    /// The key's own bucket.
-    home: usize,
-    /// The slot that points to the item.
-    pub slot: Slot,
-    pub place: Place,
-    /// The item's first bytes.
-    first: First,
-}
-
-/// Where a live item is.
-#[derive(Clone, Copy)]
-pub(crate) struct Found {
-    /// The key's own bucket, by which versions go.
-    pub home: usize,
-    pub slot: Slot,
-    pub place: Place,
-    pub header: Header,
+    record: Option<Box<Record>>,
 }
 
 impl Partition {
@@ -264,18 +195,18 @@ impl Partition {
         let Some(sought) = self.seek(key) else {
             return self.get_beside(key, now);
         };
-        let Sought { place, first, .. } = sought;
+        let Sought { address, first, .. } = sought;
         // What has no expiration time, no flags and a short value is the most that small items are.
-        if first.is_plain() && !self.shared.is_flushed(place) && !self.is_to_be_kept(place) {
+        if first.is_plain() && !self.shared.is_flushed(address) && !self.is_to_be_kept(address) {
             let noted = first.noted(now);
             if noted != first {
                 let _writing = self.shared.index.versions.write(sought.home);
-                self.log.set_first(place, noted);
+                self.log.set_first(address, noted);
             }
             return Some(Item {
-                value: self.log.plain_value(place, first),
+                value: self.log.plain_value(address, first),
                 flags: 0,
-                cas: place.cas(first.edition()),
+                cas: address.cas(first.edition()),
                 expires_at: 0,
                 accessed_at: first.accessed_at(now),
                 marks: first.marks(),
@@ -305,13 +236,13 @@ impl Partition {
     fn get_and_note(&mut self, sought: Sought, key: Key<'_>, now: u32) -> Option<Item<'_>> {
         let mut found = self.found(sought, now)?;
         let before = found.header;
-        let cas = cas(found.place, &before);
+        let cas = cas(found.address, &before);
         self.note_hit(&mut found, key, now);
         Some(Item {
             cas,
             accessed_at: before.accessed_at(now),
             marks: before.marks(),
-            ..self.log.item(found.place, &found.header, now)
+            ..self.log.item(found.address, &found.header, now)
         })
     }
 
@@ -328,18 +259,18 @@ impl Partition {
         let Some(sought) = self.seek(key) else {
             return self.insert(key, now, contents);
         };
-        let Sought { place, first, .. } = sought;
+        let Sought { address, first, .. } = sought;
         // As `replace` does it where the item stays in its place.
         if let Some(next) = first.replaced_by(contents, now)
-            && !self.shared.is_flushed(place)
-            && !self.log.is_near_its_end(place)
+            && !self.shared.is_flushed(address)
+            && !self.log.is_near_its_end(address)
         {
             self.statistics.overwritten += 1;
             self.statistics.items_stored += 1;
             let _writing = self.shared.index.versions.write(sought.home);
-            self.log.set_first(place, next);
-            self.log.set_plain_value(place, next, contents.value);
-            return Ok(place.cas(next.edition()));
+            self.log.set_first(address, next);
+            self.log.set_plain_value(address, next, contents.value);
+            return Ok(address.cas(next.edition()));
         }
         self.set_in_full(sought, key, now, contents)
     }
@@ -357,21 +288,6 @@ impl Partition {
             Some(found) => self.replace(found, key, now, contents),
             None => self.insert(key, now, contents),
         }
-    }
-
-    /// The place of `key` at second `now`, to look before writing.
-    #[inline]
-    pub fn entry<'p, 'k>(&'p mut self, key: Key<'k>, now: u32) -> Entry<'p, 'k> {
-        if let Some(found) = self.find(key, now) {
-            return Entry::Occupied(Occupied::new(self, key, now, found));
-        }
-        let found = self.large.as_mut().and_then(|large| large.find(key, now));
-        if let Some(found) = found
-            && let Some(ref mut large) = self.large
-        {
-            return Entry::Occupied(Occupied::new(large, key, now, found));
-        }
-        Entry::Vacant(Vacant::new(self, key, now))
     }
 
     /// Forget every item, at once and in constant time; a flush that was still to come is called off.
@@ -413,37 +329,37 @@ impl Partition {
         // Mostly the first slot with the tag is the one, or there is none.
         let mut found = None;
         if let Some((slot, position)) = table.first_candidate(home, key.tag()) {
-            found = self.look_at(key, slot, Place::before(tail, position), head);
+            found = self.look_at(key, slot, Address::before(tail, position), head);
         } else if table.next(home).is_none() {
             return None;
         }
         if found.is_none() {
             let slot = self.seek_on(key, home)?;
-            found = self.look_at(key, slot, Place::before(tail, table.position(slot)), head);
+            found = self.look_at(key, slot, Address::before(tail, table.position(slot)), head);
         }
-        let (slot, place, first) = found?;
+        let (slot, address, first) = found?;
         Some(Sought {
             home,
             slot,
-            place,
+            address,
             first,
         })
     }
 
-    /// What is at `place`, if the log's `head` has not passed it and it is the key's.
+    /// What is at `address`, if the log's `head` has not passed it and it is the key's.
     #[inline(always)]
     fn look_at(
         &self,
         key: Key<'_>,
         slot: Slot,
-        place: Place,
-        head: Place,
-    ) -> Option<(Slot, Place, First)> {
-        if place < head {
+        address: Address,
+        head: Address,
+    ) -> Option<(Slot, Address, First)> {
+        if address < head {
             return None;
         }
-        let first = self.log.first_with_key(place, key.bytes())?;
-        Some((slot, place, first))
+        let first = self.log.first_with_key(address, key.bytes())?;
+        Some((slot, address, first))
     }
 
     /// Look at every slot. What comes back fits registers: a large value would go by way of memory, and so would the
@@ -456,8 +372,8 @@ impl Partition {
         table
             .candidates(home, key.tag())
             .find_map(|(slot, position)| {
-                let place = Place::before(tail, position);
-                (place >= head && self.log.first_with_key(place, key.bytes()).is_some())
+                let address = Address::before(tail, position);
+                (address >= head && self.log.first_with_key(address, key.bytes()).is_some())
                     .then_some(slot)
             })
     }
@@ -473,16 +389,19 @@ impl Partition {
     #[inline]
     fn found(&mut self, sought: Sought, now: u32) -> Option<Found> {
         let Sought {
-            home, slot, place, ..
+            home,
+            slot,
+            address,
+            ..
         } = sought;
-        let (header, _) = self.log.header(place);
+        let (header, _) = self.log.header(address);
         let found = Found {
             home,
             slot,
-            place,
+            address,
             header,
         };
-        if self.shared.is_flushed(place) {
+        if self.shared.is_flushed(address) {
             self.clear(&found);
             return None;
         }
@@ -501,7 +420,7 @@ impl Partition {
             return self.remove_from_store(found);
         }
         self.clear(found);
-        self.bury(found.place, &found.header);
+        self.bury(found.address, &found.header);
     }
 
     /// Take the item out of the index.
@@ -528,21 +447,21 @@ impl Partition {
     pub(crate) fn rewrite_header(&mut self, found: &mut Found, header: Header) {
         found.header = header;
         let _writing = self.shared.index.versions.write(found.home);
-        self.log.set_header(found.place, &header);
+        self.log.set_header(found.address, &header);
     }
 
     /// Whether an item that is read is to be written again.
     #[inline]
-    fn is_to_be_kept(&self, place: Place) -> bool {
-        self.shared.eviction == Eviction::LeastRecentlyUsed && self.log.is_near_its_end(place)
+    fn is_to_be_kept(&self, address: Address) -> bool {
+        self.shared.eviction == Eviction::LeastRecentlyUsed && self.log.is_near_its_end(address)
     }
 
     /// Move an item that is soon to be overwritten out of the tail's way.
     #[inline]
     pub(crate) fn keep(&mut self, found: &mut Found, key: Key<'_>, now: u32) {
-        if self.is_to_be_kept(found.place) {
+        if self.is_to_be_kept(found.address) {
             let header = found.header;
-            let header = header.with_cas(Some(cas(found.place, &header)));
+            let header = header.with_cas(Some(cas(found.address, &header)));
             self.relocate(found, key, now, header, (&[], &[]));
             self.statistics.reinserted += 1;
         }

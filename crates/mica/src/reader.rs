@@ -1,9 +1,9 @@
 //! Lookups beside the one who writes (concurrent read, in MICA's words: CREW and CRCW).
 
 use crate::Eviction;
+use crate::address::{Address, cas, near_end};
 use crate::item::{Header, WINDOW_BYTES};
-use crate::log::{Place, cas, near_end};
-use crate::partition::Shared;
+use crate::shared::Shared;
 use crate::{Key, Marks};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, fence};
@@ -112,27 +112,27 @@ impl Reader {
         let mut is_passed = false;
         let mut found = None;
         for (_, position) in index.table.candidates(home, key.tag()) {
-            let place = Place::before(tail, position);
-            if place < head {
+            let address = Address::before(tail, position);
+            if address < head {
                 is_passed = true;
                 continue;
             }
-            if place.offset() + WINDOW_BYTES > log.memory.bytes() {
+            if address.offset() + WINDOW_BYTES > log.memory.bytes() {
                 continue;
             }
             let mut window = [0; WINDOW_BYTES];
-            log.memory.load_into(place.offset(), &mut window);
+            log.memory.load_into(address.offset(), &mut window);
             let (header, header_bytes) = Header::decode(&window);
-            let key_at = place.offset() + header_bytes;
+            let key_at = address.offset() + header_bytes;
             if usize::from(header.key_bytes) == key.bytes().len()
                 && key_at + key.bytes().len() <= log.capacity()
                 && log.memory.equals(key_at, key.bytes())
             {
-                found = Some((place, header, header_bytes));
+                found = Some((address, header, header_bytes));
                 break;
             }
         }
-        let Some((place, header, header_bytes)) = found else {
+        let Some((address, header, header_bytes)) = found else {
             // An item that the head has passed may be this key's, and about to be written anew.
             // Or it may be too large for the log, since it was last seen there.
             return unchanged().then(|| match is_passed || self.shared.has_large.load(Relaxed) {
@@ -141,14 +141,14 @@ impl Reader {
             });
         };
         // Nothing that was read so far is sure, and it says how much to copy.
-        if !unchanged() || !self.is_still_there(place) {
+        if !unchanged() || !self.is_still_there(address) {
             return None;
         }
-        if self.shared.is_flushed(place) || header.is_expired(now) {
+        if self.shared.is_flushed(address) || header.is_expired(now) {
             return Some(Lookup::Miss);
         }
         let value_bytes = header.value_bytes as usize;
-        let (flags, cas) = (header.flags(), cas(place, &header));
+        let (flags, cas) = (header.flags(), cas(address, &header));
         write_front(
             out,
             Front {
@@ -158,15 +158,15 @@ impl Reader {
             },
         );
         log.memory.load(
-            place.offset() + header_bytes + key.bytes().len(),
+            address.offset() + header_bytes + key.bytes().len(),
             value_bytes,
             out,
         );
-        if !unchanged() || !self.is_still_there(place) {
+        if !unchanged() || !self.is_still_there(address) {
             return None;
         }
         let should_keep = self.shared.eviction == Eviction::LeastRecentlyUsed
-            && place < near_end(tail, log.capacity());
+            && address < near_end(tail, log.capacity());
         Some(Lookup::Hit {
             should_note: should_keep
                 || !header.marks().has(Marks::FETCHED)
@@ -175,10 +175,10 @@ impl Reader {
         })
     }
 
-    /// Whether the log's head has not passed `place`, so that nothing was written over what was read there.
+    /// Whether the log's head has not passed `address`, so that nothing was written over what was read there.
     #[inline]
-    fn is_still_there(&self, place: Place) -> bool {
+    fn is_still_there(&self, address: Address) -> bool {
         fence(Acquire);
-        self.shared.log.head() <= place
+        self.shared.log.head() <= address
     }
 }

@@ -11,6 +11,7 @@ mod endpoint;
 mod error;
 mod listener;
 mod poller;
+mod resolve;
 mod ring;
 mod stream;
 mod waker;

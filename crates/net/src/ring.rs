@@ -2,7 +2,7 @@ mod buffers;
 mod completion;
 mod unavailable;
 
-use crate::{Stream, Waker};
+use crate::Stream;
 use buffers::{Buffers, GROUP};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
@@ -194,7 +194,7 @@ impl Ring {
     ///
     /// # Errors
     /// No descriptors left.
-    pub(crate) fn watch(&mut self, waker: &Waker) -> io::Result<()> {
+    pub(crate) fn watch(&mut self, waker: impl AsFd) -> io::Result<()> {
         self.waker = Some(waker.as_fd().try_clone_to_owned()?);
         self.arm_waker();
         Ok(())

@@ -1,6 +1,6 @@
 //! One client: its commands, the work that each means, and the answers.
 
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::work::Hand;
 use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;

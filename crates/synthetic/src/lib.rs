@@ -14,3 +14,4 @@ pub mod server;
 pub mod work;
 
 mod connection;
+mod shared;

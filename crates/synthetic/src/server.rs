@@ -2,7 +2,7 @@
 
 use crate::arguments::Options;
 use crate::connection::serve;
-use crate::recipe::Recipe;
+use crate::shared::{Counters, Shared};
 use crate::work::{self, Workshop};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,10 +10,9 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
-use wire::memcached::server::reply;
 
 /// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -40,29 +39,6 @@ pub struct Server {
     shared: Arc<Shared>,
     socket_file: Option<PathBuf>,
     endpoint: String,
-}
-
-/// What all connections share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub workshop: Workshop,
-    pub on_read: Recipe,
-    pub on_update: Recipe,
-    pub value: Vec<u8>,
-    pub counters: Counters,
-    connections_max: u64,
-    started: Instant,
-}
-
-/// What `stats` tells.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub connections: AtomicU64,
-    pub connections_total: AtomicU64,
-    pub connections_refused: AtomicU64,
-    pub gets: AtomicU64,
-    pub sets: AtomicU64,
-    pub failures: AtomicU64,
 }
 
 enum Listener {
@@ -210,45 +186,5 @@ struct Place(Arc<Shared>);
 impl Drop for Place {
     fn drop(&mut self) {
         self.0.counters.connections.fetch_sub(1, Relaxed);
-    }
-}
-
-impl Shared {
-    /// The counters, as `stats` tells them, under memcached's names where it has them.
-    pub fn statistics(&self, out: &mut Vec<u8>) {
-        let counters = &self.counters;
-        reply::statistic(out, "pid", std::process::id());
-        reply::statistic(out, "uptime", self.started.elapsed().as_secs());
-        reply::statistic(out, "version", env!("CARGO_PKG_VERSION"));
-        reply::statistic(out, "max_connections", self.connections_max);
-        for (name, counter) in [
-            ("curr_connections", &counters.connections),
-            ("total_connections", &counters.connections_total),
-            ("rejected_connections", &counters.connections_refused),
-            ("cmd_get", &counters.gets),
-            ("cmd_set", &counters.sets),
-            ("work_failures", &counters.failures),
-        ] {
-            reply::statistic(out, name, counter.load(Relaxed));
-        }
-        reply::statistic(out, "on_read", &self.on_read);
-        reply::statistic(out, "on_update", &self.on_update);
-        reply::statistic(out, "value_bytes", self.value.len());
-        if let Some(rate) = self.workshop.instructions_per_microsecond() {
-            reply::statistic(
-                out,
-                "instructions_per_microsecond",
-                format_args!("{rate:.1}"),
-            );
-        }
-        if let Some(channel) = self.workshop.channel() {
-            reply::statistic(out, "channel_bytes_per_second", channel.bytes_per_second());
-            reply::statistic(
-                out,
-                "channel_bytes_per_second_left",
-                channel.bytes_per_second_left(),
-            );
-            reply::statistic(out, "channel_carried_bytes", channel.carried_bytes());
-        }
     }
 }

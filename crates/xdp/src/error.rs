@@ -1,4 +1,4 @@
-use crate::{Copying, FILTER_ADDRESSES_MAX, Interface, Mode};
+use crate::FILTER_ADDRESSES_MAX;
 use rustix::io::Errno;
 use std::io;
 use std::ops::RangeInclusive;
@@ -187,67 +187,6 @@ impl Error {
                 configuration: "CONFIG_XDP_SOCKETS",
             },
             _ => Self::system("open an AF_XDP socket", error),
-        }
-    }
-
-    /// What the kernel said when a socket was bound to a queue.
-    pub(crate) fn bind(interface: &Interface, queue: u32, copying: Copying, error: Errno) -> Self {
-        let name = interface.name.clone();
-        match (error, copying) {
-            (Errno::BUSY, _) => Self::QueueTaken {
-                interface: name,
-                queue,
-            },
-            (Errno::NODEV, _) => Self::NoSuchInterface { name },
-            (Errno::NETDOWN, _) => Self::InterfaceDown { interface: name },
-            (error, Copying::ZeroCopy) => Self::ZeroCopyRefused {
-                interface: name,
-                queue,
-                source: error.into(),
-            },
-            // The interface may have lost queues since it was looked up.
-            (Errno::INVAL, Copying::Copy) => Self::QueueOutOfRange {
-                interface: name,
-                queue,
-                queues: interface.receive_queues,
-            },
-            (error, Copying::Copy) => Self::system(
-                format!("bind an AF_XDP socket to queue {queue} of interface {name}"),
-                error,
-            ),
-        }
-    }
-
-    /// What the kernel said when a program was attached.
-    pub(crate) fn attach(interface: &Interface, mode: Mode, source: io::Error) -> Self {
-        let name = interface.name.clone();
-        match (source.raw_os_error(), mode) {
-            (Some(libc::EPERM), _) => Self::Permission {
-                doing: "attach an XDP program",
-                capabilities: "CAP_NET_ADMIN",
-            },
-            (Some(libc::EBUSY | libc::EEXIST), _) => Self::ProgramAttached { interface: name },
-            // The kernel has the same word for an interface that went away as for much else.
-            (Some(libc::ENODEV | libc::EINVAL), _) if !interface.is_there() => {
-                Self::NoSuchInterface { name }
-            }
-            (Some(libc::EOPNOTSUPP), Mode::Native) => Self::NativeRefused {
-                interface: name,
-                source,
-                advice: "It has no native XDP: use a card whose driver has".to_owned(),
-            },
-            (_, Mode::Native) => Self::NativeRefused {
-                advice: format!(
-                    "Often the MTU is too large for it (here {}, and with veth the peer's counts; about 3500 with pages of 4 KiB), or it has too few queues (of veth, the peer may not transmit on more than are received on): lower the MTU or change the queues",
-                    interface.mtu
-                ),
-                interface: name,
-                source,
-            },
-            (_, Mode::Generic) => Self::system(
-                format!("attach an XDP program to interface {name} in generic mode"),
-                source,
-            ),
         }
     }
 }

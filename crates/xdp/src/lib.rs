@@ -96,6 +96,9 @@ mod umem;
 
 pub use error::Error;
 pub use interface::Interface;
-pub use program::{Attach, Attachment, FILTER_ADDRESSES_MAX, Filter, Mode, Program, Verdict};
+pub use program::{Attach, Attachment, Filter, Mode, Program, Verdict};
 pub use socket::{BURST, Copying, HEADROOM_BYTES, Options, Socket, Statistics};
 pub use umem::Frame;
+
+/// The most addresses that a [`Filter`] may have: each is a few instructions more for every packet.
+pub const FILTER_ADDRESSES_MAX: usize = 64;

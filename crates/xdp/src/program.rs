@@ -8,7 +8,7 @@ use crate::instruction::{
 use crate::packet::{
     ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, UDP_BYTES,
 };
-use crate::{Error, Interface, Socket, bpf};
+use crate::{Error, FILTER_ADDRESSES_MAX, Interface, Socket, bpf};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::io;
 use std::net::IpAddr;
@@ -24,9 +24,6 @@ pub struct Filter {
     /// machines or other networks): those packets pass the interface too, and may be for the same ports elsewhere.
     pub addresses: Vec<IpAddr>,
 }
-
-/// The most addresses that a [`Filter`] may have: each is a few instructions more for every packet.
-pub const FILTER_ADDRESSES_MAX: usize = 64;
 
 /// What the program does with a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +148,7 @@ impl Program {
             Mode::Native => 1 << 2,  // XDP_FLAGS_DRV_MODE
         };
         let link = bpf::create_link(self.program.as_fd(), interface.index, flags)
-            .map_err(|source| Error::attach(interface, mode, source))?;
+            .map_err(|source| attach_error(interface, mode, source))?;
         Ok(Attachment {
             _link: link,
             mode,
@@ -325,4 +322,37 @@ fn instructions(filter: &Filter, sockets: RawFd) -> Vec<Instruction> {
     ]);
     // An empty program is refused by the kernel with a clear word; a test sees to it that the labels are there.
     assemble(&lines).unwrap_or_default()
+}
+
+/// What the kernel said when a program was attached.
+fn attach_error(interface: &Interface, mode: Mode, source: io::Error) -> Error {
+    let name = interface.name.clone();
+    match (source.raw_os_error(), mode) {
+        (Some(libc::EPERM), _) => Error::Permission {
+            doing: "attach an XDP program",
+            capabilities: "CAP_NET_ADMIN",
+        },
+        (Some(libc::EBUSY | libc::EEXIST), _) => Error::ProgramAttached { interface: name },
+        // The kernel has the same word for an interface that went away as for much else.
+        (Some(libc::ENODEV | libc::EINVAL), _) if !interface.is_there() => {
+            Error::NoSuchInterface { name }
+        }
+        (Some(libc::EOPNOTSUPP), Mode::Native) => Error::NativeRefused {
+            interface: name,
+            source,
+            advice: "It has no native XDP: use a card whose driver has".to_owned(),
+        },
+        (_, Mode::Native) => Error::NativeRefused {
+            advice: format!(
+                "Often the MTU is too large for it (here {}, and with veth the peer's counts; about 3500 with pages of 4 KiB), or it has too few queues (of veth, the peer may not transmit on more than are received on): lower the MTU or change the queues",
+                interface.mtu
+            ),
+            interface: name,
+            source,
+        },
+        (_, Mode::Generic) => Error::system(
+            format!("attach an XDP program to interface {name} in generic mode"),
+            source,
+        ),
+    }
 }

@@ -519,7 +519,7 @@ fn bind_to_queue(
     let flags = copying | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
     let address = SocketAddrXdp::new(flags, interface.index, queue);
     unless_about_to_be_released(Errno::BUSY, || bind(descriptor, &address))
-        .map_err(|error| Error::bind(interface, queue, options.copying, error))
+        .map_err(|error| bind_error(interface, queue, options.copying, error))
 }
 
 /// Try something that fails with `taken` while another has it. What a socket had that was just closed is free a moment
@@ -537,5 +537,33 @@ fn unless_about_to_be_released(
             }
             outcome => return outcome,
         }
+    }
+}
+
+/// What the kernel said when a socket was bound to a queue.
+fn bind_error(interface: &Interface, queue: u32, copying: Copying, error: Errno) -> Error {
+    let name = interface.name.clone();
+    match (error, copying) {
+        (Errno::BUSY, _) => Error::QueueTaken {
+            interface: name,
+            queue,
+        },
+        (Errno::NODEV, _) => Error::NoSuchInterface { name },
+        (Errno::NETDOWN, _) => Error::InterfaceDown { interface: name },
+        (error, Copying::ZeroCopy) => Error::ZeroCopyRefused {
+            interface: name,
+            queue,
+            source: error.into(),
+        },
+        // The interface may have lost queues since it was looked up.
+        (Errno::INVAL, Copying::Copy) => Error::QueueOutOfRange {
+            interface: name,
+            queue,
+            queues: interface.receive_queues,
+        },
+        (error, Copying::Copy) => Error::system(
+            format!("bind an AF_XDP socket to queue {queue} of interface {name}"),
+            error,
+        ),
     }
 }

@@ -9,6 +9,6 @@ mod window;
 
 pub(crate) use flow::{Flow, Link};
 pub use harness::{Silent, Tally};
-pub(crate) use queue::{Attached, Queue};
-pub(crate) use run::{Run, request_bytes_max};
+pub(crate) use queue::{Attached, Queue, request_bytes_max};
+pub(crate) use run::Run;
 pub(crate) use window::SLOTS_MAX;

@@ -1,14 +1,22 @@
 use crate::Error;
 use crate::config::{ClientConfig, MacAddress};
+use crate::data_set::DataSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use wire::batch;
 use wire::memcached::Datagrams;
+use wire::memcached::datagram::FRAME_BYTES;
 use xdp::packet::{Checksum, ETHERNET_BYTES, Endpoint, Packet, Template, Verify};
 use xdp::{
     Attach, Attachment, BURST, Filter, Frame, HEADROOM_BYTES, Interface, Mode, Options, Program,
     Socket,
 };
+
+/// The longest request of a datagram, in bytes with the datagram's frame.
+pub(crate) fn request_bytes_max(data: &DataSet) -> usize {
+    FRAME_BYTES + batch::SET_HEAD_BYTES + data.keys.most() + data.values.most()
+}
 
 /// An interface, the answers that come over it being taken past the kernel as long as this lives.
 #[derive(Debug)]

@@ -29,11 +29,6 @@ const SPIN_BEFORE_SLEEP: u64 = 50_000;
 /// The longest sleep.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
-/// The longest request of a datagram, in bytes with the datagram's frame.
-pub(crate) fn request_bytes_max(data: &DataSet) -> usize {
-    FRAME_BYTES + batch::SET_HEAD_BYTES + data.keys.most() + data.values.most()
-}
-
 /// Requests for a datagram.
 struct Gathered {
     requests: Vec<Sent>,

@@ -22,9 +22,9 @@ impl Known {
     }
 
     fn allocate(&mut self, bytes: usize) -> Option<usize> {
-        let place = self.heap.allocate(&mut self.log, bytes)?;
-        self.fill(place.offset(), bytes);
-        Some(place.offset())
+        let address = self.heap.allocate(&mut self.log, bytes)?;
+        self.fill(address.offset(), bytes);
+        Some(address.offset())
     }
 
     /// Write over all of a block: whatever else is kept there is then wrong.
@@ -38,7 +38,7 @@ impl Known {
 
     fn free(&mut self, offset: usize) {
         let bytes = self.blocks.remove(&offset).expect("it is in use");
-        self.heap.free(&mut self.log, Place::at(offset), bytes);
+        self.heap.free(&mut self.log, Address::at(offset), bytes);
     }
 
     /// Extend a free block to `bytes` by moving what is in use, at most so often.
@@ -53,15 +53,15 @@ impl Known {
             if self.allocate(moved).is_some() {
                 self.heap.absorb(&mut block, moved);
             } else {
-                let to = block.place().offset();
+                let to = block.address().offset();
                 self.heap.pass(&mut block, moved);
                 self.fill(to, moved);
             }
             moves -= 1;
         }
-        let place = self.heap.end_extending(&mut self.log, block, bytes)?;
-        self.fill(place.offset(), bytes);
-        Some(place.offset())
+        let address = self.heap.end_extending(&mut self.log, block, bytes)?;
+        self.fill(address.offset(), bytes);
+        Some(address.offset())
     }
 
     /// Lengths in bytes of what lies between the blocks in use.
@@ -169,7 +169,7 @@ proptest! {
                     let gap = known.blocks.range(behind..).next().map_or(capacity / 8 * 8, |(&next, _)| next) - behind;
                     let fits = bytes.next_multiple_of(8) <= old.next_multiple_of(8) + gap;
                     let Known { heap, log, .. } = &mut known;
-                    prop_assert_eq!(heap.resize(log, Place::at(offset), old, bytes), fits);
+                    prop_assert_eq!(heap.resize(log, Address::at(offset), old, bytes), fits);
                     if fits {
                         known.fill(offset, bytes);
                     }

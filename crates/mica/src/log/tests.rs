@@ -20,27 +20,27 @@ proptest! {
     fn a_log_against_a_queue(capacity in 100..2000_usize, sizes in prop::collection::vec(3..50_usize, 1..400)) {
         let mut log = Log::new(capacity, Hasher::new(1)).expect("a small log");
         let mut queue = VecDeque::new();
-        let mut dropped: Vec<Place> = Vec::new();
+        let mut dropped: Vec<Address> = Vec::new();
         for bytes in sizes {
             while let Some(oldest) = log.oldest_in_the_way(bytes) {
-                let (place, bytes) = queue.pop_front().expect("there is an oldest");
-                prop_assert_eq!(oldest, place);
+                let (address, bytes) = queue.pop_front().expect("there is an oldest");
+                prop_assert_eq!(oldest, address);
                 log.drop_oldest(bytes);
-                dropped.push(place);
+                dropped.push(address);
             }
-            let place = log.claim(bytes);
-            prop_assert!(place.offset() + bytes <= capacity);
+            let address = log.claim(bytes);
+            prop_assert!(address.offset() + bytes <= capacity);
             for &(other, other_bytes) in &queue {
-                prop_assert!(other.offset() + other_bytes <= place.offset() || place.offset() + bytes <= other.offset());
-                prop_assert!(other < place);
+                prop_assert!(other.offset() + other_bytes <= address.offset() || address.offset() + bytes <= other.offset());
+                prop_assert!(other < address);
             }
-            queue.push_back((place, bytes));
-            for &(place, _) in &queue {
-                prop_assert_eq!(log.place(place.position()), place);
-                prop_assert!(crate::index::Items::is_alive(&log, place.position()));
+            queue.push_back((address, bytes));
+            for &(address, _) in &queue {
+                prop_assert_eq!(log.address(address.position()), address);
+                prop_assert!(crate::index::Items::is_alive(&log, address.position()));
             }
-            for place in dropped.iter().filter(|place| place.lap() + 2 >= log.tail().lap()) {
-                prop_assert!(!crate::index::Items::is_alive(&log, place.position()));
+            for address in dropped.iter().filter(|address| address.lap() + 2 >= log.tail().lap()) {
+                prop_assert!(!crate::index::Items::is_alive(&log, address.position()));
             }
         }
     }

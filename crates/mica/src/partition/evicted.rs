@@ -1,35 +1,9 @@
 //! Items that had to make room, for whoever wants to know of each.
 
 use super::Partition;
-use crate::Marks;
+use crate::address::Address;
+use crate::evicted::{Evicted, KEPT_MAX};
 use crate::item::Header;
-use crate::log::Place;
-
-/// So many are kept until somebody takes them.
-const KEPT_MAX: usize = 4096;
-
-/// An item that had to make room, as it was then.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evicted {
-    /// Its key.
-    pub key: Box<[u8]>,
-    /// How long its value was.
-    pub value_bytes: usize,
-    /// When it would have expired; 0 for never.
-    pub expires_at: u32,
-    /// When it was last read or written.
-    pub accessed_at: u32,
-    /// Its marks.
-    pub marks: Marks,
-}
-
-/// Those that were not taken yet.
-#[derive(Default)]
-pub(super) struct Record {
-    evicted: Vec<Evicted>,
-    /// Those that there was no room for.
-    missed: u64,
-}
 
 impl Partition {
     /// Keep note of each item that has to make room from now on, until it is [taken](Self::take_evicted); or no more.
@@ -59,9 +33,9 @@ impl Partition {
         missed.sum()
     }
 
-    /// Note the item at `place`, whose bytes are still there.
+    /// Note the item at `address`, whose bytes are still there.
     #[cold]
-    pub(super) fn record_eviction(&mut self, place: Place, header: &Header, now: u32) {
+    pub(super) fn record_eviction(&mut self, address: Address, header: &Header, now: u32) {
         let Some(record) = &mut self.record else {
             return;
         };
@@ -69,9 +43,9 @@ impl Partition {
             record.missed += 1;
             return;
         }
-        let item = self.log.item(place, header, now);
+        let item = self.log.item(address, header, now);
         record.evicted.push(Evicted {
-            key: self.log.key(place, header, header.bytes()).into(),
+            key: self.log.key(address, header, header.bytes()).into(),
             value_bytes: item.value.len(),
             expires_at: item.expires_at,
             accessed_at: item.accessed_at,

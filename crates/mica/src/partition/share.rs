@@ -21,14 +21,14 @@ impl Partition {
         let in_share = |key: Key<'_>| key.bucket_bits() as u32 & (shares - 1) == share;
         for bucket in index.buckets_of_share(share, shares) {
             for slot in index.table.filled(bucket) {
-                let place = self.log.place(index.table.position(slot));
-                if !self.log.is_alive(place) || self.shared.is_flushed(place) {
+                let address = self.log.address(index.table.position(slot));
+                if !self.log.is_alive(address) || self.shared.is_flushed(address) {
                     continue;
                 }
-                let (header, _) = self.log.header(place);
-                let key = self.log.key_at(place.position());
+                let (header, _) = self.log.header(address);
+                let key = self.log.key_at(address.position());
                 if !header.is_expired(now) && in_share(key) {
-                    each(key, self.log.item(place, &header, now));
+                    each(key, self.log.item(address, &header, now));
                 }
             }
         }

@@ -2,8 +2,8 @@
 
 use super::Partition;
 use crate::Item;
+use crate::address::Address;
 use crate::item::Header;
-use crate::log::Place;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An item that is met on a walk.
@@ -27,25 +27,26 @@ impl Partition {
             return;
         }
         if self.store.is_some() {
-            return self.for_each_stored(now, |place, header| each(self.live(place, header, now)));
+            return self
+                .for_each_stored(now, |address, header| each(self.live(address, header, now)));
         }
         let mut next = self.log.oldest();
-        while let Some(place) = next {
-            let (header, _) = self.log.header(place);
-            if self.is_counted(place, &header) && !header.is_expired(now) {
-                each(self.live(place, &header, now));
+        while let Some(address) = next {
+            let (header, _) = self.log.header(address);
+            if self.is_counted(address, &header) && !header.is_expired(now) {
+                each(self.live(address, &header, now));
             }
-            next = self.log.behind(place, header.item_bytes());
+            next = self.log.behind(address, header.item_bytes());
         }
         if let Some(large) = &self.large {
             large.for_each_live(now, each);
         }
     }
 
-    fn live(&self, place: Place, header: &Header, now: u32) -> Live<'_> {
+    fn live(&self, address: Address, header: &Header, now: u32) -> Live<'_> {
         Live {
-            key: self.log.key(place, header, self.log.header(place).1),
-            item: self.log.item(place, header, now),
+            key: self.log.key(address, header, self.log.header(address).1),
+            item: self.log.item(address, header, now),
             own_cas: header.explicit_cas().unwrap_or(0),
         }
     }

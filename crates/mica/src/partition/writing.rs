@@ -1,8 +1,9 @@
 //! How items come into a partition and leave it: room is claimed, what lies there is dropped, the index told.
 
-use super::{Found, Partition};
+use super::Partition;
+use crate::address::{Address, cas};
+use crate::found::Found;
 use crate::item::{HEADER_BYTES, Header};
-use crate::log::{Place, cas};
 use crate::table::Slot;
 use crate::{Contents, Error, KEY_BYTES_MAX, Key, Statistics};
 
@@ -17,17 +18,17 @@ impl Partition {
         header: Header,
         ends: (&[u8], &[u8]),
     ) {
-        let (old_place, old) = (found.place, found.header);
+        let (old_place, old) = (found.address, found.header);
         self.bury(old_place, &old);
         // Claiming may drop the old item. Its bytes stay until they are written over, and they are read before.
-        let place = self.claim(header.item_bytes(), now);
+        let address = self.claim(header.item_bytes(), now);
         self.log.write_joined(
-            place,
+            address,
             &header,
             key.bytes(),
             (ends.0, (old_place, &old), ends.1),
         );
-        found.place = place;
+        found.address = address;
         found.header = header;
         self.publish(found, key);
     }
@@ -53,17 +54,17 @@ impl Partition {
 
     /// Whether `items` and `bytes` count this item of the log: nothing removed, replaced or flushed it.
     #[inline]
-    pub(super) fn is_counted(&self, place: Place, header: &Header) -> bool {
-        !header.is_dead() && !self.shared.is_flushed(place)
+    pub(super) fn is_counted(&self, address: Address, header: &Header) -> bool {
+        !header.is_dead() && !self.shared.is_flushed(address)
     }
 
     /// Mark a counted item of the log as dead, so that nobody counts it again when the tail passes it. Readers take
     /// no notice: to them the index says what is there.
     #[inline]
-    pub(crate) fn bury(&mut self, place: Place, header: &Header) {
+    pub(crate) fn bury(&mut self, address: Address, header: &Header) {
         self.statistics.items -= 1;
         self.statistics.bytes -= header.item_bytes() as u64;
-        self.log.set_header(place, &header.dead());
+        self.log.set_header(address, &header.dead());
     }
 
     /// The error of an item that would be too large.
@@ -84,7 +85,7 @@ impl Partition {
 
     /// Take room at the tail; the oldest items go.
     #[inline]
-    pub(super) fn claim(&mut self, bytes: usize, now: u32) -> Place {
+    pub(super) fn claim(&mut self, bytes: usize, now: u32) -> Address {
         while let Some(oldest) = self.log.oldest_in_the_way(bytes) {
             let (header, _) = self.log.header(oldest);
             if self.is_counted(oldest, &header) {
@@ -100,7 +101,7 @@ impl Partition {
     /// Count a live item that goes: as expired if its time had come anyway, else under `cause`.
     pub(crate) fn count_drop(
         &mut self,
-        place: Place,
+        address: Address,
         header: &Header,
         now: u32,
         cause: impl FnOnce(&mut Statistics) -> &mut u64,
@@ -110,7 +111,7 @@ impl Partition {
         } else {
             *cause(&mut self.statistics) += 1;
             if self.record.is_some() {
-                self.record_eviction(place, header, now);
+                self.record_eviction(address, header, now);
             }
         }
     }
@@ -123,7 +124,7 @@ impl Partition {
             self.shared
                 .index
                 .table
-                .set(found.slot, key.tag(), found.place.position());
+                .set(found.slot, key.tag(), found.address.position());
         }
         self.statistics.items += 1;
         self.statistics.bytes += found.header.item_bytes() as u64;
@@ -160,19 +161,19 @@ impl Partition {
         {
             header = header.with_cas(Some(cas));
         }
-        let place = self.claim(header.item_bytes(), now);
+        let address = self.claim(header.item_bytes(), now);
         self.log
-            .write_item(place, &header, key.bytes(), contents.value);
+            .write_item(address, &header, key.bytes(), contents.value);
         let (home, slot) = self.vacate(key, now);
         let found = Found {
             home,
             slot,
-            place,
+            address,
             header,
         };
         self.publish(&found, key);
         self.statistics.items_stored += 1;
-        Ok(cas(place, &header))
+        Ok(cas(address, &header))
     }
 
     /// Store a new item in place of one that is there, and return its CAS number. It stays where that was if it is of
@@ -192,27 +193,27 @@ impl Partition {
         self.statistics.items_stored += 1;
         let header = Header::new(key.bytes().len(), contents, now);
         if header.item_bytes() == found.header.item_bytes()
-            && !self.log.is_near_its_end(found.place)
+            && !self.log.is_near_its_end(found.address)
             && let Some(header) = header.next_edition(&found.header)
         {
             let _writing = self.shared.index.versions.write(found.home);
             self.log
-                .write_item(found.place, &header, key.bytes(), contents.value);
-            return Ok(cas(found.place, &header));
+                .write_item(found.address, &header, key.bytes(), contents.value);
+            return Ok(cas(found.address, &header));
         }
-        self.bury(found.place, &found.header);
-        found.place = self.claim(header.item_bytes(), now);
+        self.bury(found.address, &found.header);
+        found.address = self.claim(header.item_bytes(), now);
         found.header = header;
         self.log
-            .write_item(found.place, &header, key.bytes(), contents.value);
+            .write_item(found.address, &header, key.bytes(), contents.value);
         self.publish(&found, key);
-        Ok(cas(found.place, &header))
+        Ok(cas(found.address, &header))
     }
 
     /// Change bytes of a value where it lies.
     pub(crate) fn edit(&mut self, found: &Found, change: impl FnOnce(&mut [u8])) {
         let _writing = self.shared.index.versions.write(found.home);
-        self.log.edit_value(found.place, &found.header, change);
+        self.log.edit_value(found.address, &found.header, change);
     }
 
     /// Let the index have the size that one more item needs.
@@ -232,20 +233,20 @@ impl Partition {
         // There always is one, as this is not store mode.
         let slot = slot.unwrap_or(Slot::new(home, 0));
         if index.table.tag(slot) != 0 {
-            let place = self.log.place(index.table.position(slot));
-            self.drop_entry(place, now);
+            let address = self.log.address(index.table.position(slot));
+            self.drop_entry(address, now);
         }
         (home, slot)
     }
 
     /// The index gives up the slot of an item; count that if the item was there.
     #[cold]
-    pub(super) fn drop_entry(&mut self, place: Place, now: u32) {
-        if self.log.is_alive(place) {
-            let (header, _) = self.log.header(place);
-            if self.is_counted(place, &header) {
-                self.bury(place, &header);
-                self.count_drop(place, &header, now, |statistics| {
+    pub(super) fn drop_entry(&mut self, address: Address, now: u32) {
+        if self.log.is_alive(address) {
+            let (header, _) = self.log.header(address);
+            if self.is_counted(address, &header) {
+                self.bury(address, &header);
+                self.count_drop(address, &header, now, |statistics| {
                     &mut statistics.bucket_evictions
                 });
             }

@@ -1,6 +1,6 @@
 //! Files that are read or written past the page cache, so that every request reaches the disk.
 
-use super::Error;
+use super::error::Error;
 use rustix::fs::{Advice, OFlags, fadvise};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -144,7 +144,7 @@ fn write_blocks(file: &mut File, bytes: u64) -> io::Result<()> {
     while left > 0 {
         // Every block is another, so that a file system that compresses or shares blocks has to keep them all.
         for word in block.chunks_exact_mut(8) {
-            word.copy_from_slice(&super::next_random(&mut state).to_ne_bytes());
+            word.copy_from_slice(&next_random(&mut state).to_ne_bytes());
         }
         let piece = left.min(PIECE_BYTES as u64);
         file.write_all(&block[..piece as usize])?;
@@ -178,4 +178,13 @@ fn open_direct(path: &Path, access: Access) -> io::Result<Option<File>> {
 pub(super) fn failed(path: &Path, done: &'static str) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::File { path, done, source }
+}
+
+/// SplitMix64 (Steele et al., OOPSLA 2014): good enough to pick pages, one word of state.
+pub(super) fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut word = *state;
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
 }

@@ -9,44 +9,17 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+mod error;
 mod files;
 mod instructions;
 mod memory;
 mod pages;
 
-use files::{Access, BlockFile};
+pub use error::Error;
+use files::{Access, BlockFile, next_random};
 use instructions::Instructions;
 use memory::Stream;
 use pages::PageFile;
-
-/// What could not be prepared.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A file could not be made.
-    #[error("{path} could not be {done}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What was attempted.
-        done: &'static str,
-        /// What the kernel answered.
-        source: io::Error,
-    },
-    /// A file is smaller than what one request reads or writes of it.
-    #[error("{work} moves more than the {file_bytes} bytes of a file; raise --file-bytes")]
-    FileTooSmall {
-        /// The work.
-        work: Work,
-        /// Size of the file.
-        file_bytes: u64,
-    },
-    /// The memory to read could not be had.
-    #[error(transparent)]
-    Memory(#[from] ceiling::Error),
-    /// The channel could not be made.
-    #[error(transparent)]
-    Channel(#[from] antagonist::Error),
-}
 
 /// Everything that the recipes of a server need; what none of them needs is not there.
 #[derive(Debug)]
@@ -252,13 +225,4 @@ fn largest_block(steps: &[Work], file_bytes: u64) -> Result<usize, Error> {
         }
     }
     Ok(largest)
-}
-
-/// SplitMix64 (Steele et al., OOPSLA 2014): good enough to pick pages, one word of state.
-fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut word = *state;
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }

@@ -1,6 +1,6 @@
 //! Pages of a mapped file: what is touched must be in memory, and comes from the disk again where it had to go.
 
-use super::Error;
+use super::error::Error;
 use super::files::{failed, write_file};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::arch::x86_64::{
     _mm256_set1_epi64x, _mm256_stream_si256,
 };
 
-use super::{LINE_WORDS, Line, copy_lines, sum_portable};
+use super::portable::{LINE_WORDS, Line, copy_lines, sum_portable};
 
 /// The portable loop, compiled for 256-bit registers.
 #[target_feature(enable = "avx2")]

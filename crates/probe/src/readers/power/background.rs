@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::Meter;
+use super::meter::Meter;
 use super::sheet::{Said, Sheet};
 use crate::clock;
 use crate::error::ProbeError;

@@ -16,9 +16,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::background::Pace;
 use super::file::{LONGEST_NUMBER, number, shorten};
+use super::found::Found;
+use super::meter::{About, Meter};
 use super::sheet::Sheet;
 use super::spec::Measured;
-use super::{About, Found, Meter};
 use crate::readers::Reader;
 
 const NEEDS: &str = "a command that prints a number a line";

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::background::Pace;
+use super::found::Found;
+use super::meter::{About, Meter};
 use super::sheet::Sheet;
 use super::spec::Measured;
-use super::{About, Found, Meter};
 use crate::readers::Reader;
 
 const NEEDS: &str = "a file whose first line is a number";

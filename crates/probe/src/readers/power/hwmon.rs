@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use super::background::Pace;
 use super::energy::Counter;
+use super::found::Found;
+use super::meter::{ABSENT, About, Meter};
 use super::powercap::distinct;
 use super::sheet::{Channel, Gives, MOST_WATTS, Sheet};
-use super::{ABSENT, About, Found, Meter};
 use crate::host::Host;
 use crate::parse;
 use crate::readers::Reader;
@@ -41,7 +42,7 @@ struct Hwmon {
 
 /// All sensors of the host; those that repeat the processors' own counters are left out where `has_rapl`.
 pub(super) fn build(host: &Host, has_rapl: bool) -> Box<dyn Reader> {
-    let mut about = About::new("hwmon", NEEDS);
+    let mut about = About::new("hwmon", NEEDS).expecting(&Channel::watts("server"));
     match find(host, has_rapl) {
         Ok((channels, sources, note)) => {
             about.note = note;

@@ -3,13 +3,13 @@
 //!
 //! An answer takes 10 to 500 ms, in which a kernel thread may poll the controller, so it is asked seldom.
 
-use std::io;
 use std::time::Duration;
 
 use super::background::Pace;
-use super::ipmi_device::Device;
+use super::found::Found;
+use super::ipmi_device::{Device, Transport};
+use super::meter::{ABSENT, About, Meter};
 use super::sheet::{Channel, Gives, Sheet};
-use super::{ABSENT, About, Found, Meter};
 use crate::host::Host;
 use crate::readers::Reader;
 
@@ -27,18 +27,6 @@ const PACE: Pace = Pace {
     share: 10,
     patience: Duration::from_secs(5),
 };
-
-/// How a management controller is asked.
-pub(super) trait Transport: Send {
-    /// Sends a request and waits for its answer, the completion code first; how long it is.
-    fn ask(
-        &mut self,
-        network_function: u8,
-        command: u8,
-        request: &[u8],
-        answer: &mut [u8],
-    ) -> io::Result<usize>;
-}
 
 /// Why an answer holds no power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -83,7 +71,7 @@ struct Dcmi {
 }
 
 pub(super) fn build(host: &Host) -> Box<dyn Reader> {
-    let about = About::new("ipmi_dcmi", NEEDS);
+    let about = About::new("ipmi_dcmi", NEEDS).expecting(&Channel::watts("server"));
     if !host.is_live() {
         return about.missing(format!(
             "{ABSENT}a recorded tree has no management controller"

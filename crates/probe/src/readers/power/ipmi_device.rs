@@ -7,7 +7,17 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::ipmi::Transport;
+/// How a management controller is asked.
+pub(super) trait Transport: Send {
+    /// Sends a request and waits for its answer, the completion code first; how long it is.
+    fn ask(
+        &mut self,
+        network_function: u8,
+        command: u8,
+        request: &[u8],
+        answer: &mut [u8],
+    ) -> io::Result<usize>;
+}
 
 /// Where the device may be.
 const PATHS: [&str; 3] = ["/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0"];

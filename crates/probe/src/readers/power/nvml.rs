@@ -9,8 +9,9 @@ use libloading::Library;
 
 use super::background::Pace;
 use super::energy::Counter;
+use super::found::Found;
+use super::meter::{ABSENT, About, Meter};
 use super::sheet::{Channel, Gives, Sheet};
-use super::{ABSENT, About, Found, Meter};
 use crate::host::Host;
 use crate::readers::Reader;
 
@@ -196,11 +197,15 @@ unsafe impl Send for Accelerators {}
 pub(super) fn build(host: &Host) -> Box<dyn Reader> {
     if !host.is_live() {
         let reason = format!("{ABSENT}a recorded tree has no accelerator to ask");
-        return About::new("nvml", NEEDS).missing(reason);
+        return About::new("nvml", NEEDS)
+            .expecting(&Channel::energy("gpu-0", COUNTER))
+            .missing(reason);
     }
     match find(&host.nvml_library) {
         Ok(found) => found.beside(PACE),
-        Err(failure) => About::new("nvml", NEEDS).missing(failure.to_string()),
+        Err(failure) => About::new("nvml", NEEDS)
+            .expecting(&Channel::energy("gpu-0", COUNTER))
+            .missing(failure.to_string()),
     }
 }
 
@@ -227,7 +232,7 @@ fn find(library: &Path) -> Result<Found, Failure> {
         })
         .collect();
     Ok(Found {
-        about: About::new("nvml", NEEDS),
+        about: About::new("nvml", NEEDS).expecting(&Channel::energy("gpu-0", COUNTER)),
         channels,
         meter: Box::new(Accelerators { devices, nvml }),
     })

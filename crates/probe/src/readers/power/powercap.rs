@@ -5,8 +5,9 @@ use std::fs;
 
 use super::background::join;
 use super::energy::Counter;
+use super::found::Found;
+use super::meter::{ABSENT, About, Meter};
 use super::sheet::{Channel, Sheet};
-use super::{ABSENT, About, Found, Meter};
 use crate::host::Host;
 use crate::parse;
 use crate::source::{Source, complaints};
@@ -40,7 +41,8 @@ struct Powercap {
 
 /// The zones that can be read, or why there are none.
 pub(super) fn find(host: &Host) -> Result<Found, (About, String)> {
-    let mut about = About::new("rapl_powercap", NEEDS);
+    let mut about =
+        About::new("rapl_powercap", NEEDS).expecting(&Channel::energy("package-0", COUNTER));
     let mut names = zone_names(host);
     if names.is_empty() {
         let reason = format!(

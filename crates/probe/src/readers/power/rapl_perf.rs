@@ -7,9 +7,10 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 
 use super::energy::Counter;
-use super::powercap::{MOST_WATTS, UNTIL_IT_MOVES, distinct};
+use super::found::Found;
+use super::meter::{ABSENT, About, Meter};
+use super::powercap::{self, MOST_WATTS, UNTIL_IT_MOVES, distinct};
 use super::sheet::{Channel, Sheet};
-use super::{ABSENT, About, Found, Meter};
 use crate::host::Host;
 use crate::parse;
 use crate::readers::perf::access::Access;
@@ -42,7 +43,8 @@ struct Event {
 
 /// The events that can be opened, or why there are none.
 pub(super) fn find(host: &Host) -> Result<Found, (About, String)> {
-    let about = About::new("rapl_perf", NEEDS);
+    let about =
+        About::new("rapl_perf", NEEDS).expecting(&Channel::energy("package-0", powercap::COUNTER));
     if !host.perf {
         return Err((about, "switched off".to_owned()));
     }

@@ -1,4 +1,6 @@
+use super::meter::ABSENT;
 use super::*;
+use crate::Probe;
 use crate::Status;
 use crate::readers::testing::{Tree, sample};
 

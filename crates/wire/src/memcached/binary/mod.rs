@@ -10,9 +10,11 @@
 
 mod request;
 mod response;
+mod status;
 
 pub use request::{Command, HEADER_BYTES, MAGIC, Parser, Refusal, Request, Step};
-pub use response::{Status, error, statistic, success};
+pub use response::{error, statistic, success};
+pub use status::Status;
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-use super::response::Status;
+use super::status::Status;
 use crate::memcached::server::{Direction, KEY_BYTES_MAX, Limits, StoreMode};
 
 /// The first byte of every request: no line of the text protocol begins with it.

@@ -3,8 +3,8 @@
 //! `no_lru_crawler`).
 
 use super::command::{Command, DumpForm, Watched};
+use super::line::{Line, Words, whole};
 use super::number::parse_u32;
-use super::parser::{Line, Words, whole};
 
 const ERROR: Command<'static> = Command::Reject("ERROR");
 const BAD_LINE: Command<'static> = Command::Reject("CLIENT_ERROR bad command line format");

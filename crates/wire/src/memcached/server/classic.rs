@@ -1,8 +1,8 @@
 //! Command lines of the classic commands. Which mistake is told first is memcached's order.
 
 use super::command::{Command, Direction, StoreMode};
+use super::line::{Line, Store, Words, whole};
 use super::number::{parse_i32, parse_u32, parse_u64};
-use super::parser::{Line, Store, Words, whole};
 use super::{KEY_BYTES_MAX, administration};
 
 const ERROR: &str = "ERROR";

@@ -2,8 +2,8 @@
 
 use super::base64;
 use super::command::{Command, Direction, Meta, MetaMode, StoreMode, tokens};
+use super::line::{Line, Store, Words, whole};
 use super::number::{parse_i32, parse_u32, parse_u64};
-use super::parser::{Line, Store, Words, whole};
 use super::{KEY_BYTES_MAX, OPAQUE_BYTES_MAX};
 
 const BAD_LINE: &str = "CLIENT_ERROR bad command line format";

@@ -7,6 +7,7 @@ mod administration;
 mod base64;
 mod classic;
 mod command;
+mod line;
 mod meta;
 mod number;
 mod parser;

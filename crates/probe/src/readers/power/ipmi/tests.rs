@@ -1,3 +1,5 @@
+use std::io;
+
 use super::*;
 use crate::readers::testing::sample;
 use proptest::prelude::*;

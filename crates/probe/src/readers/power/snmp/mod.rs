@@ -11,9 +11,10 @@ use std::{io, iter};
 
 use self::message::{Kind, Message, Oid, Value, decode, encode};
 use super::background::Pace;
+use super::found::Found;
+use super::meter::{About, Meter};
 use super::sheet::Sheet;
 use super::spec::{Measured, StripReading};
-use super::{About, Found, Meter};
 use crate::clock;
 use crate::readers::Reader;
 
