@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use ceiling::bandwidth::read_words;
 use ceiling::instructions::execute_mix;
-use ceiling::memory::Buffer;
+use ceiling::memory;
 use ceiling::team::pin_to;
+use mapping::Words;
 use rustix::process::setpriority_process;
 
 use crate::cache::last_level_cache_bytes;
@@ -288,20 +289,20 @@ impl Worker {
         due.checked_sub(since.elapsed())
     }
 
-    fn prepare(&self) -> Result<Buffer> {
+    fn prepare(&self) -> Result<Words> {
         pin_to(self.core)?;
         if self.nice > 0 {
             // Zero is the calling thread (setpriority(2), "C library/kernel differences").
             setpriority_process(None, self.nice).map_err(|error| Error::Thread(error.into()))?;
         }
-        let mut buffer = Buffer::zeroed(self.words)?;
+        let mut buffer = memory::zeroed(self.words)?;
         // The owner touches its pages first, which places them on its own NUMA node.
         buffer.fill(1);
         Ok(buffer)
     }
 
     /// Do a little; the bytes that it moved.
-    fn portion(&self, buffer: &mut Buffer, position: &mut usize) -> u64 {
+    fn portion(&self, buffer: &mut Words, position: &mut usize) -> u64 {
         if self.kind == Kind::Placebo {
             black_box(execute_mix(PORTION_BLOCKS));
             return 0;

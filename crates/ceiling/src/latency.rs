@@ -8,9 +8,10 @@ use std::time::Duration;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::memory::{Buffer, huge_page_bytes};
+use crate::memory::{self, huge_page_bytes};
 use crate::team::{Rounds, run_together};
 use crate::{Error, Result};
+use mapping::Words;
 
 /// Bytes from one node to the next: two cache lines, because a common prefetcher fetches lines in pairs.
 pub const STRIDE_BYTES: usize = 128;
@@ -57,13 +58,13 @@ pub fn measure_latency(core: usize, working_set_bytes: usize, budget: Duration) 
 #[derive(Debug)]
 pub struct Chase {
     /// The first word of each node is the index of the next node's first word.
-    buffer: Buffer,
+    buffer: Words,
     position: u64,
 }
 
 impl Chase {
     fn new(nodes: usize) -> Result<Self> {
-        let mut buffer = Buffer::zeroed(nodes * STRIDE_WORDS)?;
+        let mut buffer = memory::zeroed(nodes * STRIDE_WORDS)?;
         link_single_cycle(&mut buffer, nodes);
         let mut chase = Self {
             buffer,

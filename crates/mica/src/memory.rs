@@ -1,96 +1,47 @@
 //! Memory of a partition: pages from the system, seen as atomic words or as bytes that readers may race for.
 //!
-//! All `unsafe` code of this crate is here.
+//! `unsafe` code of this crate is here, and a call of it each in `log` and `table`.
 
 use crate::Error;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-use std::ffi::c_void;
-use std::ptr::NonNull;
+use mapping::Mapping;
 use std::sync::atomic::AtomicU64;
 
-/// Huge pages of x86-64 and of aarch64 with pages of 4 KiB.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
-
-/// Zeroed memory at a fixed place. The system gives pages as they are first touched.
-pub(crate) struct Memory {
-    mapping: NonNull<c_void>,
-    mapping_bytes: usize,
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: it is plain memory; the methods say who may touch what when.
-unsafe impl Send for Memory {}
-// SAFETY: as above.
-unsafe impl Sync for Memory {}
+/// Zeroed memory that does not move. The system gives pages as they are first touched.
+pub(crate) struct Memory(Mapping);
 
 impl Memory {
     /// `bytes` zeros, at a multiple of 64.
     pub fn zeroed(bytes: usize) -> Result<Self, Error> {
-        let error = Error::OutOfMemory { bytes };
-        // Huge pages must lie at multiples of their size.
-        let mapping_bytes = bytes
-            .checked_add(if bytes < HUGE_PAGE_BYTES {
-                64
-            } else {
-                HUGE_PAGE_BYTES
-            })
-            .ok_or_else(|| error.clone())?;
-        let (access, flags) = (
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE | MapFlags::NORESERVE,
-        );
-        // SAFETY: a new mapping, wherever the system has room, touches nobody's memory.
-        let mapping = unsafe { mmap_anonymous(std::ptr::null_mut(), mapping_bytes, access, flags) };
-        let mapping = mapping.ok().and_then(NonNull::new).ok_or(error)?;
-        let mut memory = Self {
-            mapping,
-            mapping_bytes,
-            start: mapping.cast(),
-            bytes,
-        };
-        if bytes >= HUGE_PAGE_BYTES {
-            let skip = memory.start.align_offset(HUGE_PAGE_BYTES);
-            // SAFETY: the mapping is longer than `bytes` by as much as alignment may skip.
-            memory.start = unsafe { memory.start.add(skip) };
-        }
-        Ok(memory)
+        Mapping::zeroed(bytes)
+            .map(Self)
+            .map_err(|_| Error::OutOfMemory { bytes })
     }
 
+    #[inline]
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.0.bytes()
     }
 
-    /// Have huge pages from now on, where the system has them: for what is going to be filled.
+    #[inline]
+    fn start(&self) -> *mut u8 {
+        self.0.start().as_ptr()
+    }
+
+    /// As [`Mapping::use_huge_pages`].
     pub fn use_huge_pages(&self) {
-        if self.bytes >= HUGE_PAGE_BYTES {
-            // SAFETY: this advice changes the size of pages, never what is in them. Where it is refused, plain ones do.
-            _ = unsafe {
-                madvise(
-                    self.start.as_ptr().cast(),
-                    self.bytes,
-                    Advice::LinuxHugepage,
-                )
-            };
-        }
+        self.0.use_huge_pages();
     }
 
     /// All of it as cache lines of words. Nobody may use the methods for bytes on the same memory.
     #[inline]
     pub fn lines(&self) -> &[[AtomicU64; 8]] {
-        // SAFETY: mapped for as long as `self` lives, zeroed, aligned to 64, and only ever accessed atomically.
-        unsafe {
-            std::slice::from_raw_parts(
-                self.start.as_ptr().cast(),
-                self.bytes / size_of::<[AtomicU64; 8]>(),
-            )
-        }
+        self.0.words().as_chunks().0
     }
 
     #[inline]
     fn check(&self, at: usize, bytes: usize) {
-        if at > self.bytes || bytes > self.bytes - at {
-            out_of_bounds(at, bytes, self.bytes);
+        if at > self.bytes() || bytes > self.bytes() - at {
+            out_of_bounds(at, bytes, self.bytes());
         }
     }
 
@@ -102,7 +53,7 @@ impl Memory {
     pub unsafe fn slice(&self, at: usize, bytes: usize) -> &[u8] {
         self.check(at, bytes);
         // SAFETY: in bounds, and the caller knows that there are no writes.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), bytes) }
+        unsafe { std::slice::from_raw_parts(self.start().add(at), bytes) }
     }
 
     /// Copy `from` to `at` while readers may [`load`](Self::load).
@@ -113,7 +64,7 @@ impl Memory {
     pub unsafe fn store(&self, at: usize, from: &[u8]) {
         self.check(at, from.len());
         // SAFETY: in bounds; racing loads are of the same kind.
-        unsafe { racing_copy(from.as_ptr(), self.start.as_ptr().add(at), from.len()) }
+        unsafe { racing_copy(from.as_ptr(), self.start().add(at), from.len()) }
     }
 
     /// Append `bytes` bytes from `at` to `to`; what is being written meanwhile comes out torn, and it is the caller's
@@ -125,11 +76,7 @@ impl Memory {
         // SAFETY: in bounds of the memory and of the room just reserved, which is initialised by the copy. Racing
         // stores are of the same kind.
         unsafe {
-            racing_copy(
-                self.start.as_ptr().add(at),
-                to.as_mut_ptr().add(to.len()),
-                bytes,
-            );
+            racing_copy(self.start().add(at), to.as_mut_ptr().add(to.len()), bytes);
             to.set_len(to.len() + bytes);
         }
     }
@@ -139,7 +86,7 @@ impl Memory {
     pub fn load_into(&self, at: usize, to: &mut [u8]) {
         self.check(at, to.len());
         // SAFETY: in bounds of both; racing stores are of the same kind.
-        unsafe { racing_copy(self.start.as_ptr().add(at), to.as_mut_ptr(), to.len()) }
+        unsafe { racing_copy(self.start().add(at), to.as_mut_ptr(), to.len()) }
     }
 
     /// Whether the bytes at `at` are `these`; meaningless when they are being written, as the caller must notice.
@@ -158,7 +105,7 @@ impl Memory {
     /// Have the cache line of `at` fetched; out of bounds, nothing happens.
     #[inline]
     pub fn prefetch(&self, at: usize) {
-        prefetch(self.start.as_ptr().wrapping_add(at));
+        prefetch(self.start().wrapping_add(at));
     }
 }
 
@@ -167,13 +114,6 @@ impl Memory {
 #[inline(never)]
 fn out_of_bounds(at: usize, bytes: usize, of: usize) -> ! {
     panic!("{bytes} bytes at {at} of {of}")
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and everything that borrows from it is gone.
-        _ = unsafe { munmap(self.mapping.as_ptr(), self.mapping_bytes) };
-    }
 }
 
 /// Copy bytes that another thread may be copying too, as if by one relaxed atomic access a byte.

@@ -1,28 +1,13 @@
 //! The rings that a socket shares with the kernel: one side writes entries and the producer index, the other reads them
 //! and writes the consumer index (Documentation/networking/af_xdp.rst, and `net/xdp/xsk_queue.h` on the orderings).
 
+use mapping::{Access, Mapping};
 use rustix::fd::BorrowedFd;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::net::xdp::{XdpRingFlags, XdpRingOffset};
-use std::ffi::c_void;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, fence};
-
-/// Shared memory, unmapped with its last user.
-#[derive(Debug)]
-struct Mapping {
-    start: NonNull<c_void>,
-    bytes: usize,
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and the ring that pointed into it is gone.
-        _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
-    }
-}
 
 /// A ring of entries of `T`, whose size is a power of two. The indices count on for ever, modulo 2^32.
 #[derive(Debug)]
@@ -52,26 +37,10 @@ impl<T: Copy> Ring<T> {
     ) -> io::Result<Self> {
         let entries_bytes = size as usize * size_of::<T>();
         let bytes = offset(offsets.desc)? + entries_bytes;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: a new mapping, wherever the system has room, touches nobody's memory.
-        let start = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                bytes,
-                access,
-                flags,
-                socket,
-                page_offset,
-            )?
-        };
-        let mapping = Mapping {
-            start: NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?,
-            bytes,
-        };
+        let mapping = Mapping::of_file(socket, page_offset, bytes, Access::ReadWrite, true)?;
         // SAFETY: the kernel tells these places, and that the mapping is as long, is checked by its making.
         let (producer, consumer, flags, entries) = unsafe {
-            let start = mapping.start;
+            let start = mapping.start();
             (
                 start.byte_add(offset(offsets.producer)?).cast(),
                 start.byte_add(offset(offsets.consumer)?).cast(),

@@ -5,14 +5,10 @@
 //! back from a ring becomes a [`Frame`] only if the kernel had it.
 
 use crate::Error;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-use std::ffi::c_void;
+use mapping::{HUGE_PAGE_BYTES, Mapping};
 use std::num::NonZeroU32;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-/// Huge pages of x86-64 and of aarch64 with pages of 4 KiB.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A frame that is the holder's: to be read, written, transmitted or given back with the methods of the
 /// [`Socket`](crate::Socket) that it comes from. One that is dropped is lost to the socket until it is closed.
@@ -75,15 +71,10 @@ enum Owner {
 #[derive(Debug)]
 pub(crate) struct Umem {
     identity: NonZeroU32,
-    mapping: NonNull<c_void>,
-    mapping_bytes: usize,
-    start: NonNull<u8>,
+    mapping: Mapping,
     frame_bytes: u32,
     owners: Box<[Owner]>,
 }
-
-// SAFETY: plain memory of this value's own; who may touch which part is told by `Frame`s.
-unsafe impl Send for Umem {}
 
 /// How a packet is told to the kernel: where it lies in the memory, and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,38 +95,22 @@ impl Umem {
             .ok()
             .and_then(NonZeroU32::new)
             .ok_or_else(out_of_memory)?;
-        // Huge pages must lie at multiples of their size.
-        let mapping_bytes = bytes + HUGE_PAGE_BYTES;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping, wherever the system has room, touches nobody's memory.
-        let mapping = unsafe { mmap_anonymous(std::ptr::null_mut(), mapping_bytes, access, flags) };
-        let mapping = mapping
-            .ok()
-            .and_then(NonNull::new)
-            .ok_or_else(out_of_memory)?;
-        let mut umem = Self {
+        // As long as a huge page at least, so that frames do not cross into other pages.
+        let mapping = Mapping::zeroed(bytes.max(HUGE_PAGE_BYTES)).map_err(|_| out_of_memory())?;
+        mapping.use_huge_pages();
+        let umem = Self {
             identity,
             mapping,
-            mapping_bytes,
-            start: mapping.cast(),
             frame_bytes,
             owners: vec![Owner::User; frames as usize].into_boxed_slice(),
         };
-        let skip = umem.start.align_offset(HUGE_PAGE_BYTES);
-        // SAFETY: the mapping is longer than `bytes` by as much as alignment may skip. The advice changes the size of
-        // pages, never what is in them; where it is refused, plain ones do.
-        unsafe {
-            umem.start = umem.start.add(skip);
-            _ = madvise(umem.start.as_ptr().cast(), bytes, Advice::LinuxHugepage);
-        }
         let frames = (0..frames).map(|number| umem.whole(number)).collect();
         Ok((umem, frames))
     }
 
     /// Where it lies, for the kernel.
     pub fn address(&self) -> u64 {
-        self.start.as_ptr().expose_provenance() as u64
+        self.mapping.start().as_ptr().expose_provenance() as u64
     }
 
     pub fn bytes(&self) -> u64 {
@@ -233,7 +208,7 @@ impl Umem {
         self.check(frame);
         let position = frame.number as usize * self.frame_bytes as usize + usize::from(frame.start);
         // SAFETY: frames are only made by this memory, within its bounds.
-        unsafe { self.start.add(position) }
+        unsafe { self.mapping.start().add(position) }
     }
 
     /// The packet.
@@ -252,14 +227,6 @@ impl Umem {
         // SAFETY: `room` ends with the frame; this `Frame` is the only one of its number and borrowed as long as the
         // slice, and no two frames overlap. The kernel has given the frame away.
         unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), frame.room()) }
-    }
-}
-
-impl Drop for Umem {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and everything that borrows from it is gone. The kernel has its own
-        // hold of the pages.
-        _ = unsafe { munmap(self.mapping.as_ptr(), self.mapping_bytes) };
     }
 }
 

@@ -40,11 +40,11 @@ impl Hold {
         let channel = Channel::open(path)?;
         let words = channel.words();
         let now = monotonic_ns();
-        let until = words.held_until_ns.load(Ordering::Acquire);
+        let until = words.held_until_ns().load(Ordering::Acquire);
         let leased = now + LEASE.as_nanos() as u64;
         let free = until <= now
             && words
-                .held_until_ns
+                .held_until_ns()
                 .compare_exchange(until, leased, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok();
         if !free {
@@ -53,7 +53,7 @@ impl Hold {
             });
         }
         words
-            .held_millionths
+            .held_millionths()
             .store(held_millionths as u64, Ordering::Relaxed);
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()
@@ -87,10 +87,10 @@ fn keep(channel: &Channel, start_ns: u64, stopped: &mpsc::Receiver<()>) -> u64 {
     let words = channel.words();
     while stopped.recv_timeout(RENEWAL) == Err(RecvTimeoutError::Timeout) {
         let until = monotonic_ns() + LEASE.as_nanos() as u64;
-        words.held_until_ns.store(until, Ordering::Release);
+        words.held_until_ns().store(until, Ordering::Release);
     }
-    words.held_until_ns.store(0, Ordering::Release);
+    words.held_until_ns().store(0, Ordering::Release);
     let seconds = (monotonic_ns() - start_ns) as f64 / 1e9;
-    let held = words.held_millionths.load(Ordering::Relaxed) as f64 / MILLION as f64;
+    let held = words.held_millionths().load(Ordering::Relaxed) as f64 / MILLION as f64;
     (seconds * held * channel.bytes_per_second() as f64) as u64
 }

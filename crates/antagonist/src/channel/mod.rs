@@ -16,10 +16,10 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::{Error, Result};
-use mapping::{Mapping, Words};
+use words::Words;
 
 mod hold;
-mod mapping;
+mod words;
 
 pub use hold::Hold;
 
@@ -39,7 +39,7 @@ const MILLION: u64 = 1_000_000;
 /// A channel. Cheap to share among threads by reference.
 #[derive(Debug)]
 pub struct Channel {
-    mapping: Mapping,
+    words: Words,
 }
 
 /// When bytes that were drawn have passed the channel: `CLOCK_MONOTONIC`, in nanoseconds.
@@ -60,12 +60,9 @@ impl Channel {
                 RATE_BOUNDS.end()
             )));
         }
-        let mapping = Mapping::create(path, bytes_per_second)?;
-        mapping
-            .words()
-            .free_at_ns
-            .store(monotonic_ns(), Ordering::Relaxed);
-        Ok(Self { mapping })
+        let words = Words::create(path, bytes_per_second)?;
+        words.free_at_ns().store(monotonic_ns(), Ordering::Relaxed);
+        Ok(Self { words })
     }
 
     /// Opens the channel of another process.
@@ -73,13 +70,13 @@ impl Channel {
     /// # Errors
     /// [`Error::ChannelFile`], and [`Error::NotAChannel`] for a file of another kind.
     pub fn open(path: &Path) -> Result<Self> {
-        Mapping::open(path).map(|mapping| Self { mapping })
+        Words::open(path).map(|words| Self { words })
     }
 
     /// Bytes a second that it carries when nothing is taken away.
     #[must_use]
     pub fn bytes_per_second(&self) -> u64 {
-        self.words().bytes_per_second.load(Ordering::Relaxed)
+        self.words().bytes_per_second().load(Ordering::Relaxed)
     }
 
     /// Bytes a second that it carries now.
@@ -91,7 +88,7 @@ impl Channel {
     /// Bytes that all who draw from it have drawn so far.
     #[must_use]
     pub fn carried_bytes(&self) -> u64 {
-        self.words().carried_bytes.load(Ordering::Relaxed)
+        self.words().carried_bytes().load(Ordering::Relaxed)
     }
 
     /// Draws `bytes`. They have passed once the returned time has come: read them meanwhile, then
@@ -102,9 +99,9 @@ impl Channel {
         let duration = nanoseconds_for(bytes, left(words, now));
         let earliest = now.saturating_sub(DEPTH.as_nanos() as u64);
         let passed = |free_at: u64| free_at.max(earliest).saturating_add(duration);
-        let mut free_at = words.free_at_ns.load(Ordering::Relaxed);
+        let mut free_at = words.free_at_ns().load(Ordering::Relaxed);
         // Only this word orders those who draw; nothing else is published by it.
-        while let Err(other) = words.free_at_ns.compare_exchange_weak(
+        while let Err(other) = words.free_at_ns().compare_exchange_weak(
             free_at,
             passed(free_at),
             Ordering::Relaxed,
@@ -112,7 +109,7 @@ impl Channel {
         ) {
             free_at = other;
         }
-        words.carried_bytes.fetch_add(bytes, Ordering::Relaxed);
+        words.carried_bytes().fetch_add(bytes, Ordering::Relaxed);
         Passage(passed(free_at))
     }
 
@@ -128,7 +125,7 @@ impl Channel {
     pub fn measure(&self, duration: Duration) -> (u64, Duration) {
         // A hundredth of a second's worth at a time would round; a ten-thousandth does not.
         let portion = (self.bytes_per_second() / 10_000).max(1);
-        while monotonic_ns() >= self.words().free_at_ns.load(Ordering::Relaxed) {
+        while monotonic_ns() >= self.words().free_at_ns().load(Ordering::Relaxed) {
             let _ = self.draw(portion);
         }
         let (start, end) = (monotonic_ns(), monotonic_ns() + duration.as_nanos() as u64);
@@ -142,17 +139,17 @@ impl Channel {
     }
 
     fn words(&self) -> &Words {
-        self.mapping.words()
+        &self.words
     }
 }
 
 /// What is left of the rate at `now_ns`. A hold that nobody puts off any more has ended.
 fn left(words: &Words, now_ns: u64) -> u64 {
-    let rate = words.bytes_per_second.load(Ordering::Relaxed).max(1);
-    if words.held_until_ns.load(Ordering::Acquire) <= now_ns {
+    let rate = words.bytes_per_second().load(Ordering::Relaxed).max(1);
+    if words.held_until_ns().load(Ordering::Acquire) <= now_ns {
         return rate;
     }
-    let held = words.held_millionths.load(Ordering::Relaxed).min(MILLION);
+    let held = words.held_millionths().load(Ordering::Relaxed).min(MILLION);
     let left = u128::from(rate) * u128::from(MILLION - held) / u128::from(MILLION);
     (left as u64).max(1)
 }

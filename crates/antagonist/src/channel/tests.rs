@@ -64,7 +64,7 @@ fn unused_bandwidth_is_kept_for_the_depth_only() {
     let hour = 3600 * NANOSECONDS;
     channel
         .words()
-        .free_at_ns
+        .free_at_ns()
         .store(monotonic_ns().saturating_sub(hour), Ordering::Relaxed);
     let depth = DEPTH.as_nanos() as u64;
     let before = monotonic_ns();
@@ -108,13 +108,13 @@ fn what_a_killed_holder_left_ends_by_itself() {
     let file = Scratch::new();
     let channel = Channel::create(&file.0, RATE).unwrap();
     let words = channel.words();
-    words.held_millionths.store(900_000, Ordering::Relaxed);
+    words.held_millionths().store(900_000, Ordering::Relaxed);
     let now = monotonic_ns();
-    words.held_until_ns.store(now + 1000, Ordering::Relaxed);
+    words.held_until_ns().store(now + 1000, Ordering::Relaxed);
     assert_eq!(left(words, now + 999), RATE / 10);
     assert_eq!(left(words, now + 1000), RATE);
     // And another may take over from then on.
-    words.held_until_ns.store(now, Ordering::Relaxed);
+    words.held_until_ns().store(now, Ordering::Relaxed);
     drop(Hold::start(&file.0, 0.5).unwrap());
 }
 

@@ -7,9 +7,10 @@
 
 use std::time::Duration;
 
-use crate::memory::{Buffer, huge_page_bytes};
+use crate::memory::{self, huge_page_bytes};
 use crate::team::{Rounds, run_together};
 use crate::{Error, Result};
+use mapping::Words;
 
 mod kernels;
 
@@ -100,7 +101,7 @@ pub fn measure_bandwidth(
 #[derive(Debug)]
 pub struct Stream {
     kind: Kind,
-    buffer: Buffer,
+    buffer: Words,
     /// What the next write pass stores, so that each pass leaves something new.
     value: u64,
     /// Of the last read pass; kept so that the reads cannot be optimised away.
@@ -109,7 +110,7 @@ pub struct Stream {
 
 impl Stream {
     fn new(kind: Kind, bytes: usize) -> Result<Self> {
-        let mut buffer = Buffer::zeroed(bytes / WORD_BYTES)?;
+        let mut buffer = memory::zeroed(bytes / WORD_BYTES)?;
         // The owner touches every page first, which places it on the owner's NUMA node.
         buffer.fill(1);
         Ok(Self {

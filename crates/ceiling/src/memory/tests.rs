@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn words_start_at_zero_keep_what_is_written_and_are_aligned() {
-    let mut buffer = Buffer::zeroed(100_000).unwrap();
+    let mut buffer = zeroed(100_000).unwrap();
     assert!(buffer.iter().all(|&word| word == 0));
     assert_eq!(buffer.as_ptr().align_offset(HUGE_PAGE_BYTES), 0);
     for (index, word) in buffer.iter_mut().enumerate() {
@@ -19,7 +19,7 @@ fn words_start_at_zero_keep_what_is_written_and_are_aligned() {
 #[test]
 fn more_memory_than_there_is_addresses_for_is_an_error() {
     for words in [usize::MAX, usize::MAX / WORD_BYTES, 1 << 56] {
-        assert!(matches!(Buffer::zeroed(words), Err(Error::Memory { .. })));
+        assert!(matches!(zeroed(words), Err(Error::Memory { .. })));
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use mapping::HUGE_PAGE_BYTES;
 
 #[test]
 fn memory_is_zeroed_and_keeps_what_is_copied_in() {

@@ -1,8 +1,7 @@
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use mapping::Mapping;
 use std::io;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// The group that requests name; a [`Ring`](super::Ring) has one.
@@ -39,8 +38,7 @@ impl Filled {
 /// completion makes it ours; [`give_back`](Self::give_back) makes it the kernel's.
 pub(super) struct Buffers {
     /// An entry for each buffer, then the buffers.
-    memory: NonNull<u8>,
-    memory_bytes: usize,
+    memory: Mapping,
     data: usize,
     buffer_bytes: u32,
     /// Entries written so far, modulo 2^16, as the kernel counts them.
@@ -48,21 +46,14 @@ pub(super) struct Buffers {
     lent: Box<[bool]>,
 }
 
-// SAFETY: the mapping is this value's alone (and the kernel's, which does not care which thread looks at it).
-unsafe impl Send for Buffers {}
-
 impl Buffers {
     /// `count` buffers, a power of two up to 32,768, all of them ours until they are given.
     pub fn new(count: u16, buffer_bytes: u32) -> io::Result<Self> {
         let entries_bytes = usize::from(count) * size_of::<BufRingEntry>();
         let data = entries_bytes.next_multiple_of(PAGE_BYTES);
         let memory_bytes = data + usize::from(count) * buffer_bytes as usize;
-        let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-        // SAFETY: new memory, wherever the kernel likes; it replaces nothing.
-        let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), memory_bytes, access, kind) }?;
         Ok(Self {
-            memory: NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
-            memory_bytes,
+            memory: Mapping::zeroed(memory_bytes)?,
             data,
             buffer_bytes,
             tail: 0,
@@ -76,7 +67,12 @@ impl Buffers {
         // SAFETY: the entries are mapped and zero, so the kernel sees no buffer yet. They stay mapped until `self` is
         // dropped, which `Ring` does after the last request that could use them.
         unsafe {
-            submitter.register_buf_ring_with_flags(self.memory.as_ptr() as u64, count, GROUP, 0)
+            submitter.register_buf_ring_with_flags(
+                self.memory.start().as_ptr() as u64,
+                count,
+                GROUP,
+                0,
+            )
         }?;
         for buffer in 0..count {
             self.give_back(buffer);
@@ -101,7 +97,7 @@ impl Buffers {
         let start = self.data + place * self.buffer_bytes as usize;
         // SAFETY: within the mapping, because `place` is one of its buffers; zero or what the kernel wrote. The kernel
         // writes to a lent buffer no more, and `give_back` needs `self` exclusively.
-        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length) }
+        unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr().add(start), length) }
     }
 
     /// Let the kernel have a buffer that is lent to us.
@@ -111,9 +107,9 @@ impl Buffers {
             Some(lent) if *lent => *lent = false,
             _ => return,
         }
-        let address =
-            self.memory.as_ptr() as u64 + (self.data + place * self.buffer_bytes as usize) as u64;
-        let entries: *mut BufRingEntry = self.memory.as_ptr().cast();
+        let address = self.memory.start().as_ptr() as u64
+            + (self.data + place * self.buffer_bytes as usize) as u64;
+        let entries: *mut BufRingEntry = self.memory.start().as_ptr().cast();
         let at = usize::from(self.tail) & (self.lent.len() - 1);
         // SAFETY: `at` is within the entries, which are mapped and suitably aligned. The kernel does not look at this
         // one before the tail says so: there are as many entries as buffers, so one whose buffer is ours is free.
@@ -128,12 +124,5 @@ impl Buffers {
             let tail = BufRingEntry::tail(entries).cast_mut();
             AtomicU16::from_ptr(tail).store(self.tail, Ordering::Release);
         }
-    }
-}
-
-impl Drop for Buffers {
-    fn drop(&mut self) {
-        // SAFETY: our mapping, in full, to which no reference is left. It was there, so this cannot fail.
-        _ = unsafe { munmap(self.memory.as_ptr().cast(), self.memory_bytes) };
     }
 }

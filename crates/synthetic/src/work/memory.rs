@@ -1,7 +1,8 @@
 //! Memory that is read and that no cache holds.
 
 use antagonist::cache::last_level_cache_bytes;
-use ceiling::memory::Buffer;
+use ceiling::memory;
+use mapping::Words;
 use std::hint::black_box;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ const BYTES_MAX: usize = 1 << 30;
 /// A buffer that all threads read, each from a place of its own.
 #[derive(Debug)]
 pub(super) struct Stream {
-    buffer: Buffer,
+    buffer: Words,
 }
 
 impl Stream {
@@ -24,7 +25,7 @@ impl Stream {
         let bytes = cache
             .saturating_mul(TIMES_CACHE)
             .clamp(BYTES_MIN, BYTES_MAX);
-        let mut buffer = Buffer::zeroed(bytes / size_of::<u64>())?;
+        let mut buffer = memory::zeroed(bytes / size_of::<u64>())?;
         // Untouched pages would all be the one page of zeros, which every cache holds.
         buffer.fill(1);
         Ok(Self { buffer })
