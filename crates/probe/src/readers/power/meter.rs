@@ -29,7 +29,7 @@ pub(super) struct About {
     /// What is worth knowing.
     pub note: String,
     /// The column that every meter of the kind gives that works.
-    expected: Option<String>,
+    expected: Option<Box<str>>,
 }
 
 impl About {
@@ -45,7 +45,7 @@ impl About {
 
     /// With the channel that every meter of the kind gives that works.
     pub fn expecting(mut self, channel: &Channel) -> Self {
-        self.expected = Some(channel.column(self.meter));
+        self.expected = Some(channel.column(self.meter).into());
         self
     }
 
@@ -61,7 +61,7 @@ impl About {
     }
 
     pub fn missing(&self, reason: impl AsRef<str>) -> Box<dyn Reader> {
-        let columns = self.expected.clone();
+        let columns = self.expected.as_deref().map(str::to_owned);
         let probe = self.probe(columns.into_iter().collect());
         Box::new(MissingReader(probe.missing(reason)))
     }

@@ -67,9 +67,9 @@ fn a_driver_that_fails_says_so_in_its_words() {
         return;
     };
     let failure = find(&library).err().unwrap().to_string();
-    assert_eq!(
-        failure,
-        "nvmlInit_v2 of NVIDIA's driver failed: Driver Not Loaded"
+    assert!(
+        failure.contains("cannot be used") && failure.contains("not loaded"),
+        "{failure}"
     );
     let tree = Tree::empty();
     let none = simulator(&tree, &["-DDEVICES=0"]).unwrap();
@@ -92,7 +92,7 @@ fn a_host_without_the_library_has_none() {
 fn a_library_that_is_another_is_refused() {
     let failure = find(Path::new("libc.so.6")).err().unwrap().to_string();
     assert!(
-        failure.contains("libc.so.6 lacks") && failure.contains("nvmlInit_v2"),
+        failure.contains("libc.so.6 cannot be used") && failure.contains("nvmlInit_v2"),
         "{failure}"
     );
 }
