@@ -2,16 +2,12 @@
 use crate::config::ClientConfig;
 use crate::connection::{Connection, KeyUse, Request};
 use crate::data_set::DataSet;
-use crate::distribution::Chooser;
 use crate::keys::{KeyKind, KeyTemplate};
-use crate::operation::{Mix, Operation};
+use crate::operation::Operation;
 use crate::phase::Phase;
 use crate::protocol::{Answer, Command, Protocol, Step};
-use crate::random::Random;
-use crate::sizes::MAX_KEY_BYTES;
-use crate::statistics::WorkerStatistics;
+use crate::worker_phase::WorkerPhase;
 use std::marker::PhantomData;
-use wire::memcached::partition_map::owner;
 
 /// Different elements that a list is given, for each key.
 const LIST_ELEMENTS: u64 = 1 << 32;
@@ -40,19 +36,10 @@ impl From<std::io::Error> for Failure {
 
 /// The part of a worker that lasts one phase.
 pub(crate) struct Exchange<'a, P> {
-    pub(crate) phase: &'a Phase,
-    pub(crate) data: &'a DataSet,
-    pub(crate) statistics: &'a WorkerStatistics,
+    pub(crate) part: WorkerPhase<'a>,
     multiget: usize,
-    mix: Mix,
-    chooser: Chooser,
-    random: Random,
-    /// Operations that await completion.
-    pub(crate) outstanding: usize,
     /// The longest reply that is taken, in bytes.
     pub(crate) most_reply_bytes: usize,
-    /// Where keys are written.
-    key: [u8; MAX_KEY_BYTES],
     /// A get of one key, where keys are such that there can be a template.
     get_template: Option<KeyTemplate>,
     protocol: PhantomData<P>,
@@ -65,20 +52,11 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         config: &ClientConfig,
         data: &'a DataSet,
         index: usize,
-        random: Random,
     ) -> Self {
-        let (distribution, workers) = (&phase.config.distribution, phase.statistics.len());
         Self {
-            phase,
-            data,
-            statistics: &phase.statistics[index],
+            part: WorkerPhase::new(phase, config, data, index),
             multiget: config.multiget,
-            mix: Mix::new(&phase.config.operations),
-            chooser: Chooser::new(distribution, config.seed, index, workers),
-            random,
-            outstanding: 0,
             most_reply_bytes: data.values.most() + REPLY_SLACK_BYTES,
-            key: [0; MAX_KEY_BYTES],
             get_template: data.keys.template(|out, key| {
                 P::push_get(out, 1);
                 P::push_get_key(out, key, 1);
@@ -97,7 +75,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         intended: u64,
         now: u64,
     ) -> usize {
-        let operation = self.mix.draw(&mut self.random);
+        let (operation, id) = self.part.draw();
         let (command, keys) = match operation {
             Operation::Read => (Command::Get, self.multiget),
             Operation::ReadModifyWrite => (Command::Get, 1),
@@ -108,13 +86,8 @@ impl<'a, P: Protocol> Exchange<'a, P> {
             Operation::Zrange => (Command::SortedSetFirst, 1),
             Operation::Sadd => (Command::SetAdd, 1),
         };
-        let id = match (operation, &self.chooser) {
-            (Operation::Insert, Chooser::Sequential { .. }) => self.draw(),
-            (Operation::Insert, _) => self.claim(),
-            _ => self.draw(),
-        };
         let members = connections.len();
-        let member = self.owner(command, id, members);
+        let member = self.part.owner(element(command).0, id, members);
         let connection = &mut connections[member];
         match command {
             Command::Get => self.push_get(connection, id, keys, (member, members)),
@@ -130,36 +103,8 @@ impl<'a, P: Protocol> Exchange<'a, P> {
             keys: keys as u16,
         };
         connection.expect(request, now);
-        self.outstanding += 1;
+        self.part.outstanding += 1;
         member
-    }
-
-    /// The server's worker, of `members`, that the key of `id` belongs to.
-    #[inline]
-    fn owner(&mut self, command: Command, id: u64, members: usize) -> usize {
-        if members == 1 {
-            return 0;
-        }
-        let (kind, _) = element(command);
-        owner(self.data.keys.write(&mut self.key, kind, id), members)
-    }
-
-    #[inline]
-    fn draw(&mut self) -> u64 {
-        self.chooser
-            .draw(&mut self.random, self.data.space.readable())
-    }
-
-    fn claim(&self) -> u64 {
-        let (space, capacity) = (&self.data.space, self.data.keys.capacity());
-        let id = space.claim();
-        if id < capacity {
-            return id;
-        }
-        self.phase.fail(format!(
-            "keys of this size can tell only {capacity} apart, and all are inserted; give keys.size more bytes"
-        ));
-        space.readable() - 1
     }
 
     /// Add a get of `first` and of more keys, all of which belong to the same of the server's workers.
@@ -183,11 +128,15 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         }
         P::push_get(&mut connection.out, keys);
         for number in 0..keys {
-            let mut id = if number == 0 { first } else { self.draw() };
-            while number > 0 && self.owner(Command::Get, id, members) != member {
-                id = self.draw();
+            let mut id = if number == 0 {
+                first
+            } else {
+                self.part.draw_id()
+            };
+            while number > 0 && self.part.owner(KeyKind::User, id, members) != member {
+                id = self.part.draw_id();
             }
-            let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
+            let key = self.part.key(KeyKind::User, id);
             P::push_get_key(&mut connection.out, key, keys);
             connection.keys.push_back(KeyUse { id, floor: 0 });
         }
@@ -196,9 +145,10 @@ impl<'a, P: Protocol> Exchange<'a, P> {
 
     #[inline]
     fn push_set(&mut self, connection: &mut Connection, id: u64) {
-        let version = self.data.begin_write(id);
-        let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
-        let values = &self.data.values;
+        let data = self.part.data;
+        let version = data.begin_write(id);
+        let key = self.part.key(KeyKind::User, id);
+        let values = &data.values;
         P::push_set(&mut connection.out, key, values.size(id));
         values.push(&mut connection.out, id, version);
         connection.out.extend_from_slice(b"\r\n");
@@ -207,9 +157,9 @@ impl<'a, P: Protocol> Exchange<'a, P> {
 
     fn push_other(&mut self, connection: &mut Connection, command: Command, id: u64) {
         let (kind, variants) = element(command);
-        let key = self.data.keys.write(&mut self.key, kind, id);
-        let values = &self.data.values;
-        let number = self.random.next();
+        let values = &self.part.data.values;
+        let number = self.part.random.next();
+        let key = self.part.key(kind, id);
         // The upper half makes a score, the lower half a version.
         P::push_command(
             &mut connection.out,
@@ -231,14 +181,14 @@ impl<'a, P: Protocol> Exchange<'a, P> {
     /// Send what was added to `connection`.
     #[inline]
     pub(crate) fn send(&mut self, connection: &mut Connection) -> std::io::Result<()> {
-        if let Some(ledger) = &self.data.ledger {
+        if let Some(ledger) = &self.part.data.ledger {
             // All at once, so that the cache misses of many keys overlap.
             for key in connection.take_unsent_keys() {
                 key.floor = ledger.floor(key.id);
             }
         }
         let written = connection.flush()?;
-        self.statistics.bytes_sent.add(written as u64);
+        self.part.statistics.bytes_sent.add(written as u64);
         Ok(())
     }
 
@@ -274,7 +224,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
                 Step::Partial(needed) if needed > self.most_reply_bytes => {
                     return Err(Failure::Malformed(format!(
                         "a reply of {needed} bytes, where the longest value has {}",
-                        self.data.values.most()
+                        self.part.data.values.most()
                     )));
                 }
                 Step::Partial(needed) => return Ok((used, needed)),
@@ -291,7 +241,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         answer: &Answer<'_>,
         now: u64,
     ) {
-        let statistics = &self.statistics.operations[request.operation as usize];
+        let statistics = &self.part.statistics.operations[request.operation as usize];
         let last = match *answer {
             Answer::Continues => false,
             Answer::Done => {
@@ -312,7 +262,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
             }
             Answer::Refused { message, last } => {
                 connection.refused = true;
-                self.phase.first_error.offer(|| {
+                self.part.phase.first_error.offer(|| {
                     let message = String::from_utf8_lossy(message);
                     format!("{} was answered with \"{message}\"", request.operation)
                 });
@@ -332,11 +282,11 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         key: Option<&[u8]>,
         value: &[u8],
     ) {
-        let statistics = &self.statistics.operations[request.operation as usize];
+        let statistics = &self.part.statistics.operations[request.operation as usize];
         statistics.hits.add(1);
         let Some(skipped) = self.find_key(connection, request, key) else {
             let text = String::from_utf8_lossy(key.unwrap_or_default()).into_owned();
-            self.wrong(format!(
+            self.part.note_wrong(format!(
                 "{} was answered with key {text:?}, which was not asked for",
                 request.operation
             ));
@@ -346,14 +296,12 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         let KeyUse { id, floor } = connection.keys[connection.answered + skipped];
         connection.answered += skipped + 1;
         let checked = if request.command == Command::Get {
-            self.data.check_value(id, floor, value)
+            self.part.data.check_value(id, floor, value)
         } else {
             let (kind, variants) = element(request.command);
-            self.data.check_element(kind, id, variants, value)
+            self.part.data.check_element(kind, id, variants, value)
         };
-        if let Err(wrong) = checked {
-            self.wrong(wrong);
-        }
+        self.part.note_check(checked);
     }
 
     /// How many keys of the request were left out before the one that is answered now; `None` when the answer is to
@@ -367,18 +315,12 @@ impl<'a, P: Protocol> Exchange<'a, P> {
     ) -> Option<usize> {
         let left = usize::from(request.keys).checked_sub(connection.answered)?;
         match key {
-            Some(found) if self.data.ledger.is_some() => (0..left).find(|skipped| {
+            Some(found) if self.part.data.ledger.is_some() => (0..left).find(|skipped| {
                 let id = connection.keys[connection.answered + skipped].id;
-                self.data.keys.write(&mut self.key, KeyKind::User, id) == found
+                self.part.key(KeyKind::User, id) == found
             }),
             _ => (left > 0).then_some(0),
         }
-    }
-
-    #[cold]
-    fn wrong(&self, sentence: String) {
-        self.statistics.wrong_values.add(1);
-        self.phase.first_wrong.offer(|| sentence);
     }
 
     /// The reply to the first request of `connection` has ended.
@@ -388,10 +330,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         let first = connection.keys.front().map_or(0, |key| key.id);
         connection.finish_request();
         if request.command == Command::Set {
-            self.data.end_write(first, refused);
-            if request.operation == Operation::Insert {
-                self.data.space.acknowledge(first);
-            }
+            self.part.end_write(request.operation, first, refused);
         }
         if request.operation == Operation::ReadModifyWrite
             && request.command == Command::Get
@@ -405,22 +344,11 @@ impl<'a, P: Protocol> Exchange<'a, P> {
             connection.expect(write, now);
             return;
         }
-        self.outstanding -= 1;
-        let statistics = &self.statistics.operations[request.operation as usize];
-        self.statistics.last_completion.set(now);
-        if refused {
-            statistics.errors.add(1);
-            return;
-        }
-        statistics.completed.add(1);
-        if let Some(latencies) = &statistics.latencies {
-            latencies.service.record(now.saturating_sub(request.sent));
-            if let Some(open) = &latencies.open {
-                open.response.record(now.saturating_sub(request.intended));
-                open.lag
-                    .record(request.sent.saturating_sub(request.intended));
-            }
-        }
+        self.part.complete(
+            request.operation,
+            refused,
+            (request.intended, request.sent, now),
+        );
     }
 }
 

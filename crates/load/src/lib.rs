@@ -33,6 +33,7 @@ mod sizes;
 mod statistics;
 mod values;
 mod worker;
+mod worker_phase;
 
 pub use client::LoadClient;
 #[doc(hidden)]

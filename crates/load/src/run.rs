@@ -9,6 +9,7 @@ use crate::phase::Phase;
 use crate::protocol::{MemcachedMeta, MemcachedText, Protocol, Redis};
 use crate::random::Random;
 use crate::worker::{WAKER_TOKEN, Worker};
+use crate::worker_phase::WorkerPhase;
 use net::{Event, affinity};
 use std::io;
 use std::time::Duration;
@@ -62,8 +63,6 @@ pub(crate) struct Run<'a, P> {
     members: usize,
     /// How long a connection may be silent, in nanoseconds.
     stall: u64,
-    /// Operations that may still be started.
-    quota: u64,
     arrivals: Option<Arrivals>,
     issuing: bool,
     spins: bool,
@@ -79,12 +78,6 @@ impl<'a, P: Protocol> Run<'a, P> {
         data: &'a DataSet,
     ) -> Self {
         let (index, workers) = (worker.index, phase.statistics.len());
-        let random = |stream| {
-            let worker = (index as u64) << 1 | stream;
-            Random::new(config.seed, [phase.number, worker])
-        };
-        // The first workers take one more each where it does not divide.
-        let share = |count: u64| (count + (workers - 1 - index) as u64) / workers as u64;
         let arrivals = match phase.config.control {
             LoopConfig::Closed {} => None,
             LoopConfig::Open {
@@ -95,15 +88,14 @@ impl<'a, P: Protocol> Run<'a, P> {
                 rate_per_second,
                 phase.start,
                 (index, workers),
-                random(1),
+                Random::new(config.seed, [phase.number, (index as u64) << 1 | 1]),
             )),
         };
         Self {
-            exchange: Exchange::new(phase, config, data, index, random(0)),
+            exchange: Exchange::new(phase, config, data, index),
             pipeline: config.pipeline,
             members: config.target.members(),
             stall: clock::from_seconds(config.stall_timeout_seconds),
-            quota: phase.config.operation_count.map_or(u64::MAX, share),
             arrivals,
             issuing: true,
             spins: worker.core.is_some(),
@@ -114,13 +106,10 @@ impl<'a, P: Protocol> Run<'a, P> {
 
     /// Do it.
     pub(crate) fn drive(&mut self, worker: &mut Worker) {
-        let phase = self.exchange.phase;
-        let mut early = phase.start.saturating_sub(clock::now());
-        if self.arrivals.is_some() {
-            // The first arrival is waited for like all others.
-            early = early.saturating_sub(SPIN_BEFORE_ARRIVAL);
-        }
-        std::thread::sleep(Duration::from_nanos(early));
+        let phase = self.exchange.part.phase;
+        // The first arrival of an open loop is waited for like all others.
+        let before = self.arrivals.as_ref().map_or(0, |_| SPIN_BEFORE_ARRIVAL);
+        self.exchange.part.wait_for_start(before);
         let mut now = clock::now();
         worker.ready.clear();
         worker.dirty.clear();
@@ -140,7 +129,7 @@ impl<'a, P: Protocol> Run<'a, P> {
             self.start_due(worker, now);
             // What was due before the deadline and found no room until now stays unsent.
             self.issuing &= now < phase.deadline;
-            if !self.issuing && self.exchange.outstanding == 0 {
+            if !self.issuing && self.exchange.part.outstanding == 0 {
                 break;
             }
             if self.stopped_at.is_some_and(|at| now >= at + STOP_GRACE) {
@@ -168,9 +157,7 @@ impl<'a, P: Protocol> Run<'a, P> {
                 self.settle(worker, token, done);
             }
         }
-        let statistics = self.exchange.statistics;
-        statistics.cpu.set(clock::thread_cpu());
-        statistics.ended.set(clock::now());
+        self.exchange.part.end();
         self.count_unsent();
     }
 
@@ -181,9 +168,9 @@ impl<'a, P: Protocol> Run<'a, P> {
         if !worker.events.is_empty() {
             return Ok(began);
         }
-        let Exchange {
+        let WorkerPhase {
             phase, statistics, ..
-        } = self.exchange;
+        } = self.exchange.part;
         let wake_at = self.wake_at(worker);
         let mut now = began;
         statistics.idle_since.set(began);
@@ -212,7 +199,7 @@ impl<'a, P: Protocol> Run<'a, P> {
             wake_at = wake_at.min(at + STOP_GRACE);
         }
         if self.issuing {
-            wake_at = wake_at.min(self.exchange.phase.deadline);
+            wake_at = wake_at.min(self.exchange.part.phase.deadline);
             if let Some(arrivals) = &self.arrivals
                 && !worker.ready.is_empty()
             {
@@ -240,6 +227,7 @@ impl<'a, P: Protocol> Run<'a, P> {
                 Err(failure) => return Err(failure),
                 Ok(received) => {
                     exchange
+                        .part
                         .statistics
                         .bytes_received
                         .add(received.bytes as u64);
@@ -289,15 +277,15 @@ impl<'a, P: Protocol> Run<'a, P> {
     /// Closed loop: keep the pipeline full.
     #[inline]
     fn fill(&mut self, worker: &mut Worker, first: usize, now: u64) {
-        if self.issuing && now >= self.exchange.phase.deadline {
+        if self.issuing && now >= self.exchange.part.phase.deadline {
             self.issuing = false;
         }
         while self.issuing && self.has_room(worker, first) {
-            if self.quota == 0 {
+            if self.exchange.part.quota == 0 {
                 self.issuing = false;
                 break;
             }
-            self.quota -= 1;
+            self.exchange.part.quota -= 1;
             let members = &mut worker.connections[first..first + self.members];
             self.exchange.issue(members, now, now);
         }
@@ -322,7 +310,9 @@ impl<'a, P: Protocol> Run<'a, P> {
                 && self.issuing
                 && arrivals.next() <= now
             {
-                if self.quota == 0 || arrivals.next() >= self.exchange.phase.deadline {
+                if self.exchange.part.quota == 0
+                    || arrivals.next() >= self.exchange.part.phase.deadline
+                {
                     self.issuing = false;
                     break;
                 }
@@ -336,7 +326,7 @@ impl<'a, P: Protocol> Run<'a, P> {
                     members[member].is_dirty = true;
                     worker.dirty.push(first + member);
                 }
-                self.quota -= 1;
+                self.exchange.part.quota -= 1;
                 started += 1;
                 let has_room = self.has_room(worker, first);
                 worker.connections[first].queued = has_room;
@@ -362,7 +352,7 @@ impl<'a, P: Protocol> Run<'a, P> {
         let number = connection.number;
         let unanswered = connection.requests.len();
         connection.give_up(&worker.poller);
-        self.exchange.phase.fail(match failure {
+        self.exchange.part.phase.fail(match failure {
             Failure::Malformed(what) => format!("the server sent {what} on connection {number}"),
             Failure::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 format!(
@@ -382,7 +372,7 @@ impl<'a, P: Protocol> Run<'a, P> {
             (silence >= self.stall).then_some((connection, request))
         });
         if let Some((connection, request)) = silent {
-            self.exchange.phase.fail(format!(
+            self.exchange.part.phase.fail(format!(
                 "the server has not answered connection {} for {} s, with {} requests outstanding, the first of them {}",
                 connection.number,
                 clock::to_seconds(self.stall),
@@ -395,9 +385,9 @@ impl<'a, P: Protocol> Run<'a, P> {
     fn count_unsent(&mut self) {
         if let Some(arrivals) = &mut self.arrivals {
             let now = self.stopped_at.unwrap_or_else(clock::now);
-            let end = self.exchange.phase.deadline.min(now);
-            let unsent = arrivals.count_until(end).min(self.quota);
-            self.exchange.statistics.unsent.set(unsent);
+            let end = self.exchange.part.phase.deadline.min(now);
+            let unsent = arrivals.count_until(end).min(self.exchange.part.quota);
+            self.exchange.part.statistics.unsent.set(unsent);
         }
     }
 }

@@ -4,21 +4,17 @@ use super::window::{Sent, Window};
 use crate::clock;
 use crate::config::{ClientConfig, Protocol};
 use crate::data_set::DataSet;
-use crate::distribution::Chooser;
 use crate::keys::KeyKind;
-use crate::operation::{Mix, Operation};
+use crate::operation::Operation;
 use crate::phase::Phase;
 use crate::protocol::{self, Command, MemcachedText, Protocol as _};
-use crate::random::Random;
-use crate::sizes::MAX_KEY_BYTES;
-use crate::statistics::WorkerStatistics;
 use crate::worker::{WAKER_TOKEN, Worker};
+use crate::worker_phase::WorkerPhase;
 use net::Received;
 use std::io;
 use std::time::Duration;
 use wire::batch::{self, parse_answer, push_request};
 use wire::memcached::datagram::{FRAME_BYTES, Format, Frame};
-use wire::memcached::partition_map::owner;
 
 /// What is not answered for so long is lost.
 const LOST_AFTER: u64 = 1_000_000_000;
@@ -48,12 +44,7 @@ struct Next {
 
 /// One phase of one worker.
 pub(crate) struct Run<'a> {
-    phase: &'a Phase,
-    data: &'a DataSet,
-    statistics: &'a WorkerStatistics,
-    mix: Mix,
-    chooser: Chooser,
-    random: Random,
+    part: WorkerPhase<'a>,
     format: Format,
     /// Requests of a datagram.
     batch: usize,
@@ -67,10 +58,6 @@ pub(crate) struct Run<'a> {
     next: Option<Next>,
     /// The flow to try first.
     turn: usize,
-    /// Operations that may still be started.
-    quota: u64,
-    outstanding: usize,
-    key: [u8; MAX_KEY_BYTES],
 }
 
 impl<'a> Run<'a> {
@@ -80,8 +67,6 @@ impl<'a> Run<'a> {
         config: &ClientConfig,
         data: &'a DataSet,
     ) -> Self {
-        let (index, workers) = (worker.index, phase.statistics.len());
-        let share = |count: u64| (count + (workers - 1 - index) as u64) / workers as u64;
         let owners = worker.flows.iter().map(|flow| flow.owner + 1).max();
         let gathered = || Gathered {
             requests: Vec::with_capacity(config.batch),
@@ -90,12 +75,7 @@ impl<'a> Run<'a> {
         let links = worker.flows.iter().map(|flow| &flow.link);
         let datagram_bytes_max = links.map(Link::datagram_bytes_max).min();
         Self {
-            phase,
-            data,
-            statistics: &phase.statistics[index],
-            mix: Mix::new(&phase.config.operations),
-            chooser: Chooser::new(&phase.config.distribution, config.seed, index, workers),
-            random: Random::new(config.seed, [phase.number, (index as u64) << 1]),
+            part: WorkerPhase::new(phase, config, data, worker.index),
             format: match config.protocol {
                 Protocol::Batch => Format::Batch,
                 _ => Format::Text,
@@ -108,22 +88,18 @@ impl<'a> Run<'a> {
             key_and_head_bytes_max: batch::SET_HEAD_BYTES + data.keys.most(),
             next: None,
             turn: 0,
-            quota: phase.config.operation_count.map_or(u64::MAX, share),
-            outstanding: 0,
-            key: [0; MAX_KEY_BYTES],
         }
     }
 
     /// Do it.
     pub(crate) fn drive(&mut self, worker: &mut Worker) {
-        let early = self.phase.start.saturating_sub(clock::now());
-        std::thread::sleep(Duration::from_nanos(early));
+        self.part.wait_for_start(0);
         if let Err(error) = self.exchange(worker) {
-            self.phase
+            self.part
+                .phase
                 .fail(format!("cannot send or receive datagrams: {error}"));
         }
-        self.statistics.cpu.set(clock::thread_cpu());
-        self.statistics.ended.set(clock::now());
+        self.part.end();
     }
 
     fn exchange(&mut self, worker: &mut Worker) -> io::Result<()> {
@@ -131,17 +107,18 @@ impl<'a> Run<'a> {
         let mut now = clock::now();
         let (mut quiet_since, mut next_check) = (now, now + LOSS_CHECK);
         loop {
-            let all_drawn = self.quota == 0 && self.next.is_none();
-            let is_over = self.phase.is_stopped() || now >= self.phase.deadline || all_drawn;
+            let all_drawn = self.part.quota == 0 && self.next.is_none();
+            let is_over =
+                self.part.phase.is_stopped() || now >= self.part.phase.deadline || all_drawn;
             if is_over {
                 self.flush(&mut worker.flows, now);
             } else {
                 self.fill(&mut worker.flows, now);
             }
             for flow in &mut worker.flows {
-                self.statistics.bytes_sent.add(flow.send()?);
+                self.part.statistics.bytes_sent.add(flow.send()?);
             }
-            if is_over && self.outstanding == 0 && self.next.is_none() {
+            if is_over && self.part.outstanding == 0 && self.next.is_none() {
                 return Ok(());
             }
             let mut is_quiet = true;
@@ -171,7 +148,7 @@ impl<'a> Run<'a> {
             if !is_quiet {
                 quiet_since = now;
             } else if now - quiet_since > SPIN_BEFORE_SLEEP {
-                self.statistics.idle_since.set(now);
+                self.part.statistics.idle_since.set(now);
                 worker.poll(SLEEP_MAX)?;
                 if worker
                     .events
@@ -181,8 +158,8 @@ impl<'a> Run<'a> {
                     worker.waker.reset();
                 }
                 let woke = clock::now();
-                self.statistics.idle.add(woke - now);
-                self.statistics.idle_since.set(0);
+                self.part.statistics.idle.add(woke - now);
+                self.part.statistics.idle_since.set(0);
                 now = woke;
             }
         }
@@ -216,18 +193,12 @@ impl<'a> Run<'a> {
 
     /// The next request, unless there were enough.
     fn draw_next(&mut self) -> Option<Next> {
-        self.quota = self.quota.checked_sub(1)?;
-        let (operation, id) = self.draw();
-        let owner = match self.gathered.len() {
-            1 => 0,
-            owners => {
-                let key = self.data.keys.write(&mut self.key, KeyKind::User, id);
-                owner(key, owners)
-            }
-        };
+        self.part.quota = self.part.quota.checked_sub(1)?;
+        let (operation, id) = self.part.draw();
+        let owner = self.part.owner(KeyKind::User, id, self.gathered.len());
         let value_bytes = match operation {
             Operation::Read => 0,
-            _ => self.data.values.size(id),
+            _ => self.part.data.values.size(id),
         };
         Some(Next {
             operation,
@@ -256,18 +227,6 @@ impl<'a> Run<'a> {
         gathered.requests.len() < self.batch || self.place(flows, owner, now)
     }
 
-    fn draw(&mut self) -> (Operation, u64) {
-        let operation = self.mix.draw(&mut self.random);
-        let space = &self.data.space;
-        let id = match (operation, &self.chooser) {
-            (Operation::Insert, chooser) if !matches!(chooser, Chooser::Sequential { .. }) => {
-                space.claim()
-            }
-            _ => self.chooser.draw(&mut self.random, space.readable()),
-        };
-        (operation, id)
-    }
-
     /// Make a datagram of what was gathered for `owner`; false where none of its flows has room.
     fn place(&mut self, flows: &mut [Flow], owner: usize, now: u64) -> bool {
         let count = flows.len();
@@ -287,7 +246,7 @@ impl<'a> Run<'a> {
             gathered.bytes = 0;
             std::mem::swap(&mut slot.requests, &mut gathered.requests);
             slot.sent = now;
-            self.outstanding += slot.requests.len();
+            self.part.outstanding += slot.requests.len();
             let out = outgoing.begin(Frame::single(request, self.format));
             for sent in &mut slot.requests {
                 self.push(out, sent);
@@ -300,15 +259,11 @@ impl<'a> Run<'a> {
     /// Append a request.
     #[inline]
     fn push(&mut self, out: &mut Vec<u8>, sent: &mut Sent) {
-        let DataSet { keys, values, .. } = self.data;
-        let id = sent.id;
-        let key = keys.write(&mut self.key, KeyKind::User, id);
+        let (data, id) = (self.part.data, sent.id);
+        let values = &data.values;
+        let key = self.part.key(KeyKind::User, id);
         if sent.operation == Operation::Read {
-            sent.floor = self
-                .data
-                .ledger
-                .as_ref()
-                .map_or(0, |ledger| ledger.floor(id));
+            sent.floor = data.ledger.as_ref().map_or(0, |ledger| ledger.floor(id));
             match self.format {
                 Format::Batch => push_request(
                     out,
@@ -325,7 +280,7 @@ impl<'a> Run<'a> {
             }
             return;
         }
-        let version = self.data.begin_write(id);
+        let version = data.begin_write(id);
         match self.format {
             Format::Batch => {
                 batch::push_set_head(out, key, values.size(id));
@@ -341,19 +296,22 @@ impl<'a> Run<'a> {
 
     /// Take the answers of a datagram.
     pub(super) fn take(&mut self, window: &mut Window, datagram: &[u8], now: u64) {
-        self.statistics.bytes_received.add(datagram.len() as u64);
+        self.part
+            .statistics
+            .bytes_received
+            .add(datagram.len() as u64);
         let Some((frame, answers)) = Frame::parse(datagram) else {
             return self
+                .part
                 .phase
                 .fail("the server sent a datagram without a frame".to_owned());
         };
         // Else it comes too late, or out of order: what it answers counts as lost.
         if let Some(slot) = window.slot(frame) {
             let (sent, mut answered) = (slot.sent, slot.answered);
-            self.take_answers(&slot.requests, &mut answered, answers, now - sent);
+            self.take_answers(&slot.requests, &mut answered, answers, (sent, now));
             slot.answered = answered;
             if answered == slot.requests.len() {
-                self.statistics.last_completion.set(now);
                 window.release(frame.request);
             }
         }
@@ -365,7 +323,7 @@ impl<'a> Run<'a> {
         requests: &[Sent],
         answered: &mut usize,
         mut answers: &[u8],
-        nanoseconds: u64,
+        times: (u64, u64),
     ) {
         while let Some(sent) = requests.get(*answered) {
             let (answer, rest) = match self.format {
@@ -373,71 +331,49 @@ impl<'a> Run<'a> {
                     Ok(Some(found)) => found,
                     // The rest is in another datagram.
                     Ok(None) => return,
-                    Err(error) => return self.phase.fail(format!("the server sent {error}")),
+                    Err(error) => return self.part.phase.fail(format!("the server sent {error}")),
                 },
                 Format::Text => match text_answer(answers, sent) {
                     Ok(answer) => (answer, &[][..]),
-                    Err(sentence) => return self.phase.fail(sentence),
+                    Err(sentence) => return self.part.phase.fail(sentence),
                 },
             };
             answers = rest;
             *answered += 1;
-            self.outstanding -= 1;
-            self.take_answer(sent, answer, nanoseconds);
+            self.take_answer(sent, answer, times);
         }
     }
 
     #[inline]
-    fn take_answer(&mut self, sent: &Sent, answer: batch::Answer<'_>, nanoseconds: u64) {
-        let statistics = &self.statistics.operations[sent.operation as usize];
+    fn take_answer(&mut self, sent: &Sent, answer: batch::Answer<'_>, times: (u64, u64)) {
+        let statistics = &self.part.statistics.operations[sent.operation as usize];
         let is_read = sent.operation == Operation::Read;
-        let is_refused = match answer {
+        let mut is_refused = false;
+        match answer {
             batch::Answer::Found { value, .. } if is_read => {
                 statistics.hits.add(1);
-                if let Err(wrong) = self.data.check_value(sent.id, sent.floor, value) {
-                    self.statistics.wrong_values.add(1);
-                    self.phase.first_wrong.offer(|| wrong);
-                }
-                false
+                let checked = self.part.data.check_value(sent.id, sent.floor, value);
+                self.part.note_check(checked);
             }
-            batch::Answer::NotFound if is_read => {
-                statistics.misses.add(1);
-                false
-            }
-            batch::Answer::Done if !is_read => false,
+            batch::Answer::NotFound if is_read => statistics.misses.add(1),
+            batch::Answer::Done if !is_read => {}
             other => {
-                self.refuse(sent, || {
-                    format!("{} was answered with {other:?}", sent.operation)
-                });
-                true
+                is_refused = true;
+                let sentence = || format!("{} was answered with {other:?}", sent.operation);
+                self.part.phase.first_error.offer(sentence);
             }
-        };
+        }
         if !is_read {
-            self.data.end_write(sent.id, is_refused);
-            if sent.operation == Operation::Insert {
-                self.data.space.acknowledge(sent.id);
-            }
+            self.part.end_write(sent.operation, sent.id, is_refused);
         }
-        if is_refused {
-            return;
-        }
-        statistics.completed.add(1);
-        if let Some(latencies) = &statistics.latencies {
-            latencies.service.record(nanoseconds);
-        }
-    }
-
-    #[cold]
-    fn refuse(&self, sent: &Sent, sentence: impl FnOnce() -> String) {
-        self.statistics.operations[sent.operation as usize]
-            .errors
-            .add(1);
-        self.phase.first_error.offer(sentence);
+        let (sent_at, now) = times;
+        self.part
+            .complete(sent.operation, is_refused, (sent_at, sent_at, now));
     }
 
     /// Requests that wait for an answer.
     pub(super) fn outstanding(&self) -> u64 {
-        self.outstanding as u64
+        self.part.outstanding as u64
     }
 
     /// What was sent before `time` and not answered is lost.
@@ -446,20 +382,13 @@ impl<'a> Run<'a> {
             while let Some(request) = window.overdue(time) {
                 let slot = window.waiting(request);
                 for sent in &slot.requests[slot.answered..] {
-                    self.outstanding -= 1;
-                    self.refuse(sent, || {
+                    self.part.lose(sent.operation, sent.id, || {
                         format!(
                             "{} was not answered within {} ms: the datagram or its answer was lost",
                             sent.operation,
                             LOST_AFTER / 1_000_000
                         )
                     });
-                    if sent.operation != Operation::Read {
-                        self.data.lose_write(sent.id);
-                        if sent.operation == Operation::Insert {
-                            self.data.space.acknowledge(sent.id);
-                        }
-                    }
                 }
                 window.release(request);
             }
