@@ -33,10 +33,6 @@ IMPURE = {"os", "subprocess", "socket", "time", "datetime", "shutil", "tempfile"
 #: Folders in which files still import each other in a circle. Remove an entry when its circles are gone.
 KNOWN_CIRCLES = {
     "advice",
-    "studies/pressure",
-    "studies/access",
-    "studies/colocate",
-    "studies/peers",
 }
 
 

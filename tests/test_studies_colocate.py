@@ -24,10 +24,11 @@ from rackscope.runs.study import StudyRecord, read_study, write_study
 from rackscope.studies import conduct as conducting
 from rackscope.studies.base import Request
 from rackscope.studies.bench.interference import Interference
+from rackscope.studies.bench.turns import Steps
 from rackscope.studies.colocate import study as colocate
-from rackscope.studies.colocate.bench import Figures, Squeezed, disk_bytes, figures_of
-from rackscope.studies.colocate.carry_out import Outcome, Steps, carry_out
-from rackscope.studies.colocate.plan import EXAMPLES, parse_pairs, parse_works, run_options
+from rackscope.studies.colocate.findings import describe
+from rackscope.studies.colocate.measure import Figures, Outcome, Squeezed, carry_out, disk_bytes, figures_of
+from rackscope.studies.colocate.plan import EXAMPLES, parse_pairs, parse_workloads, run_options
 from report_example import Example, write_example
 from study_example import pressure_study, write_example_study
 
@@ -39,7 +40,7 @@ LEVELS = (0.8, 0.5)
 
 def request(out: Path | None = None, works: Sequence[str] = TEXTS, **others: Any) -> Request:
     values = {
-        "works": tuple(works),
+        "workloads": tuple(works),
         "pairs": None,
         "slowdown": "5%",
         "rounds": 6,
@@ -140,7 +141,14 @@ def conducted(
         if clock is None:
             colocate.conduct_colocate(under_way, plan, bench or FakeBench(), outcome, Steps(ignore), 1)
         else:
-            carry_out(plan, under_way, bench or FakeBench(), outcome, Steps(ignore), clock)
+            carry_out(
+                plan,
+                bench or FakeBench(),
+                outcome,
+                Steps(ignore),
+                lambda: describe(under_way.record, plan, outcome),
+                clock,
+            )
     except KeyboardInterrupt:
         under_way.record.status, under_way.record.status_reason = "interrupted", "stopped by Ctrl-C"
     under_way.save()
@@ -163,7 +171,7 @@ def sentences(record: StudyRecord) -> str:
 
 
 def test_a_work_is_written_in_a_word() -> None:
-    [one, other, third] = parse_works(
+    [one, other, third] = parse_workloads(
         ["memcached:ycsb-b,cpu=0.4,threads=1,connections=20", "redis:ycsb-a,rate=20k", "redis:ycsb-b"]
     )
     assert (one.name, one.system, one.workload, one.cpu_cores) == ("memcached", "memcached", "ycsb-b", 0.4)
@@ -175,35 +183,41 @@ def test_a_work_is_written_in_a_word() -> None:
     options.check()
     assert options.cores == (0,)
     assert options.verify
-    assert not run_options(RunOptions("", ""), parse_works(TEXTS)[0]).verify
+    assert not run_options(RunOptions("", ""), parse_workloads(TEXTS)[0]).verify
 
 
 def test_the_examples_can_be_asked_for() -> None:
     plan = colocate.build_plan(request(works=()))
-    assert len(plan.works) == len(EXAMPLES) == 6
+    assert len(plan.workloads) == len(EXAMPLES) == 6
     assert len(plan.pairs) == 15
 
 
 @pytest.mark.parametrize(
     ("asked", "clear"),
     [
-        ({"works": ["redis:ycsb-b"]}, "nothing to put beside one work"),
-        ({"works": ["redis", "redis:ycsb-b"]}, "'redis' is no work"),
-        ({"works": ["redis:ycsb-b", "redsi:ycsb-b"]}, "there is no system 'redsi'"),
-        ({"works": ["redis:ycsb-b", "redis:ycsb-z"]}, "there is no workload 'ycsb-z'"),
-        ({"works": ["redis:ycsb-b,cpu=much", "redis:ycsb-a"]}, "cpu=much of work redis:ycsb-b is no number"),
-        ({"works": ["redis:ycsb-b,cpu=7", "redis:ycsb-a"]}, "may have 7 cores, and there are 1"),
-        ({"works": ["redis:ycsb-b,keys", "redis:ycsb-a"]}, "'keys' of work redis:ycsb-b is no setting"),
-        ({"works": ["redis:ycsb-b,name=a", "redis:ycsb-a,name=a-1", "redis:ycsb-a,name=a"]}, "two works are called"),
-        ({"works": ["redis:ycsb-b,name=a/b", "redis:ycsb-a"]}, "cannot be called 'a/b'"),
-        ({"pairs": "greedy"}, "'greedy' is no pair"),
-        ({"pairs": "greedy+tiny"}, "there is no work 'tiny'"),
+        ({"workloads": ["redis:ycsb-b"]}, "there is only one workload"),
+        ({"workloads": ["redis", "redis:ycsb-b"]}, "got 'redis'"),
+        ({"workloads": ["redis:ycsb-b", "redsi:ycsb-b"]}, "there is no system 'redsi'"),
+        ({"workloads": ["redis:ycsb-b", "redis:ycsb-z"]}, "there is no workload 'ycsb-z'"),
+        ({"workloads": ["redis:ycsb-b,cpu=much", "redis:ycsb-a"]}, "invalid cpu=much of redis:ycsb-b"),
+        ({"workloads": ["redis:ycsb-b,cpu=7", "redis:ycsb-a"]}, "cpu=7, and the number of shared cores is 1"),
+        (
+            {"workloads": ["redis:ycsb-b,keys", "redis:ycsb-a"]},
+            "invalid setting of redis:ycsb-b: expected NAME=VALUE, got 'keys'",
+        ),
+        (
+            {"workloads": ["redis:ycsb-b,name=a", "redis:ycsb-a,name=a-1", "redis:ycsb-a,name=a"]},
+            "two workloads are called",
+        ),
+        ({"workloads": ["redis:ycsb-b,name=a/b", "redis:ycsb-a"]}, "invalid name 'a/b'"),
+        ({"pairs": "greedy"}, "expected A+B, got 'greedy'"),
+        ({"pairs": "greedy+tiny"}, "there is no workload 'tiny'"),
         ({"pairs": "half+half"}, "half beside itself"),
         ({"slowdown": "five"}, "'five' is no share"),
         ({"slowdown": "150%"}, "'150%' is no share"),
         ({"rounds": 0}, "0 rounds"),
         ({"window": 0.001}, "at least 50 ms"),
-        ({"levels": "0.8"}, "no levels"),
+        ({"levels": "0.8"}, "invalid --levels"),
     ],
 )
 def test_nonsense_is_refused_before_a_directory_is_made(asked: dict[str, Any], clear: str, tmp_path: Path) -> None:
@@ -214,7 +228,7 @@ def test_nonsense_is_refused_before_a_directory_is_made(asked: dict[str, Any], c
 
 
 def test_pairs_are_chosen_by_name() -> None:
-    works = parse_works(TEXTS)
+    works = parse_workloads(TEXTS)
     assert parse_pairs("half+small,small+half,big+lazy", works) == (("half", "small"), ("big", "lazy"))
 
 
@@ -236,7 +250,7 @@ def test_each_pair_is_measured_between_its_works_alone_forth_and_back(tmp_path: 
 
 
 def test_a_budget_ends_rounds_early_but_leaves_two(tmp_path: Path) -> None:
-    ticks = iter(range(0, 10**6, 60))
+    ticks = iter(range(0, 10**6, 90))
     record = conducted(tmp_path / "study", clock=lambda: float(next(ticks)))
     assert " of 6 rounds fitted into the budget." in sentences(record)
     assert {len(side["values"]) for side in record.result["sides"]} < {2, 3, 4, 5}
@@ -270,7 +284,7 @@ def test_pairs_are_predicted_from_the_others_and_set_beside_what_was_measured(wh
     assert told["mean_error"] < 0.03
     assert told["wrongly_safe"] == 0
     assert 0.8 <= told["coverage"] <= 1
-    assert "Pairs that were left out are predicted with a mean error of" in sentences(record)
+    assert "Predictions of pairs that were left out of the fit have a mean error of" in sentences(record)
     tables = {table.identifier: table for table in record.tables}
     assert len(tables["pairs"].rows) == 20
     beside = next(row for row in tables["pairs"].rows if row[:2] == ["greedy", "big"])
@@ -343,7 +357,7 @@ def test_a_generator_without_time_says_nothing_of_works(tmp_path: Path) -> None:
     bench = FakeBench()
     bench.idle = 0.01
     record = conducted(tmp_path / "study", bench)
-    assert "The load generators had no time left with" in sentences(record)
+    assert "The load generators were fully busy with" in sentences(record)
     assert record.result["validation"] == {}
 
 
@@ -354,7 +368,7 @@ def test_generators_that_filled_their_cores_say_nothing_of_works(
     bench = FakeBench()
     bench.generator = each
     record = conducted(tmp_path / "study", bench, client_cores=client_cores)
-    assert ("The load generators had no time left with" not in sentences(record)) is counts
+    assert ("The load generators were fully busy with" not in sentences(record)) is counts
     assert ("throughput" in record.result["validation"]) is counts
 
 

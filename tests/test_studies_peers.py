@@ -18,18 +18,22 @@ from rackscope.runs.study import StudyRecord
 from rackscope.studies import conduct as conducting
 from rackscope.studies.base import Request
 from rackscope.studies.bench.interference import Interference
+from rackscope.studies.bench.loading import on_one_core
+from rackscope.studies.bench.turns import Steps
 from rackscope.studies.peers import study as peers
-from rackscope.studies.peers.bench import (
+from rackscope.studies.peers.findings import describe
+from rackscope.studies.peers.measure import (
     Figures,
     MemoryUse,
+    Outcome,
     Work,
+    carry_out,
     figures_of,
     resident_bytes,
     run_options,
 )
-from rackscope.studies.peers.carry_out import Outcome, Steps, carry_out
 from rackscope.studies.peers.plan import CURVE, SETTINGS, Plan, Setting
-from rackscope.studies.peers.study import build_plan, conduct_peers, placed
+from rackscope.studies.peers.study import build_plan, conduct_peers
 from rackscope.studies.peers.summary import scaled
 
 NAMES = [setting.name for setting in SETTINGS]
@@ -120,7 +124,14 @@ def carried_out(
         if clock is None:
             conduct_peers(under_way, plan, bench or FakeBench(), outcome, Steps(ignore))
         else:
-            carry_out(plan, under_way, bench or FakeBench(), outcome, Steps(ignore), clock)
+            carry_out(
+                plan,
+                bench or FakeBench(),
+                outcome,
+                Steps(ignore),
+                lambda: describe(under_way.record, plan, outcome),
+                clock,
+            )
     except KeyboardInterrupt:
         under_way.record.status = "interrupted"
     return StudyRecord.model_validate_json(under_way.record.model_dump_json())
@@ -185,9 +196,9 @@ def test_another_system_can_be_the_one_that_is_compared() -> None:
     ("asked", "clear"),
     [
         ({"peers": "memcache"}, "there is no peer 'memcache'. Did you mean memcached"),
-        ({"peers": "cache"}, "cache is no peer of itself"),
+        ({"peers": "cache"}, "cache cannot be compared with itself"),
         ({"settings": "multiget"}, "there is no setting 'multiget'. Did you mean multi-get?"),
-        ({"loads": "half"}, "--loads half are no numbers"),
+        ({"loads": "half"}, "invalid --loads half: expected numbers"),
         ({"loads": "500"}, "out of bounds"),
         ({"repetitions": 0}, "0 repetitions"),
         ({"window": 0.001}, "at least 50 ms"),
@@ -209,10 +220,10 @@ def test_a_system_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_one_core_serves_unless_more_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
-    assert placed(RunOptions("cache", "")).cores == (0,)
-    assert placed(RunOptions("cache", "")).client_cores == (3,)
-    assert placed(RunOptions("cache", "", client_cores=(0,))).cores == (1,)
-    assert placed(RunOptions("cache", "", cores=(0, 1))).cores == (0, 1)
+    assert on_one_core(RunOptions("cache", "")).cores == (0,)
+    assert on_one_core(RunOptions("cache", "")).client_cores == (3,)
+    assert on_one_core(RunOptions("cache", "", client_cores=(0,))).cores == (1,)
+    assert on_one_core(RunOptions("cache", "", cores=(0, 1))).cores == (0, 1)
 
 
 # What is measured
@@ -275,7 +286,9 @@ def test_cpu_time_of_both_ends_is_told_together_and_apart(whole: StudyRecord) ->
 
 def test_latency_is_told_at_half_of_the_baselines_best(whole: StudyRecord) -> None:
     record = whole
-    tail = next(one for one in record.findings if one.sentence.startswith("p99 at 50 % of memcached's best load"))
+    tail = next(
+        one for one in record.findings if one.sentence.startswith("p99 at 50 % of memcached's highest throughput")
+    )
     assert "(50.1 k operations/s): cache " in tail.sentence or "(50.0 k operations/s): cache " in tail.sentence
     assert "cache over memcached x0.7" in tail.evidence
     # Redis does 80 thousand a second and cannot keep up with 90.
@@ -304,7 +317,7 @@ def test_what_is_missing_and_why_is_said(tmp_path: Path) -> None:
     assert "garnet is left out: it does not run." in said
     assert "redis is missing from unpipelined, 50 deep, unpipelined mixed: redis does not listen on unix." in said
     assert "redis is missing from memory: redis refused 3 of 10 values." in said
-    assert "The load generator had no time left with 50 deep (cache)" in said
+    assert "The load generator was fully busy with 50 deep (cache)" in said
     assert not any(finding.sentence.startswith("cache is ahead of redis") for finding in record.findings)
 
 
@@ -319,7 +332,7 @@ def test_one_that_breaks_is_left_out_and_the_others_go_on(tmp_path: Path) -> Non
 
 def test_without_a_baseline_there_is_no_load(tmp_path: Path) -> None:
     record = carried_out(tmp_path, FakeBench(absent=["memcached"]))
-    assert "No latency over load: memcached gave no load to take shares of." in sentences(record)
+    assert "No latency over load: there is no throughput of memcached." in sentences(record)
     assert not any(chart.identifier.startswith("load") for chart in record.charts)
 
 
@@ -368,7 +381,7 @@ def test_a_read_of_many_keys_counts_as_many() -> None:
 def test_a_window_of_nothing_or_of_errors_is_no_measurement() -> None:
     with pytest.raises(LoadError, match="no operation succeeded"):
         figures_of({"operations": 0, "duration_seconds": 1.0}, 1, 1.0)
-    with pytest.raises(LoadError, match="3 operations were answered with an error"):
+    with pytest.raises(LoadError, match="3 operations failed"):
         figures_of({"operations": 10, "errors": 3, "duration_seconds": 1.0}, 1, 1.0)
 
 

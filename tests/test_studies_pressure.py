@@ -21,15 +21,17 @@ from pressure_bench import (
 )
 from rackscope.analysis.pressure import judge_phase
 from rackscope.errors import UsageError
+from rackscope.runs.options import Loop
 from rackscope.runs.study import StudyRecord
 from rackscope.squeezes.provision import Limits
 from rackscope.studies.base import Conduct, Request
 from rackscope.studies.bench import interference
 from rackscope.studies.bench.interference import Taken
 from rackscope.studies.bench.session import Bench
+from rackscope.studies.pressure import measure
 from rackscope.studies.pressure import study as pressure
+from rackscope.studies.pressure.measure import MeasuredPhase, Plan, measure_phase
 from rackscope.studies.pressure.record import Account
-from rackscope.studies.pressure.study import MeasuredPhase, Plan, measure_phase
 
 PLAN = Plan(fractions=(0.8, 0.4), window_seconds=0.4, blocks=4, budget_seconds=1e6, seed=7)
 
@@ -38,7 +40,7 @@ PLAN = Plan(fractions=(0.8, 0.4), window_seconds=0.4, blocks=4, budget_seconds=1
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """A world whose clock is the study's, and on whose host nobody else is unless a test says so."""
     made = World({"cpu_share": elastic(1.0), "network_out": elastic(0.0), "dram_capacity": enough_above(0.1)})
-    monkeypatch.setattr(pressure, "time", SimpleNamespace(monotonic=lambda: made.now))
+    monkeypatch.setattr(measure, "time", SimpleNamespace(monotonic=lambda: made.now))
     monkeypatch.setattr(interference, "Watch", made.watch)
     return made
 
@@ -52,7 +54,7 @@ def three_squeezes(world: World) -> list[FakeSqueeze]:
 
 
 def measured(bench: Bench, **plan: Any) -> MeasuredPhase:
-    return measure_phase(bench, STAGE, {"kind": "closed"}, dataclasses.replace(PLAN, **plan))
+    return measure_phase(bench, STAGE, Loop(), dataclasses.replace(PLAN, **plan))
 
 
 def levels_of(phase: MeasuredPhase, squeeze: str) -> list[float]:
@@ -300,7 +302,7 @@ def test_the_record_holds_what_its_contract_says(world: World, tmp_path: Path, m
     assert (cache["status"], cache["evidence"]) == ("not_squeezable", "none")
 
     assert record.findings[0].sentence.startswith("cache under ycsb-c is limited by CPU")
-    assert "disk could not be decided by experiment" in record.findings[0].sentence
+    assert "disk is inconclusive" in record.findings[0].sentence
     assert "84 % of its DRAM capacity" in record.findings[1].sentence
     assert any("it takes root" in finding.sentence for finding in record.findings)
     assert {table.identifier for table in record.tables} == {"pressure", "levels", "capacities", "not-squeezable"}
@@ -322,7 +324,7 @@ def test_without_a_verdict_the_record_says_so(world: World, tmp_path: Path) -> N
     saved = Saved(tmp_path)
     account_of(saved).update(measured(bench), bench)
     record = saved.conduct.record
-    assert "could not be decided" in record.findings[0].sentence
+    assert "inconclusive" in record.findings[0].sentence
     [phase] = record.result["phases"]
     assert phase["limits"] == []
     assert [one["status"] for one in phase["resources"]] == ["not_squeezable"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conftest import wait_until
-from rackscope.studies.bench.speed import CoreSpeeds
+from rackscope.studies.bench.core_meters import CoreSpeeds
 
 
 def test_speeds_of_both_groups_are_instructions_a_second() -> None:

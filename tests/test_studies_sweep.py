@@ -222,7 +222,7 @@ def test_a_cell_that_cannot_run_is_named_and_the_rest_goes_on(tmp_path: Path) ->
     assert len(bench.measured) == 6
     [failure] = record.result["failures"]
     assert failure["label"] == "threads=0"
-    [told] = [finding for finding in record.findings if "could not run" in finding.sentence]
+    [told] = [finding for finding in record.findings if "could not be measured" in finding.sentence]
     assert "threads=0" in told.sentence
     assert "below 1" in told.sentence
 
@@ -266,7 +266,7 @@ def test_a_sweep_of_which_no_cell_can_run_is_an_error(tmp_path: Path) -> None:
 
 def test_no_more_is_claimed_of_one_repetition_than_it_can_show(tmp_path: Path) -> None:
     _, record = carry_out(request("value_size=64,1000", repeat=1, out=tmp_path / "study"), FakeBench())
-    assert any("With one repetition nothing can be shown" in finding.sentence for finding in record.findings)
+    assert any("With one repetition no effect can be shown" in finding.sentence for finding in record.findings)
     assert not any("matters" in finding.sentence for finding in record.findings)
 
 

@@ -238,7 +238,7 @@ def test_a_budget_for_nothing_but_the_default_is_said() -> None:
     tuning._first = []
     found = tuning.run()
     assert len(found.trials) == 1 and answer_changes(found) == {}
-    assert "did not suffice" in sentences(found) and "Nothing that was tried" not in sentences(found)
+    assert "too short" in sentences(found) and "Nothing that was tried" not in sentences(found)
 
 
 def test_a_command_repeats_what_was_asked() -> None:

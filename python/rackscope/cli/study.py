@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
     optional: dict[str, Any] = {"nargs": "?", "default": ""} if study.subject == "optional" else {}
-    if study.subject == "works":
-        parser.add_argument("works", metavar="WORK", nargs="*", help="such as memcached:ycsb-b,cpu=0.4")
+    if study.subject == "workloads":
+        parser.add_argument("workloads", metavar="SYSTEM:WORKLOAD", nargs="*", help="such as memcached:ycsb-b,cpu=0.4")
     elif study.subject != "none":
         parser.add_argument("system", metavar="SYSTEM", help="what to study, such as memcached", **optional)
     if study.subject in _WITH_LOAD:
@@ -57,7 +57,7 @@ def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
         common.add_system_settings(
             parser.add_argument_group("system"), "a knob of the system or a parameter of the workload"
         )
-    elif study.subject in ("system", "works"):
+    elif study.subject in ("system", "workloads"):
         common.add_places(parser.add_argument_group("host"))
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="DIR", type=common.path, help="study directory (default: a new one in runs/)")
@@ -92,6 +92,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from rackscope.cli.progress import ProgressLine
     from rackscope.cli.studying import print_study
 
+<<<<<<< HEAD
     kind: Study = arguments.study
     settings: RunSettings = {}
     if kind.subject in _WITH_LOAD:
@@ -111,3 +112,46 @@ def execute(arguments: argparse.Namespace) -> int:
         )
     print_study(done, as_json=arguments.json)
     return 0
+=======
+    return study_and_report(arguments.study, _request(arguments), as_json=arguments.json)
+
+
+def _request(arguments: argparse.Namespace) -> Request:
+    from rackscope.studies.base import Request
+
+    study: Study = arguments.study
+    values: dict[str, Any] = {}
+    for option in study.options:
+        value = getattr(arguments, option.name.replace("-", "_"))
+        values[option.name.replace("-", "_")] = tuple(value) if option.repeated else value
+    if study.subject == "workloads":
+        values["workloads"] = tuple(arguments.workloads)
+    run = _run_options(arguments, study) if study.subject != "none" else None
+    return Request(run=run, values=values, out=arguments.out, command_line=tuple(arguments.command_line))
+
+
+def _run_options(arguments: argparse.Namespace, study: Study) -> RunOptions:
+    from rackscope.runs.options import RunOptions
+
+    fields: dict[str, Any] = {
+        "system": getattr(arguments, "system", ""),
+        "workload": "",
+        "cores": arguments.cores,
+        "client_cores": arguments.client_cores,
+        "seed": arguments.seed,
+        "meters": tuple(arguments.meter),
+        "fetch": not arguments.no_fetch,
+        "command_line": arguments.command_line,
+    }
+    if study.subject in _WITH_LOAD:
+        fields |= {
+            "workload": arguments.workload,
+            "settings": common.settings_mapping(arguments.set),
+            "tuned": arguments.tuned,
+            "connections": arguments.connections,
+            "endpoint_kind": arguments.endpoint,
+            "port": arguments.port,
+            "verify": not arguments.no_verify,
+        }
+    return RunOptions(**{**study.run_defaults, **fields})
+>>>>>>> 818924c (Studies share one kit of findings, tables and charts and one way of taking turns; the load of a run is one typed value; plainer words)

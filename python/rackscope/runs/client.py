@@ -12,7 +12,7 @@ from rackscope.runs.tables import LOAD_DRIVER
 if TYPE_CHECKING:
     import polars as pl
 
-    from rackscope.runs.options import RunOptions
+    from rackscope.runs.options import Loop, RunOptions
     from rackscope.runs.placement import Placement
     from rackscope.workloads import PhasePlan, WorkloadPlan
 
@@ -46,13 +46,6 @@ def client_configuration(
     }
 
 
-def loop_of(options: RunOptions) -> dict[str, Any]:
-    """Closed, or open at the rate that was asked for."""
-    if options.rate_per_second is None:
-        return {"kind": "closed"}
-    return {"kind": "open", "arrivals": options.arrivals, "rate_per_second": options.rate_per_second}
-
-
 class Client:
     """``LoadClient`` with its errors turned into ours."""
 
@@ -67,7 +60,7 @@ class Client:
     def run_phase(
         self,
         plan: PhasePlan,
-        loop: Mapping[str, Any],
+        loop: Loop,
         duration_seconds: float | None,
         on_tick: Callable[[list[dict[str, float]]], None],
     ) -> dict[str, Any]:
@@ -80,7 +73,7 @@ class Client:
             "name": plan.name,
             "operations": dict(plan.operations),
             "distribution": dict(plan.distribution),
-            "loop": dict(loop),
+            "loop": loop.to_dict(),
             "duration_seconds": duration_seconds,
             "operation_count": plan.operation_count,
             "interval_seconds": _INTERVAL_SECONDS,

@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 
 from rackscope.errors import UsageError
-from rackscope.runs.client import loop_of
 from rackscope.runs.files import cannot_make
 from rackscope.runs.options import ProgressCallback, RunOptions
 from rackscope.runs.prepare import Prepared, prepare
@@ -46,7 +45,7 @@ class Execution:
 
     def _phases(self, session: Session) -> None:
         options = session.prepared.options
-        loop = loop_of(options)
+        loop = options.loop
         session.rest()
         session.preload()
         session.warm_up(loop)

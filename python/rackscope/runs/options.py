@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rackscope.errors import UsageError
 from rackscope.host.meters import parse_meters
@@ -13,8 +13,32 @@ from rackscope.host.meters import parse_meters
 if TYPE_CHECKING:
     from rackscope.runs.manifest import ServerPart
 
+Arrivals = Literal["poisson", "constant"]
 #: Operations a second that an open loop can be asked for.
 LOWEST_RATE, HIGHEST_RATE = 0.1, 1e9
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How requests are sent. Closed, without a rate: each when the one before it was answered. Open: at
+    ``rate_per_second``, whatever the system does. Raises UsageError for a rate out of bounds."""
+
+    rate_per_second: float | None = None
+    arrivals: Arrivals = "poisson"
+
+    def __post_init__(self) -> None:
+        rate = self.rate_per_second
+        if rate is not None and not LOWEST_RATE <= rate <= HIGHEST_RATE:
+            raise UsageError(
+                f"{rate:g} operations a second are out of bounds",
+                f"Choose --rate between {LOWEST_RATE:g} and {HIGHEST_RATE:.0f}.",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the load generator takes it."""
+        if self.rate_per_second is None:
+            return {"kind": "closed"}
+        return {"kind": "open", "arrivals": self.arrivals, "rate_per_second": self.rate_per_second}
 
 
 @dataclass(frozen=True)
@@ -32,7 +56,7 @@ class RunOptions:
     tuned: bool = False
     connections: int = 50
     rate_per_second: float | None = None
-    arrivals: Literal["poisson", "constant"] = "poisson"
+    arrivals: Arrivals = "poisson"
     duration_seconds: float = 5.0
     warm_up_seconds: float = 2.0
     repetitions: int | None = None
@@ -52,6 +76,11 @@ class RunOptions:
     #: What was said of the server's watts, which a host without a meter is modelled from.
     server: ServerPart | None = None
 
+    @property
+    def loop(self) -> Loop:
+        """Closed, or open at the rate that was asked for."""
+        return Loop(self.rate_per_second, self.arrivals)
+
     def check(self) -> None:
         """Raises UsageError for values that no run can have."""
         self._check_load()
@@ -69,11 +98,8 @@ class RunOptions:
             raise UsageError(f"{self.connections} connections are out of bounds", "Choose between 1 and 20000.")
         if self.repetitions is not None and not 1 <= self.repetitions <= 1000:
             raise UsageError(f"{self.repetitions} repetitions are out of bounds", "Choose between 1 and 1000.")
-        if self.rate_per_second is not None and not LOWEST_RATE <= self.rate_per_second <= HIGHEST_RATE:
-            raise UsageError(
-                f"{self.rate_per_second:g} operations a second are out of bounds",
-                f"Choose --rate between {LOWEST_RATE:g} and {HIGHEST_RATE:.0f}.",
-            )
+        # Raises for a rate that is out of bounds.
+        _ = self.loop
         if not 0 <= self.seed < 2**64:
             raise UsageError(f"{self.seed} is no seed", "Choose --seed between 0 and 2^64 - 1.")
 

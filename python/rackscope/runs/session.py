@@ -9,7 +9,7 @@ import contextlib
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from rackscope.runs.client import Client, client_configuration, interval_frame
 from rackscope.runs.directory import RunWriter
 from rackscope.runs.ending import Ending, watched
 from rackscope.runs.interruption import Interruptions, held_back
-from rackscope.runs.options import Progress, ProgressCallback
+from rackscope.runs.options import Loop, Progress, ProgressCallback
 from rackscope.runs.placement import Placement
 from rackscope.runs.prepare import Prepared, first_manifest, now_text
 from rackscope.runs.records import latency_rows, result_row
@@ -160,9 +160,9 @@ class Session:
     def preload(self) -> None:
         """Put the workload's data set into the system, where it has one."""
         if self.prepared.plan.preload is not None:
-            self.phase(self.prepared.plan.preload, {"kind": "closed"}, activity="loading the data set")
+            self.phase(self.prepared.plan.preload, Loop(), activity="loading the data set")
 
-    def warm_up(self, loop: Mapping[str, Any]) -> None:
+    def warm_up(self, loop: Loop) -> None:
         """Ask for what the first stage asks for, unmeasured, for as long as the options say."""
         seconds = self.prepared.options.warm_up_seconds
         if seconds > 0:
@@ -170,18 +170,18 @@ class Session:
             plan = PhasePlan("warm-up", "warm-up", first.operations, first.distribution)
             self.phase(plan, loop, seconds, activity="warming up")
 
-    def ramp(self, plan: PhasePlan, loop: Mapping[str, Any], seconds: float) -> None:
+    def ramp(self, plan: PhasePlan, loop: Loop, seconds: float) -> None:
         """Drive the load of a phase for a while, unmeasured, right before that phase.
 
         What was idle has credit with every token bucket, and is cold. Raises as ``phase`` does.
         """
         assert self._client is not None
-        self._judge(plan, self._client.run_phase(plan, dict(loop), seconds, _ignore))
+        self._judge(plan, self._client.run_phase(plan, loop, seconds, _ignore))
 
     def phase(
         self,
         plan: PhasePlan,
-        loop: Mapping[str, Any],
+        loop: Loop,
         duration_seconds: float | None = None,
         repetition: int | None = None,
         *,
@@ -206,7 +206,7 @@ class Session:
             self._tick(intervals, activity or plan.name, time.monotonic() - started, duration_seconds, plan)
 
         try:
-            result = self._client.run_phase(plan, dict(loop), duration_seconds, on_tick)
+            result = self._client.run_phase(plan, loop, duration_seconds, on_tick)
         except BaseException:
             with held_back():
                 partial = self._client.partial_result()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import UsageError
 from rackscope.studies.base import Conduct, Option, Request, Study
+from rackscope.studies.kit import axis, chart, finding, reference, warning
 
 if TYPE_CHECKING:
     from rackscope.analysis.multiple import Comparison
@@ -47,7 +48,6 @@ def compare_with_itself(
 
 
 def _conduct(conduct: Conduct) -> None:
-    from rackscope.runs.client import loop_of
     from rackscope.runs.prepare import prepare
     from rackscope.runs.session import Session
     from rackscope.studies.bench.interference import Interference
@@ -62,7 +62,7 @@ def _conduct(conduct: Conduct) -> None:
     made: list[Comparison] = []
 
     def work(session: Session) -> None:
-        loop = loop_of(prepared.options)
+        loop = prepared.options.loop
         session.preload()
         session.warm_up(loop)
         numbers = iter(range(1, 1_000_000_000))
@@ -85,7 +85,6 @@ def _conduct(conduct: Conduct) -> None:
 def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], interference: Interference) -> None:
     """Put what is known after these comparisons into the record, and on disk."""
     from rackscope.analysis.proportions import proportion_interval
-    from rackscope.runs.study import Finding
 
     different = sum(one.different for one in made)
     share = proportion_interval(different, len(made))
@@ -95,21 +94,20 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], in
     too_many = share.low > _ALLOWED_SHARE
     record = conduct.record
     record.findings = [
-        Finding(
-            sentence=f"{subject} was called different from itself in {different} of {len(made)} comparisons: "
+        finding(
+            f"{subject} was called different from itself in {different} of {len(made)} comparisons: "
             f"{100 * share.estimate:.1f} %, {'more than' if too_many else 'where'} {100 * _ALLOWED_SHARE:.0f} % "
             f"{'may be' if too_many else 'at most are allowed'}",
-            severity="serious" if too_many else "finding",
-            evidence=f"{interval} (Clopper and Pearson 1934)",
+            f"{interval} (Clopper and Pearson 1934)",
+            "serious" if too_many else "finding",
         )
     ]
     if interference.kept:
         record.findings.append(
-            Finding(
-                sentence=f"the host was busy with other things in {interference.kept} of the "
+            warning(
+                f"the host was busy with other things in {interference.kept} of the "
                 f"{interference.windows - interference.discarded} windows that count",
-                severity="warning",
-                evidence=", ".join(sorted(interference.reasons)),
+                ", ".join(sorted(interference.reasons)),
             )
         )
     record.charts = [_chart(made)]
@@ -141,7 +139,7 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], in
 
 
 def _chart(made: list[Comparison]) -> Chart:
-    from rackscope.runs.study import Axis, Chart, Reference, Series
+    from rackscope.runs.study import Series
 
     series = []
     for label, different in (("no difference found", False), ("called different", True)):
@@ -157,14 +155,14 @@ def _chart(made: list[Comparison]) -> Chart:
                     high=[ratio.high for _, ratio in shown],
                 )
             )
-    return Chart(
-        identifier="ratios",
-        title="A over B, which are the same",
+    return chart(
+        "ratios",
+        "A over B, which are the same",
+        axis("comparison", "count"),
+        axis("throughput of A over that of B", "ratio"),
+        series,
         caption="Ratio of mean throughputs, with 95 % intervals.",
-        x=Axis(label="comparison", unit="count"),
-        y=Axis(label="throughput of A over that of B", unit="ratio"),
-        series=series,
-        references=[Reference(label="the same", value=1.0)],
+        references=[reference("the same", 1.0)],
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,6 +44,12 @@ class Request:
     out: Path | None = None
     command_line: tuple[str, ...] = ()
 
+    @property
+    def asked(self) -> RunOptions:
+        """The run, of a study that has one."""
+        assert self.run is not None
+        return self.run
+
 
 @dataclass
 class Conduct:
@@ -59,14 +66,28 @@ class Conduct:
     #: Makes the folder of a member run, and notes it in the record: ``member(name, label)``.
     member: Callable[[str, str], Path]
 
+    @contextmanager
+    def described(self, describe: Callable[[], None]) -> Iterator[Callable[[], None]]:
+        """Gives what puts the record on disk after ``describe`` has put what is known into it; at the end, however it
+        comes, ``describe`` is called once more."""
+
+        def save() -> None:
+            describe()
+            self.save()
+
+        try:
+            yield save
+        finally:
+            describe()
+
 
 @dataclass(frozen=True)
 class Study:
     """One kind of study; one file each, found by its module attribute ``STUDY``.
 
     ``subject`` is ``workload`` for a study of one system under one workload, ``system`` for one of a system that brings
-    its own workloads, ``works`` for one of several systems, each with a workload (``Request.values["works"]`` has the
-    texts), and ``none`` for one that brings both. With ``optional`` both may be left out: they are then
+    its own workloads, ``workloads`` for one of several systems, each with a workload (``Request.values["workloads"]``
+    has the texts), and ``none`` for one that brings both. With ``optional`` both may be left out: they are then
     empty in ``Request.run``, and ``check`` says what is missing.
     ``run_defaults`` are fields of RunOptions that differ here from those of ``rackscope run``.
     """
@@ -75,12 +96,12 @@ class Study:
     help: str
     description: str
     conduct: Callable[[Conduct], None]
-    subject: Literal["workload", "system", "works", "optional", "none"] = "workload"
+    subject: Literal["workload", "system", "workloads", "optional", "none"] = "workload"
     options: tuple[Option, ...] = ()
     run_defaults: Mapping[str, Any] = field(default_factory=dict)
     #: Words for the title, from the request; by default the study's name and its subject.
     title: Callable[[Request], str] | None = None
-    #: Raises UsageError for what cannot be asked, before a study directory is made.
-    check: Callable[[Request], None] | None = None
+    #: Raises UsageError for an invalid request, before a study directory is made.
+    check: Callable[[Request], object] | None = None
     #: One that can go on where it was stopped has a text option ``resume``: the study directory, whose record it gets.
     resumable: bool = False

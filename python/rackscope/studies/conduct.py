@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rackscope
 from rackscope.errors import UsageError
@@ -11,16 +11,13 @@ from rackscope.runs.ending import Ending, watched
 from rackscope.runs.execute import new_folder
 from rackscope.runs.hostfacts import inventory_part
 from rackscope.runs.interruption import Interruptions, held_back
+from rackscope.runs.options import ProgressCallback
 from rackscope.runs.prepare import now_text
 from rackscope.runs.study import MEMBERS, Member, StudyRecord, create_study_folder, read_study, write_study
-from rackscope.studies.base import Conduct
+from rackscope.studies.base import Conduct, OptionKind, Request, Study
 from rackscope.systems import find_system
 from rackscope.units import format_bytes, format_duration
 from rackscope.workloads import find_workload
-
-if TYPE_CHECKING:
-    from rackscope.runs.options import ProgressCallback
-    from rackscope.studies.base import OptionKind, Request, Study
 
 
 def begin(study: Study, request: Request, progress: ProgressCallback) -> Conduct:

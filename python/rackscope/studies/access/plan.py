@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rackscope.studies.bench.turns import rounds_of
+
 ACCESS_MODES = ("EREW", "CREW", "CRCW")
 
 
@@ -57,14 +59,5 @@ class Plan:
         return [(access, setting) for setting in self.settings for access in ACCESS_MODES]
 
     def rounds(self) -> list[list[tuple[str, Setting]]]:
-        """Each round holds every cell once; the order is one in which drift cancels."""
-        from rackscope.analysis.multiple import interleave
-
-        cells = self.cells
-        order = [cells[int(label)] for label in interleave([*map(str, range(len(cells)))], self.repetitions, self.seed)]
-        return [order[at : at + len(cells)] for at in range(0, len(order), len(cells))]
-
-
-def cores_words(count: int) -> str:
-    """``2 cores``."""
-    return f"{count} core{'' if count == 1 else 's'}"
+        """Each round holds every cell once."""
+        return rounds_of(self.cells, self.repetitions, self.seed)

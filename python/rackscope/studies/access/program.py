@@ -8,13 +8,11 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from rackscope.errors import StudyError
+from rackscope.studies.access.plan import Setting
 from rackscope.systems.process import find_companion
-
-if TYPE_CHECKING:
-    from rackscope.studies.access.plan import Setting
 
 _PROGRAM = "rackscope-access"
 _LOG_TAIL_BYTES = 2000

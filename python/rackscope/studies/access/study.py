@@ -19,27 +19,30 @@ if TYPE_CHECKING:
 
 _MOST_ITEMS = 16_000_000
 _FEWEST_ITEMS = 10_000
-#: What an item of 8 + 8 bytes takes at most, index and room in the log included.
+#: What an item of 8 + 8 bytes takes at most, index and memory in the log included.
 _ITEM_BYTES = 48
 #: Ids that are drawn for each skew, and what each core keeps of them while it works.
 _DRAWN_BYTES = 512 * 1024**2
 #: Of the memory that is available, how much may be taken without being asked for it, and at all.
-_USUAL_SHARE, _LARGEST_SHARE = 0.4, 0.8
+_USUAL_FRACTION, _LARGEST_FRACTION = 0.4, 0.8
 _SHORTEST_SECONDS = 0.02
 
 
 def build_plan(request: Request) -> tuple[Plan, list[str]]:
     """What is asked, and what was chosen for this host. Raises UsageError."""
     from rackscope.studies.access.plan import ACCESS_MODES, Plan
+    from rackscope.studies.bench.loading import check_count, check_window
 
     values = request.values
     usable = len(os.sched_getaffinity(0))
-    cores = _counts(values["cores"], "--cores", 1, usable) if values["cores"] else _powers_of_two(usable)
+    cores = (
+        _counts(values["cores"], "--cores", 1, usable)
+        if values["cores"]
+        else tuple(2**power for power in range(usable.bit_length()))
+    )
     writes = _counts(values["writes"], "--writes", 0, 100)
-    if not 1 <= values["repetitions"] <= 1000:
-        raise UsageError(f"{values['repetitions']} repetitions are out of bounds", "Choose between 1 and 1000.")
-    if values["window"] < _SHORTEST_SECONDS:
-        raise UsageError(f"a window must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --window 400ms.")
+    check_count(values["repetitions"], "repetitions")
+    check_window(values["window"], "400ms", _SHORTEST_SECONDS)
     items, notes = _items(values["items"], len(cores) * len(ACCESS_MODES))
     plan = Plan(
         items=items,
@@ -58,23 +61,24 @@ def _items(wanted: int | None, stores: int) -> tuple[int, list[str]]:
     from rackscope.host.memory import read_memory
     from rackscope.host.tree import Tree
 
-    available = read_memory(Tree(Path("/"))).available_bytes
-    room = float("inf") if available is None else available
+    known = read_memory(Tree(Path("/"))).available_bytes
+    available = float("inf") if known is None else known
     if wanted is None:
-        most = max(_FEWEST_ITEMS, int((room * _USUAL_SHARE - _DRAWN_BYTES) / stores / _ITEM_BYTES)) if available else 0
-        if available is None or most >= _MOST_ITEMS:
+        most = min((available * _USUAL_FRACTION - _DRAWN_BYTES) / stores / _ITEM_BYTES, _MOST_ITEMS)
+        if most == _MOST_ITEMS:
             return _MOST_ITEMS, []
-        return most, [
-            f"{format_count(most)} items a store rather than {format_count(_MOST_ITEMS)}: {stores} stores are held at "
-            f"a time, and {format_bytes(room)} of memory were available."
+        items = max(_FEWEST_ITEMS, int(most))
+        return items, [
+            f"{format_count(items)} items a store rather than {format_count(_MOST_ITEMS)}: {stores} stores are held in "
+            f"memory at once, and {format_bytes(available)} of memory were available."
         ]
     if wanted < _FEWEST_ITEMS:
-        raise UsageError(f"{wanted} items fit into any cache", f"Choose --items {_FEWEST_ITEMS} or more.")
+        raise UsageError(f"{wanted} items fit into any CPU cache", f"Choose --items {_FEWEST_ITEMS} or more.")
     needed = stores * wanted * _ITEM_BYTES + _DRAWN_BYTES
-    if needed > room * _LARGEST_SHARE:
+    if needed > available * _LARGEST_FRACTION:
         raise UsageError(
             f"{stores} stores of {format_count(wanted)} items take about {format_bytes(needed)}, and "
-            f"{format_bytes(room)} of memory are available",
+            f"{format_bytes(available)} of memory are available",
             "Ask for fewer --items, or for fewer numbers of --cores.",
         )
     return wanted, []
@@ -88,25 +92,21 @@ def _counts(text: str, option: str, least: int, most: int) -> tuple[int, ...]:
         raise UsageError(f"{option} {text}: {error.what}", f"Write it like {option} {least},{most}.") from None
     wrong = [one for one in found if not least <= one <= most]
     if wrong:
-        raise UsageError(f"{option} {text}: {wrong[0]} is not between {least} and {most}", "Leave it out.")
+        raise UsageError(
+            f"{option} {text}: {wrong[0]} is not between {least} and {most}", f"Choose numbers from {least} to {most}."
+        )
     return tuple(sorted(set(found)))
-
-
-def _powers_of_two(most: int) -> tuple[int, ...]:
-    return tuple(2**power for power in range(most.bit_length()))
 
 
 def conduct_access(conduct: Conduct, plan: Plan, bench: Bench, notes: list[str]) -> None:
     """Measure, and say what was found; also when it is stopped before the end."""
-    from rackscope.studies.access.carry_out import Outcome, carry_out
     from rackscope.studies.access.findings import describe
+    from rackscope.studies.access.measure import Outcome, carry_out
     from rackscope.studies.bench.interference import Interference
 
     outcome = Outcome(Interference(), notes=list(notes))
-    try:
-        carry_out(plan, conduct, bench, outcome)
-    finally:
-        describe(conduct.record, plan, outcome)
+    with conduct.described(lambda: describe(conduct.record, plan, outcome)) as save:
+        carry_out(plan, bench, outcome, conduct.progress, save)
 
 
 def _conduct(conduct: Conduct) -> None:
@@ -117,18 +117,14 @@ def _conduct(conduct: Conduct) -> None:
         conduct_access(conduct, plan, bench, notes)
 
 
-def _check(request: Request) -> None:
-    build_plan(request)
-
-
 STUDY = Study(
     name="access",
-    help="EREW against CREW against CRCW in process: which mode of access wins where",
+    help="compare the access modes EREW, CREW and CRCW of a partitioned store, without a network",
     description=(
-        "Measures the partitions of the cache engine without any socket: a core works on its own partition only\n"
-        "(EREW), reads all and writes to its own (CREW), or reads and writes all (CRCW), over numbers of cores,\n"
-        "uniform and zipfian keys, and shares of writes. Every value that is read is checked. All combinations take\n"
-        "turns, round after round.\n\n"
+        "Measures the partitions of the cache engine without sockets. A core accesses only its own partition (EREW),\n"
+        "reads all partitions and writes its own (CREW), or reads and writes all of them (CRCW). Varies the number of\n"
+        "cores, the key distribution (uniform, zipfian) and the percentage of writes. All values read are checked.\n"
+        "All combinations are measured in turns, round after round.\n\n"
         "Examples:\n"
         "  rackscope study access\n"
         "  rackscope study access --cores 2 --writes 50 --items 4m --repetitions 12"
@@ -136,18 +132,18 @@ STUDY = Study(
     conduct=_conduct,
     subject="none",
     options=(
-        Option("items", "count", "items of 8 + 8 bytes in each store (default 16m, or what memory has room for)"),
+        Option("items", "count", "items of 8 + 8 bytes in each store (default 16m, or what memory has memory for)"),
         Option(
             "cores",
             "text",
-            "numbers of cores to measure with (default: 1, 2, 4, ... as many as there are)",
+            "numbers of cores to measure with (default: 1, 2, 4, ... up to all)",
             metavar="N,N",
         ),
-        Option("writes", "text", "writes among 100 operations", "0,5,50,100", metavar="N,N"),
+        Option("writes", "text", "percentages of writes", "0,5,50,100", metavar="N,N"),
         Option("window", "duration", "length of one measurement", "400ms"),
         Option("repetitions", "count", "rounds over all combinations", "7"),
-        Option("budget", "duration", "time after which no further round begins; filling aside", "10m"),
+        Option("budget", "duration", "time for all rounds, without filling the stores", "10m"),
     ),
     title=lambda _: "EREW, CREW and CRCW in process",
-    check=_check,
+    check=build_plan,
 )

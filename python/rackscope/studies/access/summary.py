@@ -5,18 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from rackscope.studies.access.plan import ACCESS_MODES, Setting
-
-if TYPE_CHECKING:
-    from rackscope.analysis.intervals import Interval
-    from rackscope.analysis.multiple import Comparison
-    from rackscope.studies.access.carry_out import Outcome
-    from rackscope.studies.access.plan import Plan
-
-#: Ends of an interval that are further apart than this say nothing.
-_WIDEST = 20.0
+from rackscope.analysis.intervals import Interval, median_interval
+from rackscope.analysis.multiple import Comparison, compare_pairs
+from rackscope.studies.access.measure import Outcome
+from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
 
 
 @dataclass(frozen=True)
@@ -43,9 +36,9 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """``EREW``, ``EREW or CREW``, ``not decided``."""
+        """``EREW``, ``EREW or CREW``, ``inconclusive``."""
         if len(self.ties) == len(ACCESS_MODES) - 1:
-            return "not decided"
+            return "inconclusive"
         return " or ".join(access for access in ACCESS_MODES if access in (self.fastest, *self.ties))
 
 
@@ -71,7 +64,7 @@ def balance(access: str, setting: Setting, shares: Sequence[float]) -> float:
     """The part of what all cores did at full speed that clients can have who ask for keys as they were drawn.
 
     ``shares`` of all requests (under CREW: of writes) go to the core that owns the key, and the busiest one is full
-    first; cores are taken to be equally fast. Under CREW reads go wherever there is room.
+    first; cores are taken to be equally fast. Under CREW reads go to any core that has time.
     """
     if access == "CRCW" or not shares:
         return 1.0
@@ -81,9 +74,6 @@ def balance(access: str, setting: Setting, shares: Sequence[float]) -> float:
 
 def summarise(outcome: Outcome) -> Summary:
     """From measurements to what can be said of them."""
-    from rackscope.analysis.intervals import median_interval
-    from rackscope.analysis.multiple import compare_pairs
-
     cells = {}
     for (access, setting), measured in sorted(
         outcome.measured.items(), key=lambda item: (item[0][1].order, ACCESS_MODES.index(item[0][0]))
@@ -129,8 +119,3 @@ def _name(access: str, setting: Setting) -> str:
 def typical_writes(plan: Plan) -> int:
     """The share of writes that pictures over something else are drawn for."""
     return min(plan.writes, key=lambda writes: abs(writes - 50))
-
-
-def is_useful(interval: Interval) -> bool:
-    """Whether it is known, and its ends are not so far apart that they say nothing."""
-    return interval.low is not None and interval.high is not None and interval.high <= _WIDEST * interval.low

@@ -17,13 +17,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.changes import Changes
-    from rackscope.squeezes.journal import Journal
+from rackscope.host.confinement import read_virtualisation
+from rackscope.host.cpu_time import process_cpu_seconds
+from rackscope.host.processor import read_processor
+from rackscope.host.tree import Tree
+from rackscope.squeezes.changes import Changes
+from rackscope.squeezes.control_groups import find_own_groups, make_control_group
+from rackscope.squeezes.journal import Journal
+from rackscope.squeezes.removal import write_control
 
 #: Spins until its parent is gone; says when it is where it belongs. Of rackscope only the native part is loaded.
 _SPIN = """
@@ -65,17 +68,11 @@ class Awake:
 
     def cpu_seconds(self) -> float:
         """What keeping them awake has taken of them so far: time that nobody wanted."""
-        from rackscope.host.cpu_time import process_cpu_seconds
-
         return sum(process_cpu_seconds(pid) or 0.0 for pid in self.pids)
 
 
 def is_guest(root: Path = Path("/")) -> bool:
     """Whether cores that sleep are given to others here."""
-    from rackscope.host.confinement import read_virtualisation
-    from rackscope.host.processor import read_processor
-    from rackscope.host.tree import Tree
-
     tree = Tree(root)
     return read_virtualisation(tree, read_processor(tree).flags).guest is True
 
@@ -88,8 +85,6 @@ def kept_awake(system_cores: Sequence[int], client_cores: Sequence[int], journal
     process counts within its group. Where there is none nothing is kept awake. Raises SqueezeError, in the end, when
     the group cannot be removed.
     """
-    from rackscope.squeezes.changes import Changes
-
     if not is_guest():
         yield Awake()
         return
@@ -115,9 +110,6 @@ def kept_awake(system_cores: Sequence[int], client_cores: Sequence[int], journal
 
 def _idle_group(changes: Changes) -> Path | str:
     """A control group that runs only when nothing else would, or why there is none."""
-    from rackscope.squeezes.control_groups import find_own_groups, make_control_group
-    from rackscope.squeezes.removal import write_control
-
     try:
         group, missing = make_control_group(f"awake-{os.getpid()}", find_own_groups(), changes)
     except SqueezeError as error:

@@ -7,11 +7,9 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rackscope.runs.options import Progress
-    from rackscope.runs.session import Session
+from rackscope.runs.options import Progress
+from rackscope.runs.session import Session
 
 
 @contextlib.contextmanager

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.analysis.windows import FREE, Window, parse_condition
 from rackscope.errors import SqueezeError
-from rackscope.runs.options import Progress
+from rackscope.runs.options import Loop, Progress, ProgressCallback
+from rackscope.runs.prepare import Prepared
 from rackscope.runs.session import Session
 from rackscope.squeezes import find_squeezes
 from rackscope.squeezes.base import Achieved, Capacity, Isolation, NotSqueezable, Squeeze, Subject
 from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.provision import Limits, provision
+from rackscope.studies.bench.core_meters import CoreSpeeds
 from rackscope.studies.bench.interference import Interference, Judge
-from rackscope.studies.bench.speed import CoreSpeeds
-
-if TYPE_CHECKING:
-    from rackscope.runs.options import ProgressCallback
-    from rackscope.runs.prepare import Prepared
-    from rackscope.workloads import PhasePlan
+from rackscope.workloads import PhasePlan
 
 _CONTROL = "control:"
 #: How often a squeeze is tried before it is said to have no effect here.
@@ -102,7 +99,7 @@ class Bench:
     def _refuse(self, name: str, why: NotSqueezable) -> None:
         self.refused[name] = (self.squeezables.pop(name).squeeze, why)
 
-    def window(self, plan: PhasePlan, loop: Mapping[str, Any], seconds: float, condition: str, block: int) -> Window:
+    def window(self, plan: PhasePlan, loop: Loop, seconds: float, condition: str, block: int) -> Window:
         """Hold ``condition`` for ``seconds`` of load; what came of it. The row is in the run directory as well.
 
         A window in which others took part of the host is measured again, up to twice; the last one counts.

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from rackscope.analysis.slo_search import stalls_decide
 from rackscope.analysis.thresholds import packaged_thresholds
+from rackscope.runs.options import Loop
+from rackscope.runs.session import Session
 from rackscope.studies.bench.bounds import QUANTILES
+from rackscope.studies.bench.core_meters import CoreStalls
 from rackscope.studies.bench.interference import Taken, Watch
 from rackscope.studies.bench.quiet import behind_the_generator
-
-if TYPE_CHECKING:
-    from rackscope.runs.session import Session
-    from rackscope.studies.bench.stalls import CoreStalls
-    from rackscope.workloads import PhasePlan
+from rackscope.workloads import PhasePlan
 
 #: A system whose cores were busy for this share of a window has no more to give.
 _BUSY_RATIO = 0.9
@@ -100,14 +99,14 @@ class SessionLoad:
 
     def closed(self, seconds: float, activity: str) -> Window:
         """As fast as the system answers. Raises RackscopeError when it broke."""
-        return self._measure({"kind": "closed"}, seconds, activity)
+        return self._measure(Loop(), seconds, activity)
 
     def open(self, rate_per_second: float, seconds: float, activity: str) -> Window:
         """At a rate, with Poisson arrivals. Raises RackscopeError when it broke."""
-        loop = {"kind": "open", "arrivals": "poisson", "rate_per_second": rate_per_second}
+        loop = Loop(rate_per_second)
         return self._measure(loop, seconds, activity)
 
-    def _measure(self, loop: Mapping[str, Any], seconds: float, activity: str) -> Window:
+    def _measure(self, loop: Loop, seconds: float, activity: str) -> Window:
         self._number += 1
         watch = Watch()
         stood_still = self._stalls.read() if self._stalls is not None else []

@@ -16,31 +16,42 @@ WORK and SIDE are those of ``models/colocation_record.py``. A side's ``predicted
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rackscope.analysis.intervals import student_quantile
 from rackscope.analysis.wording import listing, percent
-from rackscope.studies.colocate.summary import Summary, summarise
+from rackscope.models.colocation import Slowdown
+from rackscope.models.colocation_record import side_to_dict, work_to_dict
+from rackscope.models.colocation_validation import ColocationValidation
+from rackscope.runs.study import Chart, Finding, StudyRecord, Table
+from rackscope.studies.colocate.measure import Outcome
+from rackscope.studies.colocate.plan import Plan
+from rackscope.studies.colocate.summary import Measured, Summary, summarise
+from rackscope.studies.kit import (
+    Row,
+    axis,
+    chart,
+    counted,
+    finding,
+    interference_findings,
+    line,
+    measured_again,
+    note,
+    table,
+    warning,
+)
 
-if TYPE_CHECKING:
-    from rackscope.models.colocation import Slowdown
-    from rackscope.models.colocation_validation import ColocationValidation
-    from rackscope.runs.study import Chart, Finding, StudyRecord, Table
-    from rackscope.studies.colocate.carry_out import Outcome
-    from rackscope.studies.colocate.plan import Plan
-    from rackscope.studies.colocate.summary import Measured
-
-_WORDS = {"throughput": "throughput", "p99": "p99"}
 #: Fewer rounds than this are no interval to speak of.
 _FEWEST_ROUNDS = 2
 
 
-def describe(record: StudyRecord, plan: Plan, outcome: Outcome, *, whole: bool = True) -> None:
-    """Write into ``record`` what is known so far; without ``whole`` pairs are left to a later time."""
+def describe(record: StudyRecord, plan: Plan, outcome: Outcome) -> None:
+    """Put what is known now into the record."""
     cores = int(record.result.get("cores") or 1)
     summary = summarise(plan, outcome, cores=cores)
-    record.findings = [*_findings(plan, outcome, summary), *_warnings(outcome, summary)]
-    record.tables = [*_pairs_table(plan, summary), *_validation_table(summary), *_works_table(plan, summary)]
-    record.charts = _charts(summary) if whole else []
+    record.findings = [*_findings(plan, summary), *_warnings(outcome, summary)]
+    record.tables = [*_pairs_table(plan, summary), *_validation_table(summary), *_workloads_table(plan, summary)]
+    record.charts = _charts(summary)
     record.method = _method(plan, outcome, cores)
     record.result = {**record.result, **result_of(plan, outcome, summary)}
 
@@ -56,14 +67,12 @@ def predictions(summary: Summary) -> dict[tuple[str, str], Slowdown]:
 
 def result_of(plan: Plan, outcome: Outcome, summary: Summary) -> dict[str, Any]:
     """For programs."""
-    from rackscope.models.colocation_record import side_to_dict, work_to_dict
-
     predicted = predictions(summary)
     return {
         "bound": plan.bound,
         "capacities": dict(summary.capacities),
         "works": [work_to_dict(work) for work in summary.works.values()],
-        "labels": {spec.name: spec.label for spec in plan.works},
+        "labels": {spec.name: spec.label for spec in plan.workloads},
         "sides": [
             {
                 **side_to_dict(one.side),
@@ -115,8 +124,6 @@ def _mean(values: tuple[float, ...]) -> float | None:
 
 def _kept(one: Measured) -> tuple[float, float | None, float | None]:
     """What was kept, with the ends of its 95 % interval over rounds."""
-    from rackscope.analysis.intervals import student_quantile
-
     side, count = one.side, len(one.values)
     if count < _FEWEST_ROUNDS:
         return math.exp(side.log_kept), None, None
@@ -125,145 +132,109 @@ def _kept(one: Measured) -> tuple[float, float | None, float | None]:
     return math.exp(side.log_kept), math.exp(side.log_kept - half), math.exp(side.log_kept + half)
 
 
-def _findings(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
-    from rackscope.runs.study import Finding
-
+def _findings(plan: Plan, summary: Summary) -> list[Finding]:
     found = []
     by_pair: dict[str, list[Measured]] = {}
     for one in summary.measured:
         by_pair.setdefault(one.side.pair, []).append(one)
-    if by_pair:
-        fit = [
-            pair
-            for pair, sides in by_pair.items()
-            if all((low := _kept(one)[1]) is not None and 1 - low < plan.bound for one in sides)
-        ]
-        what = f"neither side loses {percent(plan.bound)}, as measured"
+    fit = [
+        pair
+        for pair, sides in by_pair.items()
+        if all((low := _kept(one)[1]) is not None and 1 - low < plan.bound for one in sides)
+    ]
+    limit = percent(plan.bound)
+    if fit:
+        sentence = f"{len(fit)} of {len(by_pair)} pairs fit on the same cores: both sides lose less than {limit}."
+        found.append(finding(sentence, "; ".join(fit)))
+    elif by_pair:
         found.append(
-            Finding(
-                sentence=f"{len(fit)} of {len(by_pair)} pairs fit on the same cores: {what}."
-                if fit
-                else f"None of {len(by_pair)} pairs was shown to fit on the same cores at a loss below "
-                f"{percent(plan.bound)} on both sides.",
-                evidence="; ".join(fit),
+            finding(
+                f"None of {len(by_pair)} pairs was shown to fit on the same cores with a loss below {limit} on both "
+                "sides."
             )
         )
     found += [_quality(quantity, one, summary) for quantity, one in summary.validations.items() if len(one.sides) >= 2]
     for quantity, model in summary.models.items():
         if model.pairs:
             found.append(
-                Finding(
-                    sentence=f"Beside a neighbour on the core all the time, {_WORDS[quantity]} bound by CPU loses a "
-                    f"further {percent(-math.expm1(-model.core_cost))}, other "
-                    f"{percent(-math.expm1(-model.waiting_cost))}; a neighbour takes "
-                    f"{model.taken['cpu']:.2f} times the CPU time that even sharing gives it.",
-                    severity="note",
-                    evidence=f"Fitted to {model.pairs} pairs; single sides scatter by "
-                    f"{percent(model.form_deviation)} around it.",
+                note(
+                    "Fitted costs of a neighbour that uses the core all the time: a CPU-bound workload loses a further "
+                    f"{percent(-math.expm1(-model.core_cost))} of its {quantity}, one that waits "
+                    f"{percent(-math.expm1(-model.waiting_cost))}; the neighbour takes {model.taken['cpu']:.2f} times "
+                    "the CPU time that equal sharing gives it.",
+                    f"Fitted to {model.pairs} pairs; single sides scatter by {percent(model.form_deviation)}.",
                 )
             )
-    del outcome
     return found
 
 
 def _quality(quantity: str, one: ColocationValidation, summary: Summary) -> Finding:
-    from rackscope.runs.study import Finding
-
     plain = _mean(summary.plain[quantity])
-    return Finding(
-        sentence=f"Pairs that were left out are predicted with a mean error of {percent(one.validation.mean_error)} "
-        f"of the {_WORDS[quantity]} kept; {one.wrongly_safe} of {one.called_safe} sides that were called safe "
-        f"lost {percent(one.bound)} or more.",
-        evidence=f"{len(one.sides)} sides, each pair left out in turn: nine in ten are off by at most "
-        f"{percent(one.validation.error_quantile(0.9))}; 90 % intervals held "
-        f"{percent(one.validation.coverage)} of the time"
-        + ("" if plain is None else f"; textbook sharing alone errs by {percent(plain)}")
+    return finding(
+        f"Predictions of pairs that were left out of the fit have a mean error of {percent(one.validation.mean_error)} "
+        f"of the {quantity} kept; {one.wrongly_safe} of {one.called_safe} sides that were called safe lost "
+        f"{percent(one.bound)} or more.",
+        f"{len(one.sides)} sides, each pair left out in turn: nine in ten are off by at most "
+        f"{percent(one.validation.error_quantile(0.9))}; {percent(one.validation.coverage)} of the 90 % intervals "
+        "contained what was measured"
+        + ("" if plain is None else f"; equal sharing without any fit errs by {percent(plain)}")
         + ".",
     )
 
 
 def _warnings(outcome: Outcome, summary: Summary) -> list[Finding]:
-    from rackscope.runs.study import Finding
-
-    found = [Finding(sentence=f"{what} is missing: {reason}.", severity="warning") for what, reason in outcome.failures]
-    seen = outcome.interference
-    if seen.kept:
-        found.append(
-            Finding(
-                sentence=f"the host was busy with other things: {listing(sorted(seen.reasons))} in {seen.kept} of the "
-                f"{seen.windows - seen.discarded} windows that count",
-                severity="warning",
-                evidence="Neighbours of another's making are in these figures. Study it on a quiet host.",
-            )
-        )
+    found = [warning(f"{what} is missing: {reason}.") for what, reason in outcome.failures]
+    found += interference_findings(outcome.interference, "The figures include this interference. Use a quiet host.")
     crowded = list(dict.fromkeys(one.side.pair for one in summary.measured if one.crowded))
     if crowded:
+        pairs = listing(crowded)
         found.append(
-            Finding(
-                sentence=f"The load generators had no time left with {listing(crowded)}: they count for nothing else.",
-                severity="warning",
-            )
+            warning(f"The load generators were fully busy with {pairs}: these pairs are left out of fits and errors.")
         )
     unknown = {name: why for work in summary.works.values() for name, why in work.unknown.items()}
     if unknown:
         named = listing([name.replace("_", " ") for name in unknown])
         found.append(
-            Finding(
-                sentence=f"Not known of these works, and only in the fitted costs: {named}.",
-                severity="note",
-                evidence="; ".join(f"{name.replace('_', ' ')}: {why}" for name, why in unknown.items()),
+            note(
+                f"Not known of these workloads, and only part of the fitted costs: {named}.",
+                "; ".join(f"{name.replace('_', ' ')}: {why}" for name, why in unknown.items()),
             )
         )
-    found += [Finding(sentence=note, severity="note") for note in outcome.notes]
-    return found
+    return found + [note(text) for text in outcome.notes]
 
 
 def _pairs_table(plan: Plan, summary: Summary) -> list[Table]:
-    from rackscope.runs.study import Column, Table
-
     predicted = predictions(summary)
-    rows: list[list[str | float | int | bool | None]] = []
+    rows: list[Row] = []
     for one in summary.measured:
         told = predicted.get((one.side.work.name, one.side.neighbour.name))
         kept, low, high = _kept(one)
-        rows.append(
-            [
-                one.side.work.name,
-                one.side.neighbour.name,
-                None if told is None else _rounded(1 - told.kept.value),
-                None if told is None else _range(told.low, told.high),
-                _rounded(1 - kept),
-                None if low is None or high is None else _range(1 - high, 1 - low),
-                None if told is None else _rounded(told.kept.value / kept - 1),
-                None if told is None else ("safe" if told.is_safe(plan.bound) else "not safe"),
-            ]
-        )
-    if not rows:
-        return []
-    return [
-        Table(
-            identifier="pairs",
-            title="Slowdown beside a neighbour",
-            caption="Throughput lost, in percent (for works with a rate, 1 - p99 alone over p99 beside it): predicted "
-            "with the pair left out of the fit (modelled), and measured over rounds, each with its interval.",
-            columns=[
-                Column(name="work"),
-                Column(name="beside"),
-                Column(name="predicted", unit="ratio"),
-                Column(name="90 %", help="Its 90 % interval, in percent"),
-                Column(name="measured", unit="ratio"),
-                Column(name="95 %", help="Its 95 % interval, in percent"),
-                Column(name="error", unit="ratio", help="Of what is kept: predicted over measured, less one"),
-                Column(name="called"),
-            ],
-            rows=rows,
-        )
+        measured = None if low is None or high is None else _range(1 - high, 1 - low)
+        row: Row = [one.side.work.name, one.side.neighbour.name, None, None, _rounded(1 - kept), measured, None, None]
+        if told is not None:
+            row[2:4] = [_rounded(1 - told.kept.value), _range(told.low, told.high)]
+            row[6:] = [_rounded(told.kept.value / kept - 1), "safe" if told.is_safe(plan.bound) else "not safe"]
+        rows.append(row)
+    columns = [
+        "workload",
+        "beside",
+        ("predicted", "ratio"),
+        ("90 %", "text", "Its 90 % interval, in percent"),
+        ("measured", "ratio"),
+        ("95 %", "text", "Its 95 % interval, in percent"),
+        ("error", "ratio", "Of what is kept: predicted / measured - 1"),
+        "called",
     ]
+    caption = (
+        "Throughput lost, in percent (for workloads with a rate, 1 - p99 alone / p99 beside it): predicted with the "
+        "pair left out of the fit (modelled), and measured over rounds, each with its interval."
+    )
+    return table("pairs", "Slowdown beside a neighbour", columns, rows, caption)
 
 
-def _rounded(share: float) -> float:
+def _rounded(ratio: float) -> float:
     """To a hundredth of a percent: far below what noise leaves of it."""
-    return round(share, 4) + 0.0
+    return round(ratio, 4) + 0.0
 
 
 def _range(low: float, high: float) -> str:
@@ -272,11 +243,9 @@ def _range(low: float, high: float) -> str:
 
 
 def _validation_table(summary: Summary) -> list[Table]:
-    from rackscope.runs.study import Column, Table
-
-    rows: list[list[str | float | int | bool | None]] = [
+    rows: list[Row] = [
         [
-            _WORDS[quantity],
+            quantity,
             len(one.sides),
             _finite(one.validation.mean_error),
             _finite(one.validation.error_quantile(0.9)),
@@ -288,118 +257,74 @@ def _validation_table(summary: Summary) -> list[Table]:
         for quantity, one in summary.validations.items()
         if one.sides
     ]
-    if not rows:
-        return []
-    return [
-        Table(
-            identifier="validation",
-            title="Pairs that were left out",
-            caption="Errors are of what is kept, as a share of what was measured.",
-            columns=[
-                Column(name="of"),
-                Column(name="sides", unit="count"),
-                Column(name="mean error", unit="ratio"),
-                Column(name="9 in 10", unit="ratio"),
-                Column(name="textbook", unit="ratio", help="Mean error without any measured pair"),
-                Column(name="in 90 %", unit="ratio", help="How often the 90 % intervals held"),
-                Column(name="called safe", unit="count"),
-                Column(name="wrongly", unit="count"),
-            ],
-            rows=rows,
-        )
+    columns = [
+        "of",
+        ("sides", "count"),
+        ("mean error", "ratio"),
+        ("9 in 10", "ratio"),
+        ("equal sharing", "ratio", "Mean error of equal sharing, without any measured pair"),
+        ("in 90 %", "ratio", "How many of the 90 % intervals contained what was measured"),
+        ("called safe", "count"),
+        ("wrongly", "count"),
     ]
+    caption = "Errors are of what is kept, as a fraction of what was measured."
+    return table("validation", "Pairs that were left out of the fit", columns, rows, caption)
 
 
-def _works_table(plan: Plan, summary: Summary) -> list[Table]:
-    from rackscope.runs.study import Column, Table
-
-    rows: list[list[str | float | int | bool | None]] = []
+def _workloads_table(plan: Plan, summary: Summary) -> list[Table]:
+    rows: list[Row] = []
     for name, work in summary.works.items():
-        demand = work.demands.get("cpu")
-        answer = work.sensitivities.get("cpu")
+        demand, response = work.demands.get("cpu"), work.sensitivities.get("cpu")
         rows.append(
             [
                 name,
-                plan.work(name).label,
+                plan.workload(name).label,
                 None if demand is None else demand.amount,
-                None if answer is None else answer.capacity,
-                *(None if answer is None else round(answer.elasticity(left), 2) for left in (1.0, 0.6)),
+                None if response is None else response.capacity,
+                *(None if response is None else round(response.elasticity(left), 2) for left in (1.0, 0.6)),
             ]
         )
-    if not rows:
-        return []
-    return [
-        Table(
-            identifier="works",
-            title="Works",
-            caption="CPU time used alone, and the elasticity to it where nothing and where 40 % is taken.",
-            columns=[
-                Column(name="work"),
-                Column(name="what it is"),
-                Column(name="uses", unit="cores"),
-                Column(name="of", unit="cores"),
-                Column(name="elasticity", unit=""),
-                Column(name="at 60 %", unit=""),
-            ],
-            rows=rows,
-        )
-    ]
+    columns = ["workload", "what it is", ("uses", "cores"), ("of", "cores"), ("elasticity", ""), ("at 60 %", "")]
+    caption = "CPU time used alone, and the elasticity to it with all of it and with 60 % of it."
+    return table("works", "Workloads", columns, rows, caption)
 
 
 def _charts(summary: Summary) -> list[Chart]:
-    from rackscope.runs.study import Axis, Chart, Series
-
     charts = []
     for quantity, one in summary.validations.items():
         if not one.sides:
             continue
-        ends = [math.exp(side.log_kept) for side in one.sides] + [case.value for case in _kepts(one)]
-        line = [min(ends), max(ends)]
+        measured = [math.exp(side.log_kept) for side in one.sides]
+        kept = [slowdown.kept for slowdown in one.predicted]
+        ends = [min([*measured, *(case.value for case in kept)]), max([*measured, *(case.value for case in kept)])]
+        sides = line("sides", measured, [case.value for case in kept], "points")
+        sides.low, sides.high = [case.low for case in kept], [case.high for case in kept]
         charts.append(
-            Chart(
-                identifier=f"predicted-{quantity}",
-                title=f"Predicted and measured {_WORDS[quantity]} kept",
+            chart(
+                f"predicted-{quantity}",
+                f"Predicted and measured {quantity} kept",
+                axis("measured", "ratio"),
+                axis("predicted", "ratio"),
+                [sides, line("equal", ends, list(ends))],
                 caption="Each side of a pair, predicted with the pair left out of the fit; bars are 90 % intervals. On "
-                "the line what was predicted was measured.",
-                x=Axis(label="measured", unit="ratio"),
-                y=Axis(label="predicted", unit="ratio"),
-                series=[
-                    Series(
-                        label="sides",
-                        kind="points",
-                        x=[math.exp(side.log_kept) for side in one.sides],
-                        y=[kept.value for kept in _kepts(one)],
-                        low=[kept.low for kept in _kepts(one)],
-                        high=[kept.high for kept in _kepts(one)],
-                    ),
-                    Series(label="equal", x=line, y=list(line)),
-                ],
+                "the line prediction and measurement are equal.",
             )
         )
     return charts
 
 
-def _kepts(one: ColocationValidation) -> list[Any]:
-    return [slowdown.kept for slowdown in one.predicted]
-
-
 def _method(plan: Plan, outcome: Outcome, cores: int) -> list[str]:
-    seen = outcome.interference
     rounds = max((len(one) for one in outcome.rounds.values()), default=0)
-    lines = [
-        f"All works are up all the time, each in a control group of its own, on the same {cores} "
-        f"{'core' if cores == 1 else 'cores'}; only those that are measured have load. A round of a pair is one alone, "
-        f"both at once, the other alone, {plan.window_seconds:g} s each, and backwards in every second round; "
-        f"{rounds} rounds at most. What is kept is both at once over alone, in the same round.",
-        "Works without a rate are asked for all they can do (a closed loop) and judged by throughput; works with one "
-        "are asked for that (an open loop), and judged by p99.",
-        "Each work was squeezed alone first. Predictions multiply what the squeezes showed with what the neighbour "
-        "uses when it is alone (after Bubble-Up, Mars 2011, and SMiTe, Zhang 2014): even sharing of CPU time, and "
+    return [
+        f"All workloads are up all the time, each in a control group of its own, on the same {counted(cores, 'core')}; "
+        "only those that are measured have load. A round of a pair is one alone, both at once, the other alone, "
+        f"{plan.window_seconds:g} s each, and backwards in every second round; {rounds} rounds at most. What is kept "
+        "is both at once divided by alone, in the same round.",
+        "Workloads without a rate run in a closed loop and are judged by throughput; workloads with a rate run in an "
+        "open loop and are judged by p99.",
+        "Each workload was squeezed alone first. Predictions multiply what the squeezes showed with what the neighbour "
+        "uses when it is alone (after Bubble-Up, Mars 2011, and SMiTe, Zhang 2014): equal sharing of CPU time, and "
         "coefficients fitted to the other pairs.",
+        *outcome.conditions,
+        measured_again(outcome.interference),
     ]
-    lines += outcome.conditions
-    if seen.discarded:
-        lines.append(
-            f"{seen.discarded} windows were measured again: {listing(sorted(seen.reasons))} while they lasted."
-        )
-    return lines

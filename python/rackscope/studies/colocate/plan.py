@@ -1,4 +1,4 @@
-"""What ``study colocate`` runs beside what: works, their pairs, and how they are asked for on the command line."""
+"""What ``study colocate`` runs: workloads, their pairs, and how they are written on the command line."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rackscope import units
 from rackscope.errors import UsageError
-
-if TYPE_CHECKING:
-    from rackscope.runs.options import RunOptions
+from rackscope.runs.options import RunOptions
+from rackscope.systems.names import unknown_name
 
 _CONNECTIONS = 16
-_MOST_WORKS = 12
-_WRITE = "Write a work as SYSTEM:WORKLOAD,NAME=VALUE,...: for example memcached:ycsb-b,cpu=0.4."
-#: Six works of this host that want the core in different ways: all of it, much of it, a bounded part, and now and then.
-#: Any two leave their load generators room on one core: what a generator costs goes by operations, so these are long or
+_MOST_WORKLOADS = 12
+_WRITE = "For example: memcached:ycsb-b,cpu=0.4."
+#: Six workloads that use the core in different ways: all of it, much of it, a bounded part, and now and then. Any two
+#: leave time for their load generators on one core: a generator costs by the operation, so operations are long or
 #: bounded.
 EXAMPLES = (
     "synthetic:synthetic-read,name=compute,on_read=cpu:400",
@@ -33,10 +33,9 @@ EXAMPLES = (
 
 @dataclass(frozen=True)
 class Spec:
-    """A work: a system under a workload, with as much of the cores as it may have (``None``: all of them).
+    """A system under a workload, with as much of the cores as it may use (``None``: all of them).
 
-    With a ``rate_per_second`` it is asked for so much (an open loop), and p99 is what a neighbour may spoil; without,
-    as much as it can (a closed loop), and that is throughput.
+    With a ``rate_per_second`` the load is an open loop and it is judged by p99; without, a closed loop and throughput.
     """
 
     name: str
@@ -60,7 +59,7 @@ class Spec:
         if self.cpu_cores is not None:
             parts.append(f"at most {self.cpu_cores:g} cores")
         if self.rate_per_second is not None:
-            parts.append(f"asked for {self.rate_per_second:,.0f} a second")
+            parts.append(f"at {self.rate_per_second:,.0f} operations/s")
         return ", ".join(parts)
 
 
@@ -68,29 +67,38 @@ class Spec:
 class Plan:
     """What is measured and how long. ``levels`` are the parts of a resource that squeezes leave, mildest first."""
 
-    works: tuple[Spec, ...]
+    workloads: tuple[Spec, ...]
     pairs: tuple[tuple[str, str], ...]
     levels: tuple[float, ...]
     window_seconds: float
-    rounds: int
+    repetitions: int
     budget_seconds: float
     bound: float
     seed: int = 42
 
-    def work(self, name: str) -> Spec:
-        """The work of that name."""
-        return next(one for one in self.works if one.name == name)
+    def workload(self, name: str) -> Spec:
+        """The workload of that name."""
+        return next(one for one in self.workloads if one.name == name)
+
+    def rounds(self, pairs: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+        """Each round holds every pair once; each second one is the one before it backwards, so that drift cancels."""
+        generator = np.random.default_rng(self.seed)
+        rounds: list[list[tuple[str, str]]] = []
+        for number in range(self.repetitions):
+            shuffled = rounds[-1][::-1] if number % 2 else [pairs[at] for at in generator.permutation(len(pairs))]
+            rounds.append(shuffled)
+        return rounds
 
 
-def parse_works(texts: Sequence[str]) -> tuple[Spec, ...]:
-    """Works with names that differ. Raises UsageError."""
+def parse_workloads(texts: Sequence[str]) -> tuple[Spec, ...]:
+    """Workloads with names that differ. Raises UsageError."""
     parsed = [_parse(text) for text in texts]
     if len(parsed) < 2:
         raise UsageError(
-            "there is nothing to put beside one work" if parsed else "no work is named", f"Name two or more. {_WRITE}"
+            "there is only one workload" if parsed else "there is no workload", f"Name two or more. {_WRITE}"
         )
-    if len(parsed) > _MOST_WORKS:
-        raise UsageError(f"{len(parsed)} works are too many", f"Choose {_MOST_WORKS} at most.")
+    if len(parsed) > _MOST_WORKLOADS:
+        raise UsageError(f"{len(parsed)} workloads are too many", f"Choose {_MOST_WORKLOADS} at most.")
     given = [spec.name for spec in parsed]
     counts = Counter(given)
     seen: Counter[str] = Counter()
@@ -101,7 +109,7 @@ def parse_works(texts: Sequence[str]) -> tuple[Spec, ...]:
         named.append(replace(spec, name=name))
     repeated = [name for name, count in Counter(spec.name for spec in named).items() if count > 1]
     if repeated:
-        raise UsageError(f"two works are called {repeated[0]}", "Give each a name=... of its own.")
+        raise UsageError(f"two workloads are called {repeated[0]}", "Give each a name=... of its own.")
     return tuple(named)
 
 
@@ -109,16 +117,16 @@ def _parse(text: str) -> Spec:
     head, *rest = text.split(",")
     system, colon, workload = head.partition(":")
     if not system or not colon or not workload:
-        raise UsageError(f"'{text}' is no work", _WRITE)
+        raise UsageError(f"expected SYSTEM:WORKLOAD,NAME=VALUE,..., got '{text}'", _WRITE)
     spec = Spec(name=system, system=system, workload=workload)
     settings: dict[str, str] = {}
     for pair in rest:
         key, sign, value = pair.partition("=")
         if not sign or not key or not value:
-            raise UsageError(f"'{pair}' of work {head} is no setting", _WRITE)
+            raise UsageError(f"invalid setting of {head}: expected NAME=VALUE, got '{pair}'", _WRITE)
         if key == "name":
             if not all(character.isalnum() or character in "-_." for character in value):
-                raise UsageError(f"a work cannot be called '{value}'", "Use letters, digits, '-', '_' and '.'.")
+                raise UsageError(f"invalid name '{value}' of {head}", "Use letters, digits, '-', '_' and '.'.")
             spec = replace(spec, name=value)
         elif key == "connections":
             spec = replace(spec, connections=units.parse_count(value))
@@ -127,7 +135,7 @@ def _parse(text: str) -> Spec:
         elif key == "rate":
             spec = replace(spec, rate_per_second=units.parse_rate_per_second(value))
         elif key in settings:
-            raise UsageError(f"{key} of work {head} is given twice", "Give it once.")
+            raise UsageError(f"{key} of {head} is given twice", "Give it once.")
         else:
             settings[key] = value
     return replace(spec, settings=settings)
@@ -139,34 +147,33 @@ def _cores(text: str, head: str) -> float:
     except ValueError:
         cores = math.nan
     if not 0.05 <= cores <= 1024:
-        raise UsageError(f"cpu={text} of work {head} is no number of cores", "For example cpu=0.5.")
+        raise UsageError(f"invalid cpu={text} of {head}: expected a number of cores", "For example cpu=0.5.")
     return cores
 
 
-def parse_pairs(text: str | None, works: Sequence[Spec]) -> tuple[tuple[str, str], ...]:
+def parse_pairs(text: str | None, workloads: Sequence[Spec]) -> tuple[tuple[str, str], ...]:
     """``compute+redis,redis+cache``; all pairs without any. Raises UsageError."""
-    names = [spec.name for spec in works]
+    names = [spec.name for spec in workloads]
     if text is None:
         return tuple(itertools.combinations(names, 2))
-    from rackscope.systems.names import unknown_name
 
     pairs: list[tuple[str, str]] = []
     for part in text.split(","):
         first, plus, second = part.strip().partition("+")
         if not plus:
-            raise UsageError(f"--pairs: '{part}' is no pair", "Write pairs as A+B,C+D.")
+            raise UsageError(f"invalid --pairs: expected A+B, got '{part}'", "Write pairs as A+B,C+D.")
         for name in (first, second):
             if name not in names:
-                raise unknown_name("--pairs: there is no work", name, "There are", names)
+                raise unknown_name("--pairs: there is no workload", name, "There are", names)
         if first == second:
-            raise UsageError(f"--pairs: {first} beside itself is no pair", "Name the work twice, with two names.")
+            raise UsageError(f"invalid --pairs: {first} beside itself", "List the workload twice, with two names.")
         if (first, second) not in pairs and (second, first) not in pairs:
             pairs.append((first, second))
     return tuple(pairs)
 
 
 def run_options(base: RunOptions, spec: Spec) -> RunOptions:
-    """A run of the work on the cores that all share."""
+    """A run of the workload on the cores that all share."""
     return replace(
         base,
         system=spec.system,

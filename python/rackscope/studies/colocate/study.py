@@ -1,4 +1,4 @@
-"""``study colocate``: works alone and in pairs on the same cores, and how well each pair is predicted from the others.
+"""``study colocate``: workloads alone and in pairs on the same cores, each pair predicted from the rest.
 
 ``StudyRecord.result`` is described in ``studies/colocate/findings.py``.
 """
@@ -11,35 +11,29 @@ from rackscope.errors import UsageError
 from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
-    from rackscope.studies.colocate.bench import Bench
-    from rackscope.studies.colocate.carry_out import Outcome, Steps
+    from rackscope.studies.bench.turns import Steps
+    from rackscope.studies.colocate.measure import Bench, Outcome
     from rackscope.studies.colocate.plan import Plan
-
-_SHORTEST_SECONDS = 0.05
 
 
 def conduct_colocate(conduct: Conduct, plan: Plan, bench: Bench, outcome: Outcome, steps: Steps, cores: int) -> None:
     """Measure, and say what was found; also when it is stopped before the end."""
-    from rackscope.studies.colocate.carry_out import carry_out
     from rackscope.studies.colocate.findings import describe
+    from rackscope.studies.colocate.measure import carry_out
 
     conduct.record.result["cores"] = cores
-    try:
-        carry_out(plan, conduct, bench, outcome, steps)
-    finally:
-        describe(conduct.record, plan, outcome)
+    with conduct.described(lambda: describe(conduct.record, plan, outcome)) as save:
+        carry_out(plan, bench, outcome, steps, save)
 
 
 def _conduct(conduct: Conduct) -> None:
     from rackscope.studies.bench.interference import Interference
-    from rackscope.studies.colocate.bench import RealBench
-    from rackscope.studies.colocate.carry_out import Outcome, Steps
-    from rackscope.studies.peers.study import placed
+    from rackscope.studies.bench.loading import on_one_core
+    from rackscope.studies.bench.turns import Steps
+    from rackscope.studies.colocate.measure import Outcome, RealBench
 
-    request = conduct.request
-    assert request.run is not None
-    plan = build_plan(request)
-    run = placed(request.run)
+    plan = build_plan(conduct.request)
+    run = on_one_core(conduct.request.asked)
     clients = set(run.client_cores or ())
     own = len(clients) if clients.isdisjoint(run.cores or ()) else None
     steps, outcome = Steps(conduct.progress), Outcome(Interference(), client_cores=own)
@@ -50,59 +44,55 @@ def _conduct(conduct: Conduct) -> None:
 def build_plan(request: Request) -> Plan:
     """What is asked, checked as far as that goes without starting anything. Raises UsageError."""
     from rackscope.runs.options import RunOptions
-    from rackscope.studies.colocate.plan import EXAMPLES, Plan, parse_pairs, parse_works, run_options
-    from rackscope.studies.peers.study import placed
-    from rackscope.studies.pressure.study import parse_levels
+    from rackscope.studies.bench.loading import check_count, check_window, on_one_core
+    from rackscope.studies.colocate.plan import EXAMPLES, Plan, parse_pairs, parse_workloads, run_options
+    from rackscope.studies.pressure.measure import parse_levels
     from rackscope.systems import find_system
     from rackscope.units import parse_share
     from rackscope.workloads import find_workload
 
     values = request.values
-    works = parse_works(values["works"] or EXAMPLES)
-    for spec in works:
+    workloads = parse_workloads(values["workloads"] or EXAMPLES)
+    asked = request.run or RunOptions("", "")
+    for spec in workloads:
         find_system(spec.system)
         find_workload(spec.workload)
-        run_options(request.run or RunOptions("", ""), spec).check()
-    if not 1 <= values["rounds"] <= 1000:
-        raise UsageError(f"{values['rounds']} rounds are out of bounds", "Choose between 1 and 1000.")
-    if values["window"] < _SHORTEST_SECONDS:
-        raise UsageError(f"a window must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --window 600ms.")
-    run = placed(request.run or RunOptions("", ""))
-    for spec in works:
-        if spec.cpu_cores is not None and spec.cpu_cores > len(run.cores or ()):
+        run_options(asked, spec).check()
+    check_count(values["rounds"], "rounds")
+    check_window(values["window"], "600ms")
+    run = on_one_core(asked)
+    shared = len(run.cores or ())
+    for spec in workloads:
+        if spec.cpu_cores is not None and spec.cpu_cores > shared:
             raise UsageError(
-                f"{spec.name} may have {spec.cpu_cores:g} cores, and there are {len(run.cores or ())} to share",
-                "Give it less, or all of them more with --cores.",
+                f"{spec.name} has cpu={spec.cpu_cores:g}, and the number of shared cores is {shared}",
+                "Choose a smaller cpu=..., or more cores with --cores.",
             )
     return Plan(
-        works=works,
-        pairs=parse_pairs(values["pairs"], works),
+        workloads=workloads,
+        pairs=parse_pairs(values["pairs"], workloads),
         levels=parse_levels(values["levels"]),
         window_seconds=values["window"],
-        rounds=values["rounds"],
+        repetitions=values["rounds"],
         budget_seconds=values["budget"],
         bound=parse_share(values["slowdown"]),
         seed=run.seed,
     )
 
 
-def _check(request: Request) -> None:
-    build_plan(request)
-
-
 def _title(request: Request) -> str:
-    names = [spec.name for spec in build_plan(request).works]
-    return f"{', '.join(names[:-1])} and {names[-1]} beside each other"
+    names = [spec.name for spec in build_plan(request).workloads]
+    return f"{', '.join(names[:-1])} and {names[-1]} on the same cores"
 
 
 STUDY = Study(
     name="colocate",
-    help="works alone and in pairs on the same cores: which fit, and how well that is predicted",
+    help="measure workloads alone and in pairs on the same cores: which pairs fit",
     description=(
-        "Starts all works on the same cores, squeezes each alone, and measures them alone and in pairs by turns. Each\n"
-        "pair is then predicted from the squeezes and from all other pairs, and the predictions are set beside what\n"
-        "was measured. Without works, six examples (8 to 12 minutes).\n\n"
-        "A work is SYSTEM:WORKLOAD,NAME=VALUE,...: name (what it is called), cpu (cores that it may use at most),\n"
+        "Starts all workloads on the same cores, squeezes each alone, and measures them alone and in pairs, in turns.\n"
+        "Each pair is then predicted from the squeezes and from all other pairs, and compared with what was measured.\n"
+        "Without arguments it uses six example workloads (8 to 12 minutes).\n\n"
+        "A workload is written SYSTEM:WORKLOAD,NAME=VALUE,... with name (a label), cpu (most cores it may use),\n"
         "connections (16), rate (an open loop, judged by p99; without it a closed loop, judged by throughput), knobs\n"
         "of the system and parameters of the workload.\n\n"
         "Examples:\n"
@@ -111,15 +101,15 @@ STUDY = Study(
         "  rackscope study colocate cache:ycsb-b,rate=20k redis:ycsb-b,cpu=0.3 memcached:ycsb-b --pairs cache+redis"
     ),
     conduct=_conduct,
-    subject="works",
+    subject="workloads",
     options=(
-        Option("pairs", "text", "which are put beside each other (default: all)", metavar="A+B,C+D"),
-        Option("slowdown", "text", "loss below which a pair fits", "5%", metavar="SHARE"),
-        Option("rounds", "count", "times that each pair is measured", "8"),
+        Option("pairs", "text", "pairs to measure (default: all)", metavar="A+B,C+D"),
+        Option("slowdown", "text", "largest acceptable slowdown of each side of a pair", "5%", metavar="PERCENT"),
+        Option("rounds", "count", "number of times each pair is measured", "8"),
         Option("window", "duration", "length of one window", "600ms"),
-        Option("levels", "text", "parts of a resource that squeezes leave", "0.8,0.65,0.5", metavar="LIST"),
+        Option("levels", "text", "fractions of a resource that squeezes leave", "0.8,0.65,0.5", metavar="LIST"),
         Option("budget", "duration", "time for squeezes and pairs together", "12m"),
     ),
     title=_title,
-    check=_check,
+    check=build_plan,
 )

@@ -1,4 +1,4 @@
-"""From what windows gave to works, measured sides of pairs, and predictions of each pair from the others."""
+"""From windows to workloads, measured sides of pairs, and predictions of each pair from the others."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rackscope.analysis.elasticity import LevelEstimate
 from rackscope.errors import RackscopeError
 from rackscope.models.colocation import (
     ColocationModel,
@@ -20,14 +20,10 @@ from rackscope.models.colocation import (
     textbook,
 )
 from rackscope.models.colocation_validation import ColocationValidation, fitted_or_textbook, validate_colocation
+from rackscope.studies.colocate.measure import Figures, Outcome, Round, Squeezed
+from rackscope.studies.colocate.plan import Plan, Spec
 
-if TYPE_CHECKING:
-    from rackscope.analysis.elasticity import LevelEstimate
-    from rackscope.studies.colocate.bench import Figures, Squeezed
-    from rackscope.studies.colocate.carry_out import Outcome, Round
-    from rackscope.studies.colocate.plan import Plan, Spec
-
-#: Which squeeze tells of a resource in which unit a use is counted, too.
+#: Which squeeze tells of a resource in which unit its use is counted.
 _SQUEEZES = {
     "cpu": "cpu_share",
     "disk": "disk_bandwidth",
@@ -36,8 +32,8 @@ _SQUEEZES = {
 }
 #: Uses that windows do not show.
 _UNSEEN = {
-    "dram_bandwidth": "how much of it a work uses is not counted here",
-    "last_level_cache": "how much of it a work fills is not counted here",
+    "dram_bandwidth": "how much of it a workload uses is not measured",
+    "last_level_cache": "how much of it a workload fills is not measured",
 }
 #: A load generator that had less than this of its time left may have been the limit.
 _LEAST_IDLE = 0.05
@@ -55,7 +51,7 @@ class Measured:
 
     side: Side
     values: tuple[float, ...]
-    #: The load generators had no time left: what was kept says nothing of the works.
+    #: The load generators had no time left: what was kept says nothing of the workloads.
     crowded: bool
 
 
@@ -75,14 +71,14 @@ class Summary:
 
 
 def summarise(plan: Plan, outcome: Outcome, *, cores: int) -> Summary:
-    """``cores`` are those that all works share."""
+    """``cores`` are those that all workloads share."""
     capacities = {"cpu": float(cores)}
     for one in outcome.squeezed.values():
         if "disk_bandwidth" in one.capacities:
             capacities["disk"] = max(capacities.get("disk", 0.0), one.capacities["disk_bandwidth"][0])
     works = {
         name: work_of(
-            plan.work(name),
+            plan.workload(name),
             figures,
             outcome.squeezed.get(name),
             capacities,
@@ -128,7 +124,7 @@ def work_of(
     *,
     use_is_known: bool = True,
 ) -> Work:
-    """A work from its windows alone and its squeezes.
+    """A workload from its windows alone and its squeezes.
 
     Without ``use_is_known`` it might use more if it could: what it can do without is then left to the squeezes.
     """
@@ -151,7 +147,7 @@ def work_of(
             unknown[resource] = squeezed.refused[squeeze][0]
             continue
         if squeeze not in squeezed.capacities:
-            # Not squeezed, as the work hardly uses it.
+            # Not squeezed, as the workload hardly uses it.
             continue
         levels = [one for one in squeezed.estimates if one.squeeze == squeeze]
         capacity = squeezed.capacities[squeeze][0]
@@ -198,10 +194,10 @@ def _measured(
     found: list[tuple[Work, Work, tuple[float, ...], bool]] = []
     for (first, second), all_of_pair in rounds.items():
         crowded = _crowded(all_of_pair, client_cores)
-        for name, other, place in ((first, second, 0), (second, first, 1)):
+        for name, other, side in ((first, second, 0), (second, first, 1)):
             work = works[name]
             values = tuple(
-                value for one in all_of_pair if (value := _log_kept(work.quantity, *_of(one, place))) is not None
+                value for one in all_of_pair if (value := _log_kept(work.quantity, *_of(one, side))) is not None
             )
             if values:
                 found.append((work, works[other], values, crowded))
@@ -216,8 +212,8 @@ def _measured(
     )
 
 
-def _of(one: Round, place: int) -> tuple[Figures, Figures]:
-    return (one.first_alone, one.first) if place == 0 else (one.second_alone, one.second)
+def _of(one: Round, side: int) -> tuple[Figures, Figures]:
+    return (one.first_alone, one.first) if side == 0 else (one.second_alone, one.second)
 
 
 def _log_kept(quantity: str, alone: Figures, beside: Figures) -> float | None:

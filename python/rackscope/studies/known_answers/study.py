@@ -5,10 +5,10 @@
     {"macro_f1", "repetitions",
      "labels": [{"label", "f1", "precision", "recall"}],
      "phases": [{"case", "phase", "repetition", "expected": [label], "found": [label], "right": bool,
-                 "sentence", "inconclusive": [resource], "squeezes": [sentence], "windows", "disturbed"}]}
+                 "sentence", "inconclusive": [resource], "squeezes": [sentence], "windows", "disturbed", "reasons"}]}
 
 Labels are resources of ``squeezes/base.py`` and ``none``. ``disturbed`` is how many of the ``windows`` that count
-were measured while others took part of the host.
+were measured under interference, which ``reasons`` describe.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import UsageError
 from rackscope.studies.base import Conduct, Option, Request, Study
+from rackscope.studies.kit import finding, interference_findings, table, warning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,13 +45,13 @@ def _conduct(conduct: Conduct) -> None:
 
 
 def _check(request: Request) -> None:
-    from rackscope.studies.pressure.study import check_lengths, parse_levels
+    from rackscope.studies.pressure.measure import check_lengths, parse_levels
 
     parse_levels(request.values["levels"], fewest=1)
     _chosen(request.values["case"])
     if request.values["repeat"] < 1:
         raise UsageError("the cases must be judged once at least", "Choose --repeat 1 or more.")
-    check_lengths(request)
+    check_lengths(request.values["window"], request.values["blocks"])
 
 
 def _chosen(names: Sequence[str]) -> list[Case]:
@@ -65,12 +66,11 @@ def _chosen(names: Sequence[str]) -> list[Case]:
 
 def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> list[dict[str, Any]]:
     from rackscope.analysis.pressure import judge_phase
-    from rackscope.runs.client import loop_of
     from rackscope.runs.options import Progress
     from rackscope.runs.prepare import prepare
     from rackscope.studies.bench.interference import Interference
     from rackscope.studies.bench.session import on_the_bench
-    from rackscope.studies.pressure.study import Plan, measure_phase, parse_levels
+    from rackscope.studies.pressure.measure import Plan, measure_phase, parse_levels
 
     values = conduct.request.values
     rows: list[dict[str, Any]] = []
@@ -81,7 +81,7 @@ def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> lis
     prepared = prepare(_options(case, seed), progress)
 
     def work(bench: Bench) -> None:
-        loop = loop_of(prepared.options)
+        loop = prepared.options.loop
         for number, stage in enumerate(prepared.plan.stages):
             plan = Plan(
                 fractions=parse_levels(values["levels"], fewest=1),
@@ -101,6 +101,7 @@ def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> lis
                     **_row(case, stage.name, repetition, judgement),
                     "windows": seen.windows - seen.discarded,
                     "disturbed": seen.kept,
+                    "reasons": sorted(seen.reasons),
                 }
             )
 
@@ -163,55 +164,47 @@ def _row(case: Case, phase: str, repetition: int, judgement: PhaseJudgement) -> 
 
 def _write(conduct: Conduct, rows: Sequence[dict[str, Any]], repetitions: int) -> None:
     from rackscope.analysis.classification import macro_f1, score_labels
-    from rackscope.runs.study import Column, Finding, Table
+    from rackscope.studies.bench.interference import Interference
 
     record = conduct.record
     scores = score_labels([(row["expected"], row["found"]) for row in rows])
     mean = macro_f1(scores) or 0.0
     right = sum(row["right"] for row in rows)
     record.findings = [
-        Finding(
-            sentence=f"{right} of {len(rows)} phases with a known limit were judged rightly: macro-F1 {mean:.3f}",
-            evidence=f"{len({row['case'] for row in rows})} workloads, {len(scores)} labels",
+        finding(
+            f"{right} of {len(rows)} phases with a known limit were judged rightly: macro-F1 {mean:.3f}",
+            f"{len({row['case'] for row in rows})} workloads, {len(scores)} labels",
         )
     ]
     record.findings += [
-        Finding(
-            sentence=f"{row['case']}, {row['phase']}, repetition {row['repetition']}: expected "
+        warning(
+            f"{row['case']}, {row['phase']}, repetition {row['repetition']}: expected "
             f"{' and '.join(row['expected'])}, found {' and '.join(row['found']) or 'no verdict'}",
-            severity="warning",
-            evidence="; ".join(row["squeezes"]),
+            "; ".join(row["squeezes"]),
         )
         for row in rows
         if not row["right"]
     ]
     disturbed, windows = sum(row["disturbed"] for row in rows), sum(row["windows"] for row in rows)
-    if disturbed:
-        record.findings.append(
-            Finding(
-                sentence=f"the host was busy with other things in {disturbed} of the {windows} windows that count",
-                severity="warning",
-                evidence="Judge the verdicts on a quiet host.",
-            )
-        )
+    seen = Interference(windows=windows, kept=disturbed, reasons={reason for row in rows for reason in row["reasons"]})
+    record.findings += interference_findings(seen, "Judge the verdicts on a quiet host.")
     record.tables = [
-        Table(
-            identifier="labels",
-            title="Labels",
-            columns=[
-                Column(name="label"),
-                Column(name="F1", unit=""),
-                Column(name="precision", unit=""),
-                Column(name="recall", unit=""),
+        *table(
+            "labels",
+            "Labels",
+            [
+                "label",
+                ("F1", ""),
+                ("precision", ""),
+                ("recall", ""),
             ],
-            rows=[[score.label, score.f1, score.precision, score.recall] for score in scores],
+            [[score.label, score.f1, score.precision, score.recall] for score in scores],
         ),
-        Table(
-            identifier="phases",
-            title="Phases",
-            columns=[Column(name=name) for name in ("case", "phase", "expected", "found")]
-            + [Column(name="repetition", unit="count"), Column(name="right")],
-            rows=[
+        *table(
+            "phases",
+            "Phases",
+            ["case", "phase", "expected", "found", ("repetition", "count"), "right"],
+            [
                 [
                     row["case"],
                     row["phase"],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from rackscope.errors import UsageError
-
-if TYPE_CHECKING:
-    from rackscope.systems.base import EndpointKind
+from rackscope.systems.base import EndpointKind
+from rackscope.systems.names import unknown_name
 
 #: Systems that a cache is compared with, where they are to be had; rackscope fetches the first two.
 PEERS = ("memcached", "redis", "pogocache", "valkey", "dragonfly", "garnet", "segcache")
@@ -60,8 +58,6 @@ class Setting:
 
 
 def _both(setting: Setting) -> tuple[Setting, Setting]:
-    from dataclasses import replace
-
     return setting, replace(setting, name=f"{setting.name}-mixed", is_mixed=True)
 
 
@@ -101,7 +97,7 @@ class Plan:
 
     @property
     def subject(self) -> str:
-        """The system that is compared."""
+        """The system that is studied."""
         return self.systems[0]
 
     @property
@@ -113,13 +109,6 @@ class Plan:
     def baseline(self) -> str:
         """The peer whose best load is the measure of loads."""
         return BASELINE if BASELINE in self.systems else self.peers[0]
-
-    def rounds(self, systems: Sequence[str], seed: int) -> list[list[str]]:
-        """Each round holds every system once, in an order in which drift cancels."""
-        from rackscope.analysis.multiple import interleave
-
-        order = interleave(list(systems), self.repetitions, self.seed + seed)
-        return [order[at : at + len(systems)] for at in range(0, len(order), len(systems))]
 
 
 def parse_settings(text: str | None) -> tuple[Setting, ...]:
@@ -134,26 +123,26 @@ def parse_peers(text: str | None, subject: str) -> tuple[str, ...]:
         return tuple(name for name in PEERS if name != subject)
     names = _names(text, dict.fromkeys((*PEERS, "cache")), "--peers", "peer")
     if subject in names:
-        raise UsageError(f"{subject} is no peer of itself", "Leave it out of --peers.")
+        raise UsageError(f"{subject} cannot be compared with itself", "Leave it out of --peers.")
     return names
 
 
 def parse_loads(text: str) -> tuple[float, ...]:
-    """``25,50,75,90`` in percent, as shares; none of ``none``. Raises UsageError."""
+    """``25,50,75,90`` in percent, as fractions; nothing for ``none``. Raises UsageError."""
     if text == "none":
         return ()
     try:
         loads = sorted({float(part.strip().removesuffix("%")) / 100 for part in text.split(",")})
     except ValueError:
-        raise UsageError(f"--loads {text} are no numbers", "Write it like --loads 25,50,75,90, or none.") from None
+        raise UsageError(
+            f"invalid --loads {text}: expected numbers", "Write it like --loads 25,50,75,90, or none."
+        ) from None
     if not all(0.01 <= load <= 2 for load in loads):
         raise UsageError(f"--loads {text} are out of bounds", "Choose between 1 and 200 percent.")
     return tuple(loads)
 
 
 def _names(text: str, known: Mapping[str, object], option: str, what: str) -> tuple[str, ...]:
-    from rackscope.systems.names import unknown_name
-
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for name in names:
         if name not in known:

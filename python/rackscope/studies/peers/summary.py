@@ -5,22 +5,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from rackscope.studies.peers.plan import MEMORY_ITEMS
+from rackscope.analysis.intervals import Interval, mean_interval, median_interval
+from rackscope.analysis.multiple import Comparison, compare_pairs
+from rackscope.studies.peers.measure import Figures, MemoryUse, Outcome
+from rackscope.studies.peers.plan import MEMORY_ITEMS, Plan, Setting
 
-if TYPE_CHECKING:
-    from rackscope.analysis.intervals import Interval
-    from rackscope.analysis.multiple import Comparison
-    from rackscope.studies.peers.bench import Figures, MemoryUse
-    from rackscope.studies.peers.carry_out import Outcome
-    from rackscope.studies.peers.plan import Plan, Setting
-
-_Place = TypeVar("_Place", str, float)
+_Key = TypeVar("_Key", str, float)
 #: A system that does less than this of what it is offered does not keep up, and its latency is that of a queue.
 _KEEPS_UP = 0.95
-#: Ends of an interval that are further apart than this say nothing.
-_WIDEST = 20.0
 
 
 @dataclass(frozen=True)
@@ -58,6 +52,11 @@ class Summary:
     #: Bytes that hold MEMORY_ITEMS items, each with whether they were measured or are scaled.
     memory: Mapping[str, tuple[float, bool]]
 
+    @property
+    def memory_is_scaled(self) -> bool:
+        """Whether memory was measured with fewer items."""
+        return any(not measured for _, measured in self.memory.values())
+
     def ratios_with(self, peer: str) -> list[tuple[Setting, Comparison]]:
         """In the settings in which both were measured."""
         return [
@@ -89,22 +88,7 @@ def scaled(use: MemoryUse) -> tuple[float, bool]:
     return use.empty_bytes + each * MEMORY_ITEMS, use.items == MEMORY_ITEMS
 
 
-def is_useful(interval: Interval) -> bool:
-    """Whether it is known, and its ends are not so far apart that they say nothing."""
-    return interval.low is not None and interval.high is not None and interval.high <= _WIDEST * interval.low
-
-
-def ratio_words(comparison: Comparison) -> str:
-    """``x1.42 (1.31 to 1.54)``."""
-    ratio = comparison.ratio
-    if not is_useful(ratio):
-        return f"x{ratio.estimate:.2f} (no useful interval)"
-    return f"x{ratio.estimate:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
-
-
 def _cell(figures: Sequence[Figures]) -> Cell:
-    from rackscope.analysis.intervals import mean_interval, median_interval
-
     def mean(of: Callable[[Figures], float | None]) -> Interval | None:
         known = [value for one in figures if (value := of(one)) is not None]
         return mean_interval(known, at_least=0.0) if known else None
@@ -131,22 +115,20 @@ def _cell(figures: Sequence[Figures]) -> Cell:
 
 
 def _compare(
-    plan: Plan, measured: Mapping[tuple[_Place, str], Sequence[Figures]], of: Callable[[Figures], float | None]
-) -> dict[tuple[_Place, str], Comparison]:
+    plan: Plan, measured: Mapping[tuple[_Key, str], Sequence[Figures]], of: Callable[[Figures], float | None]
+) -> dict[tuple[_Key, str], Comparison]:
     """The subject over each peer wherever both were measured, corrected for all of them."""
-    from rackscope.analysis.multiple import compare_pairs
-
     values = {
-        f"{name} {place}": [value for one in figures if (value := of(one)) is not None]
-        for (place, name), figures in measured.items()
+        f"{name} {key}": [value for one in figures if (value := of(one)) is not None]
+        for (key, name), figures in measured.items()
     }
     both = [
-        (place, name)
-        for place, name in measured
-        if name != plan.subject and values[f"{name} {place}"] and values.get(f"{plan.subject} {place}")
+        (key, name)
+        for key, name in measured
+        if name != plan.subject and values[f"{name} {key}"] and values.get(f"{plan.subject} {key}")
     ]
-    compared = compare_pairs(values, [(f"{plan.subject} {place}", f"{name} {place}") for place, name in both])
+    compared = compare_pairs(values, [(f"{plan.subject} {key}", f"{name} {key}") for key, name in both])
     return {
-        (place, name): replace(one, first=plan.subject, second=name)
-        for (place, name), one in zip(both, compared, strict=True)
+        (key, name): replace(one, first=plan.subject, second=name)
+        for (key, name), one in zip(both, compared, strict=True)
     }

@@ -16,7 +16,7 @@ def _cores(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError(f"'{text}' is no number of cores", "For example cpu=1.5.") from None
+        raise UsageError(f"invalid number of cores '{text}'", "Write it like cpu=1.5.") from None
 
 
 def _bits(text: str) -> float:
@@ -40,7 +40,8 @@ def parse_limits(pairs: Sequence[str]) -> Limits:
         name, sign, value = pair.partition("=")
         if name not in _LIMITS or not sign:
             raise UsageError(
-                f"'{pair}' is no limit", f"Limits are {', '.join(_LIMITS)}: for example --limit memory=512m."
+                f"invalid --limit: expected NAME=VALUE, got '{pair}'",
+                f"Names are {', '.join(_LIMITS)}: for example --limit memory=512m.",
             )
         field, parse = _LIMITS[name]
         if field in fields:
@@ -50,7 +51,7 @@ def parse_limits(pairs: Sequence[str]) -> Limits:
         except UsageError as error:
             raise UsageError(f"--limit {name}: {error.what}", error.advice) from None
         if not 0 < fields[field] < math.inf:
-            raise UsageError(f"--limit {pair} is no capacity of a server", "Choose a value above zero.")
+            raise UsageError(f"invalid --limit {pair}", "Choose a value above zero.")
     memory = fields.pop("memory_bytes", None)
     return Limits(memory_bytes=None if memory is None else int(memory), **fields)
 

@@ -1,37 +1,38 @@
 """The pressure-point matrix of Awasthi 2015 (Table 4) over studies and runs, as a study's record.
 
 Rows are systems under workloads, columns are resources. The paper marks what its authors judged from plots; here each
-cell says what it rests on: an elasticity with its interval where the resource was squeezed, else how hard it worked.
+cell shows its evidence: an elasticity with its interval where the resource was squeezed, else how much it was used.
 """
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rackscope
 from rackscope.analysis import wording
+from rackscope.runs.study import Finding, Member, StudyRecord, Table
+from rackscope.studies.kit import Row, finding, listed, table, warning
 from rackscope.studies.pressure.points import RESOURCES, Cell, PressureRow, Source
-
-if TYPE_CHECKING:
-    from rackscope.runs.study import Finding, StudyRecord, Table
 
 LEGEND = (
     "● limits and · does not limit: proven by squeezing the resource; elasticity of throughput with its 95 % interval, "
-    "and the slack, which is what could be taken away at no cost. ~ inconclusive: the interval does not decide. "
-    "◐ seems to limit and ◌ has room: use divided by ceiling only, which proves nothing. ? not known."
+    "and the slack, which can be taken away without loss. ~ inconclusive. "
+    "◐ may limit and ◌ has capacity to spare: judged by use / ceiling only, which proves nothing. ? not known."
 )
+#: Characters of a reason in the table of inconclusive cells.
+_LONGEST_REASON = 60
 _PROVEN = {"limits": "●", "does not limit": "·", "inconclusive": "~", "not known": "?"}
 _LIKELY = {"limits": "◐", "does not limit": "◌", "inconclusive": "~", "not known": "?"}
 
 
 def matrix_record(sources: Sequence[Source], command_line: Sequence[str]) -> StudyRecord:
     """The matrix as a record that ``report.study`` shows; its ``result`` is ``matrix_result``."""
-    from rackscope.runs.study import Member, StudyRecord
-
     named = label_rows(sources)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     hosts = {str(source.host.get("identity")): dict(source.host) for source in sources}
@@ -47,7 +48,7 @@ def matrix_record(sources: Sequence[Source], command_line: Sequence[str]) -> Stu
         finished_at=now,
         host=next(iter(hosts.values())) if len(hosts) == 1 else {},
         findings=findings,
-        tables=[_matrix(named), *_unknown(named), _evidence(named)],
+        tables=[*_matrix(named), *_unknown(named), *_evidence(named)],
         method=_method(sources),
         members=[
             Member(folder=str(source.path), label=_describe(source), discarded="; ".join(source.damage))
@@ -123,8 +124,6 @@ def _is(cell: Cell, verdict: str, basis: str) -> bool:
 
 
 def _finding(label: str, row: PressureRow) -> Finding:
-    from rackscope.runs.study import Finding
-
     def named(verdict: str, basis: str) -> list[str]:
         return [RESOURCES[name] for name, cell in row.cells.items() if _is(cell, verdict, basis)]
 
@@ -135,109 +134,83 @@ def _finding(label: str, row: PressureRow) -> Finding:
     if limits:
         parts.append(f"limited by {wording.listing(limits)}")
     elif likely:
-        parts.append(f"seems to be limited by {wording.listing(likely)}, by its use alone, which proves nothing")
+        parts.append(f"may be limited by {wording.listing(likely)}: high use, which proves nothing")
     elif harmless:
         parts.append(f"none of the squeezed resources limits it ({wording.listing(harmless)})")
     else:
-        parts.append("nothing was proven to limit it")
+        parts.append("no limit was proven")
     if limits and likely:
-        parts.append(f"perhaps by {wording.listing(likely)} too, which was not squeezed")
+        parts.append(f"perhaps also by {wording.listing(likely)}: high use, not squeezed")
     figures = [
         f"{RESOURCES[name]}: {cell.sentence}"
         for name, cell in row.cells.items()
         if cell.verdict == "limits" and cell.sentence
     ]
-    evidence = ". ".join([*figures, *([f"Open: {wording.listing(unknown)}"] if unknown else [])])
-    return Finding(sentence=f"{label}: {'; '.join(parts)}.", evidence=evidence)
+    evidence = ". ".join([*figures, *([f"Inconclusive or not known: {wording.listing(unknown)}"] if unknown else [])])
+    return finding(f"{label}: {'; '.join(parts)}.", evidence)
 
 
 def _notes(sources: Sequence[Source], hosts: int) -> list[Finding]:
-    from rackscope.runs.study import Finding
-
-    notes = [Finding(sentence=f"{remark}.", severity="warning") for source in sources for remark in _ended(source)]
+    notes = [warning(f"{remark.rstrip('.')}.") for source in sources for remark in source.remarks]
     if hosts > 1:
         sentence = f"These were measured on {hosts} different hosts: what limits here may not limit there."
-        notes.append(Finding(sentence=sentence, severity="warning"))
+        notes.append(warning(sentence))
     return notes
 
 
-def _ended(source: Source) -> list[str]:
-    return [remark.rstrip(".") for remark in source.remarks]
-
-
-def _matrix(named: Sequence[tuple[str, PressureRow, Source]]) -> Table:
-    from rackscope.runs.study import Column, Table
-
-    return Table(
-        identifier="matrix",
-        title="Pressure points",
+def _matrix(named: Sequence[tuple[str, PressureRow, Source]]) -> list[Table]:
+    return table(
+        "matrix",
+        "Pressure points",
+        ["", *(name[:1].upper() + name[1:] for name in RESOURCES.values())],
+        [[label, *(show_cell(row.cells[name]) for name in RESOURCES)] for label, row, _ in named],
         caption=LEGEND,
-        columns=[Column(name=""), *(Column(name=name[:1].upper() + name[1:]) for name in RESOURCES.values())],
-        rows=[[label, *(show_cell(row.cells[name]) for name in RESOURCES)] for label, row, _ in named],
     )
 
 
 def _unknown(named: Sequence[tuple[str, PressureRow, Source]]) -> list[Table]:
-    """Why cells are open, reasons that several share once."""
-    from rackscope.runs.study import Column, Table
-
+    """Why cells are inconclusive or not known, in brief; the table of evidence has it in full."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for label, row, _ in named:
         for name, cell in row.cells.items():
             if cell.verdict in ("not known", "inconclusive"):
-                reasons.setdefault((RESOURCES[name], cell.sentence or "no reason was recorded"), []).append(label)
-    if not reasons:
-        return []
+                reasons.setdefault((RESOURCES[name], _brief(cell.sentence)), []).append(label)
     order = list(RESOURCES.values())
-    columns = [Column(name="resource"), Column(name="where"), Column(name="why")]
-    rows: list[list[str | float | int | bool | None]] = [
-        [resource, "every row" if len(labels) == len(named) > 1 else wording.listing(labels), why]
+    rows: list[Row] = [
+        [resource, "every row" if len(labels) == len(named) > 1 else listed(labels, 2), why]
         for (resource, why), labels in sorted(reasons.items(), key=lambda item: order.index(item[0][0]))
     ]
-    return [Table(identifier="open", title="What stays open, and why", columns=columns, rows=rows)]
+    return table("open", "Inconclusive or not known, and why", ["resource", "where", "why"], rows)
 
 
-def _evidence(named: Sequence[tuple[str, PressureRow, Source]]) -> Table:
-    from rackscope.runs.study import Column, Table
+def _brief(sentence: str) -> str:
+    """The first clause, cut at a word where it is still long."""
+    clause = re.split(r"[;.:(] |; ", sentence, maxsplit=1)[0].strip() or "no reason was recorded"
+    return textwrap.shorten(clause, _LONGEST_REASON, placeholder=" ...")
 
-    rows: list[list[str | float | int | bool | None]] = []
+
+def _evidence(named: Sequence[tuple[str, PressureRow, Source]]) -> list[Table]:
+    rows: list[Row] = []
     for label, row, _ in named:
         for name, cell in row.cells.items():
-            p99 = cell.p99_elasticity
-            figures = cell.elasticity
-            rows.append(
-                [
-                    label,
-                    RESOURCES[name],
-                    cell.verdict,
-                    cell.basis,
-                    None if figures is None else figures.estimate,
-                    None if figures is None else figures.low,
-                    None if figures is None else figures.high,
-                    None if p99 is None else p99.estimate,
-                    cell.slack,
-                    cell.intensity,
-                    cell.sentence or None,
-                ]
-            )
-    return Table(
-        identifier="evidence",
-        title="What each cell rests on",
-        columns=[
-            Column(name="what"),
-            Column(name="resource"),
-            Column(name="verdict"),
-            Column(name="basis", help="experiment: it was squeezed; intensity: use divided by ceiling, and queueing"),
-            Column(name="elasticity", unit="", help="d ln(throughput) / d ln(resource)"),
-            Column(name="from", unit=""),
-            Column(name="to", unit="", help="ends of the 95 % interval"),
-            Column(name="of p99", unit="", help="elasticity of the 99th percentile of response time"),
-            Column(name="slack", unit="ratio"),
-            Column(name="intensity", unit="ratio"),
-            Column(name="in words"),
-        ],
-        rows=rows,
-    )
+            figures, p99 = cell.elasticity, cell.p99_elasticity
+            ends = [None] * 3 if figures is None else [figures.estimate, figures.low, figures.high]
+            tail = [None if p99 is None else p99.estimate, cell.slack, cell.intensity, cell.sentence or None]
+            rows.append([label, RESOURCES[name], cell.verdict, cell.basis, *ends, *tail])
+    columns: list[Sequence[str]] = [
+        "what",
+        "resource",
+        "verdict",
+        ("basis", "text", "experiment: it was squeezed; intensity: use / ceiling, and queueing"),
+        ("elasticity", "", "d ln(throughput) / d ln(resource)"),
+        ("from", ""),
+        ("to", "", "ends of the 95 % interval"),
+        ("of p99", "", "elasticity of the 99th percentile of response time"),
+        ("slack", "ratio"),
+        ("intensity", "ratio"),
+        "in words",
+    ]
+    return table("evidence", "Evidence for each cell", columns, rows)
 
 
 def _method(sources: Sequence[Source]) -> list[str]:
@@ -245,8 +218,8 @@ def _method(sources: Sequence[Source]) -> list[str]:
     names = {"study": ("pressure study", "pressure studies"), "run": ("run", "runs")}
     parts = [f"{count} {names[kind][count > 1]}" for kind, count in counts.items()]
     return [
-        f"Read from {wording.listing(parts)}; nothing was measured anew.",
-        "A pressure study squeezes a resource and measures how throughput answers; its verdicts are taken as they are. "
+        f"Read from {wording.listing(parts)}; nothing was measured again.",
+        "A pressure study squeezes a resource and measures how throughput responds; its verdicts are used unchanged. "
         "A run shows use against ceiling and signs of waiting.",
         "The form is that of the pressure-point matrix of Awasthi 2015, Table 4.",
     ]

@@ -10,12 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from rackscope.analysis.findings import PhaseCharacterisation, ResourceAssessment
 from rackscope.errors import RunDirectoryError
-
-if TYPE_CHECKING:
-    from rackscope.analysis.findings import PhaseCharacterisation, ResourceAssessment
+from rackscope.runs.directory import MANIFEST, RunDirectory
+from rackscope.runs.facts import characterise_run
+from rackscope.runs.study import STUDY, is_study, read_study
 
 Verdict = Literal["limits", "does not limit", "inconclusive", "not known"]
 Basis = Literal["experiment", "intensity", "none"]
@@ -98,9 +99,6 @@ class MalformedResultError(ValueError):
 
 def read_pressure_points(path: Path) -> Source:
     """Read a directory of a pressure study or of a run. Raises RunDirectoryError."""
-    from rackscope.runs.directory import MANIFEST
-    from rackscope.runs.study import STUDY, is_study
-
     if is_study(path):
         return _of_study(path)
     if path.is_dir() and not (path / MANIFEST).exists():
@@ -112,8 +110,6 @@ def read_pressure_points(path: Path) -> Source:
 
 
 def _of_study(path: Path) -> Source:
-    from rackscope.runs.study import STUDY, read_study
-
     record = read_study(path)
     if record.kind != "pressure":
         raise RunDirectoryError(
@@ -194,9 +190,6 @@ def _strongest(cells: Sequence[Cell]) -> Cell:
 
 
 def _of_run(path: Path) -> Source:
-    from rackscope.runs.directory import RunDirectory
-    from rackscope.runs.facts import characterise_run
-
     run = RunDirectory.open(path)
     characterisation = characterise_run(run)
     measured = [phase for phase in characterisation.phases if phase.kind == "measure"]
@@ -219,26 +212,38 @@ def _of_run(path: Path) -> Source:
     return Source(path, "run", rows, manifest.host, tuple(remarks), run.damage)
 
 
-def _characterised(phase: PhaseCharacterisation) -> dict[str, Cell]:
+def by_resource(phase: PhaseCharacterisation) -> dict[str, list[ResourceAssessment]]:
+    """What a run shows of each of ``RESOURCES`` that it shows anything of."""
     members: dict[str, list[ResourceAssessment]] = {}
     for one in phase.resources:
         if one.resource in CHARACTERISED:
             members.setdefault(CHARACTERISED[one.resource], []).append(one)
-    unmeasured = Cell("not known", "none", "a run does not show it; 'rackscope study pressure' may")
+    return members
+
+
+def worst_of(members: Sequence[ResourceAssessment]) -> tuple[ResourceAssessment, str]:
+    """The device that is closest to its limit, and that in words; one of which nothing is known goes before one with
+    capacity to spare."""
+    order = ("limits", "near", "unknown", "spare")
+    worst = min(members, key=lambda one: (order.index(one.status), -(one.intensity or 0.0)))
+    if worst.intensity is None:
+        sentence = f"{worst.label}: {worst.intensity_reason or 'its use is not known'}"
+    else:
+        sentence = f"{worst.label} was used at {100 * worst.intensity:.0f} % of its ceiling"
+    if worst.saturation not in (None, "none"):
+        sentence += f", with {worst.saturation} signs of waiting"
+    return worst, sentence
+
+
+def _characterised(phase: PhaseCharacterisation) -> dict[str, Cell]:
+    members = by_resource(phase)
+    unmeasured = Cell("not known", "none", "a run does not measure it; 'rackscope study pressure' can")
     return {name: _busiest(members[name]) if name in members else unmeasured for name in RESOURCES}
 
 
 def _busiest(members: Sequence[ResourceAssessment]) -> Cell:
-    """The device that is closest to its limit; one of which nothing is known goes before one with room to spare."""
-    order = ("limits", "near", "unknown", "spare")
-    worst = min(members, key=lambda one: (order.index(one.status), -(one.intensity or 0.0)))
+    worst, sentence = worst_of(members)
     verdict = _BY_STATUS[worst.status]
-    if worst.intensity is None:
-        sentence = f"{worst.label}: {worst.intensity_reason or 'its use is not known'}"
-    else:
-        sentence = f"{worst.label} worked at {100 * worst.intensity:.0f} % of its ceiling"
-    if worst.saturation not in (None, "none"):
-        sentence += f", with {worst.saturation} signs of waiting"
     if verdict == "not known" and worst.advice:
         sentence += f". {worst.advice}"
     return Cell(verdict, "none" if verdict == "not known" else "intensity", sentence, intensity=worst.intensity)

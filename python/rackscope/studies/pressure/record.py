@@ -12,20 +12,20 @@
                                             "blocks"}]}]}]}
 
 ``status`` is limits, does_not_limit, inconclusive or not_squeezable; ``evidence`` is experiment, intensity or none; an
-INTERVAL is ``{"estimate", "low", "high"}``. ``resource`` is one of ``squeezes/base.py``.
+INTERVAL is ``{"estimate", "low", "high", "count"}``. ``resource`` is one of ``squeezes/base.py``.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.analysis import wording
+from rackscope.analysis.adjustment import adjust_for_speed
 from rackscope.analysis.elasticity import bounded_slack
-from rackscope.analysis.intervals import Interval, mean_interval
+from rackscope.analysis.findings import Characterisation, PhaseCharacterisation
+from rackscope.analysis.intervals import mean_interval
 from rackscope.analysis.pressure import (
     PhaseJudgement,
     ResourceVerdict,
@@ -34,10 +34,19 @@ from rackscope.analysis.pressure import (
     judge_phase,
 )
 from rackscope.analysis.windows import FREE
-from rackscope.runs.study import Finding
+from rackscope.runs.directory import RunDirectory
+from rackscope.runs.facts import characterise_run
+from rackscope.runs.prepare import Prepared
+from rackscope.runs.study import MEMBERS, Finding
+from rackscope.squeezes.base import Isolation
+from rackscope.squeezes.provision import Limits
+from rackscope.studies.base import Conduct
 from rackscope.studies.bench.interference import Interference
+from rackscope.studies.bench.session import Bench
+from rackscope.studies.kit import finding, interference_findings, interval_result, measured_again, note
 from rackscope.studies.pressure.limits import describe_limits
-from rackscope.studies.pressure.points import CHARACTERISED, RESOURCES
+from rackscope.studies.pressure.measure import MeasuredPhase
+from rackscope.studies.pressure.points import RESOURCES, by_resource, worst_of
 from rackscope.studies.pressure.tables import (
     Refusal,
     capacity_table,
@@ -47,15 +56,6 @@ from rackscope.studies.pressure.tables import (
     refusal_table,
     verdict_table,
 )
-
-if TYPE_CHECKING:
-    from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
-    from rackscope.runs.prepare import Prepared
-    from rackscope.squeezes.base import Isolation
-    from rackscope.squeezes.provision import Limits
-    from rackscope.studies.base import Conduct
-    from rackscope.studies.bench.session import Bench
-    from rackscope.studies.pressure.study import MeasuredPhase
 
 #: Doubts about a run's own interval, which rests on long repetitions; that of a study rests on blocks.
 _OF_REPETITIONS = frozenset({"short_phase", "wide_interval", "too_few_repetitions"})
@@ -92,12 +92,12 @@ class Account:
         characterisation = self._characterise()
         self._weaker = {one.phase: _weaker(one) for one in characterisation.phases if one.kind == "measure"}
         self._doubts = [
-            Finding(sentence=one.sentence, severity="serious" if one.severity == "wrong" else "warning")
+            finding(one.sentence, "", "serious" if one.severity == "wrong" else "warning")
             for one in characterisation.warnings
             if one.severity != "note" and one.code not in _OF_REPETITIONS
         ]
         self._doubts += [
-            Finding(sentence=f"no {part.replace('_', ' ')} of its own for the system: {reason}", severity="note")
+            note(f"no {part.replace('_', ' ')} of its own for the system: {reason}")
             for part, reason in isolation.missing.items()
         ]
         self._write()
@@ -114,10 +114,6 @@ class Account:
         ]
 
     def _characterise(self) -> Characterisation:
-        from rackscope.runs.directory import RunDirectory
-        from rackscope.runs.facts import characterise_run
-        from rackscope.runs.study import MEMBERS
-
         folder = self._conduct.folder / MEMBERS / self._conduct.record.members[0].folder
         return characterise_run(RunDirectory.open(folder))
 
@@ -125,12 +121,15 @@ class Account:
         record = self._conduct.record
         judged = [(phase, self._judge(phase)) for phase in self._phases]
         record.findings = [finding for phase, verdict in judged for finding in self._findings(phase, verdict)]
-        record.findings += [*self._disturbed(), *self._doubts]
+        record.findings += interference_findings(
+            self._interference, "A limit found here may be due to what was taken away. Study it on a quiet host."
+        )
+        record.findings += self._doubts
         record.tables = [
-            verdict_table(judged, self._refusals),
-            level_table(judged),
-            capacity_table(self._capacities),
-            *([refusal_table(self._refusals)] if self._refusals else []),
+            *verdict_table(judged, self._refusals),
+            *level_table(judged),
+            *capacity_table(self._capacities),
+            *refusal_table(self._refusals),
         ]
         record.charts = [chart for phase, verdict in judged for chart in charts_of(phase, verdict)]
         record.method = self._method()
@@ -153,32 +152,18 @@ class Account:
     def _findings(self, phase: MeasuredPhase, verdict: PhaseJudgement) -> list[Finding]:
         name, workload = self._prepared.system.name, self._prepared.plan.workload
         subject = f"{name} under {workload}" if len(self._prepared.plan.stages) == 1 else f"{name}, {phase.name}"
-        found = [Finding(sentence=_headline(subject, verdict), evidence=_limiting_evidence(verdict))]
+        found = [finding(_headline(subject, verdict), _limiting_evidence(verdict))]
         slack = [
-            f"{_slack_words(one)} of its {RESOURCES[one.resource]}"
+            f"{100 * one.slack:.0f} % of its {RESOURCES[one.resource]}"
             for one in verdict.resources
             if one.slack is not None and one.slack >= 0.1
         ]
         if slack:
-            found.append(Finding(sentence=f"{subject} would lose less than 2 % without {wording.listing(slack)}"))
+            found.append(finding(f"{subject} would lose less than 2 % without {wording.listing(slack)}"))
         bounded = [words for one in verdict.resources if one.slack is None and (words := _bounded_slack_words(one))]
         if bounded:
-            found.append(Finding(sentence=f"{subject} would lose {wording.listing(bounded)}"))
+            found.append(finding(f"{subject} would lose {wording.listing(bounded)}"))
         return found
-
-    def _disturbed(self) -> list[Finding]:
-        """The warning that the host was not this study's alone, where it mattered."""
-        seen = self._interference
-        if not seen.kept:
-            return []
-        return [
-            Finding(
-                sentence=f"the host was busy with other things: {wording.listing(sorted(seen.reasons))} in "
-                f"{seen.kept} of the {seen.windows - seen.discarded} windows that count",
-                severity="warning",
-                evidence="What limits here is partly what was taken away by others. Study it on a quiet host.",
-            )
-        ]
 
     def _method(self) -> list[str]:
         lines = []
@@ -189,32 +174,25 @@ class Account:
             lines.append(
                 f"{phase.name}: {len(phase.windows)} windows in {blocks} blocks, {len(squeezed)} of them squeezed, "
                 f"in an order shuffled from a seed with a free window beside each squeezed one; {left_out} left out"
-                + (" for want of throughput in them or beside them." if left_out else ".")
+                + (" because of no throughput in them or beside them." if left_out else ".")
             )
-        seen = self._interference
-        if seen.discarded:
-            lines.append(
-                f"{seen.discarded} windows were discarded and measured again, because "
-                f"{wording.listing(sorted(seen.reasons))} while they lasted."
-            )
+        lines.append(measured_again(self._interference))
         lines += self._speed_lines()
         lines.append(
             "An elasticity is the logarithm of squeezed over neighbouring free throughput, divided by the logarithm of "
             "the part of the resource that was measured to be left. Intervals are 95 %, over blocks; verdicts are "
-            "corrected for the number of squeezes (Holm 1979) and for looking between blocks."
+            "corrected for the number of squeezes (Holm 1979) and for repeated looks between blocks."
         )
         return lines
 
     def _speed_lines(self) -> list[str]:
-        from rackscope.analysis.adjustment import adjust_for_speed
-
         lines = []
         for phase in self._phases:
             slopes = adjust_for_speed(phase.windows).slopes
             if slopes:
                 lines.append(
-                    f"{phase.name}: throughput was corrected for the speed of the cores, which others on this host "
-                    f"change: it followed the system's with a slope of {slopes[0]:.2f} (1: bound by them, 0: not)."
+                    f"{phase.name}: throughput was corrected for the speed of the cores, which other "
+                    f"guests of this host change: the slope is {slopes[0]:.2f} (1: bound by that speed, 0: not)."
                 )
         return lines
 
@@ -224,7 +202,7 @@ class Account:
         resources += [_refusal_result(refusal, self._weaker.get(phase.name, {})) for refusal in self._refusals]
         return {
             "phase": phase.name,
-            "throughput_operations_per_second": _interval(mean_interval(free)),
+            "throughput_operations_per_second": interval_result(mean_interval(free)),
             "limits": list(verdict.limits),
             "none_of_these": verdict.none_limits,
             "sentence": verdict.sentence,
@@ -236,21 +214,18 @@ class Account:
 def _headline(subject: str, verdict: PhaseJudgement) -> str:
     limiting = [RESOURCES[name] for name in verdict.limits]
     unproven = [RESOURCES[one.resource] for one in verdict.resources if one.resource in verdict.open]
-    aside = f"; {wording.listing(unproven)} could not be decided by experiment" if unproven else ""
+    open_words = f"{wording.listing(unproven)} {'is' if len(unproven) == 1 else 'are'} inconclusive" if unproven else ""
+    aside = f"; {open_words}" if unproven else ""
     if limiting:
         return f"{subject} is limited by {wording.listing(limiting)}{aside}"
     if verdict.none_limits:
         squeezed = [RESOURCES[one.resource] for one in verdict.resources if one.proven]
         return f"none of these limits {subject}: {wording.listing(squeezed)}{aside}"
-    return f"what limits {subject} could not be decided{aside}"
+    return f"no limit of {subject} was proven: {open_words or 'the study is inconclusive'}"
 
 
 def _limiting_evidence(verdict: PhaseJudgement) -> str:
     return "; ".join(one.sentence for one in verdict.resources if one.resource in verdict.limits)
-
-
-def _slack_words(one: Any) -> str:
-    return f"{100 * one.slack:.0f} %"
 
 
 def _bounded_slack_words(one: ResourceVerdict) -> str:
@@ -266,25 +241,12 @@ def _bounded_slack_words(one: ResourceVerdict) -> str:
 
 
 def _weaker(phase: PhaseCharacterisation) -> dict[str, WeakerEvidence]:
-    by_resource: dict[str, list[ResourceAssessment]] = {}
-    for one in phase.resources:
-        resource = CHARACTERISED.get(one.resource)
-        if resource is not None:
-            by_resource.setdefault(resource, []).append(one)
-    return {resource: _weaker_of(members) for resource, members in by_resource.items()}
-
-
-def _weaker_of(members: Sequence[ResourceAssessment]) -> WeakerEvidence:
-    order = ("limits", "near", "unknown", "spare")
-    worst = min(members, key=lambda one: order.index(one.status))
-    if worst.intensity is not None:
-        shown = f"{worst.label} worked at {100 * worst.intensity:.0f} % of its ceiling"
-    else:
-        shown = f"{worst.label}: {worst.intensity_reason or 'its use is not known'}"
-    saturation = f", with {worst.saturation} signs of waiting" if worst.saturation not in (None, "none") else ""
-    if worst.status == "limits":
-        return WeakerEvidence("limits", f"{shown}{saturation}")
-    return WeakerEvidence("does not limit" if worst.status == "spare" else "inconclusive", f"{shown}{saturation}")
+    found = {}
+    for resource, members in by_resource(phase).items():
+        worst, sentence = worst_of(members)
+        verdict = {"limits": "limits", "spare": "does not limit"}.get(worst.status, "inconclusive")
+        found[resource] = WeakerEvidence(verdict, sentence)  # type: ignore[arg-type]
+    return found
 
 
 def _squeeze_result(one: SqueezeVerdict) -> dict[str, Any]:
@@ -294,15 +256,15 @@ def _squeeze_result(one: SqueezeVerdict) -> dict[str, Any]:
         "resource": one.resource,
         "status": _STATUS[one.verdict],
         "evidence": "experiment",
-        "elasticity": None if judged is None else _interval(judged.elasticity),
-        "p99_elasticity": None if judged is None else _interval(judged.p99_elasticity),
+        "elasticity": None if judged is None else interval_result(judged.elasticity),
+        "p99_elasticity": None if judged is None else interval_result(judged.p99_elasticity),
         "slack": one.slack,
         "sentence": one.sentence,
         "levels": [
             {
                 "asked_fraction": level.requested_fraction,
                 "left_fraction": level.achieved_fraction,
-                "throughput_ratio": _interval(ratio_of(level.log_ratio)),
+                "throughput_ratio": interval_result(ratio_of(level.log_ratio)),
                 "loss_bound": level.loss_bound,
                 "blocks": len(level.values),
             }
@@ -325,9 +287,3 @@ def _refusal_result(refusal: Refusal, weaker: dict[str, WeakerEvidence]) -> dict
         "sentence": refusal.reason if evidence is None else f"{refusal.reason}; {evidence.sentence}",
         "levels": [],
     }
-
-
-def _interval(interval: Interval | None) -> dict[str, float | None] | None:
-    if interval is None or not math.isfinite(interval.estimate):
-        return None
-    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rackscope.analysis.intervals import Interval
-from rackscope.runs.study import Axis, Chart, Column, Series, Table
+from rackscope.analysis.pressure import PhaseJudgement, SqueezeVerdict
+from rackscope.runs.study import Chart, Series, Table
+from rackscope.studies.kit import Row, axis, chart, estimates, table
+from rackscope.studies.pressure.measure import MeasuredPhase
 from rackscope.studies.pressure.points import RESOURCES
 from rackscope.units import format_amount
-
-if TYPE_CHECKING:
-    from rackscope.analysis.pressure import PhaseJudgement, SqueezeVerdict
-    from rackscope.studies.pressure.study import MeasuredPhase
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,8 @@ class Refusal:
     needs: str
 
 
-def verdict_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]], refusals: Sequence[Refusal]) -> Table:
-    rows: list[list[str | float | int | bool | None]] = []
+def verdict_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]], refusals: Sequence[Refusal]) -> list[Table]:
+    rows: list[Row] = []
     for phase, verdict in judged:
         for resource in sorted(verdict.resources, key=lambda one: list(RESOURCES).index(one.resource)):
             strongest = _strongest(resource.squeezes)
@@ -50,22 +48,23 @@ def verdict_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]], refusa
             for name in dict.fromkeys(refusal.resource for refusal in refusals)
             if name not in known
         ]
-    return Table(
-        identifier="pressure",
-        title="Pressure points",
-        caption="Elasticity: 1 where throughput falls as the resource does, 0 where it does not matter; that of p99 is "
-        "negative where latency rises. Slack: what could be taken away at a loss below 2 %.",
-        columns=[
-            Column(name="phase"),
-            Column(name="resource"),
-            Column(name="verdict"),
-            Column(name="elasticity", unit=""),
-            Column(name="95 % interval"),
-            Column(name="of p99", unit=""),
-            Column(name="slack", unit="ratio"),
-            Column(name="evidence"),
+    return table(
+        "pressure",
+        "Pressure points",
+        [
+            "phase",
+            "resource",
+            "verdict",
+            ("elasticity", ""),
+            "95 % interval",
+            ("of p99", ""),
+            ("slack", "ratio"),
+            "evidence",
         ],
-        rows=rows,
+        rows,
+        caption="Elasticity: 1 where throughput falls in proportion to the resource, 0 where it does not matter; "
+        "that of p99 is "
+        "negative where latency rises. Slack: what could be taken away at a loss below 2 %.",
     )
 
 
@@ -81,8 +80,8 @@ def _strongest(squeezes: Sequence[SqueezeVerdict]) -> SqueezeVerdict | None:
     return max(known, key=estimate, default=None)
 
 
-def level_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]]) -> Table:
-    rows: list[list[str | float | int | bool | None]] = []
+def level_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]]) -> list[Table]:
+    rows: list[Row] = []
     for phase, verdict in judged:
         for squeeze in verdict.squeezes:
             for level in sorted(squeeze.levels, key=lambda level: -level.requested_fraction):
@@ -98,91 +97,78 @@ def level_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]]) -> Table
                         len(level.values),
                     ]
                 )
-    return Table(
-        identifier="levels",
-        title="Squeezes",
-        columns=[
-            Column(name="squeeze"),
-            Column(name="asked to leave", unit="ratio"),
-            Column(name="measured to be left", unit="ratio"),
-            Column(name="throughput kept", unit="ratio"),
-            Column(name="95 % interval"),
-            Column(name="lost at most", unit="ratio"),
-            Column(name="blocks", unit="count"),
+    return table(
+        "levels",
+        "Squeezes",
+        [
+            "squeeze",
+            ("asked to leave", "ratio"),
+            ("measured to be left", "ratio"),
+            ("throughput kept", "ratio"),
+            "95 % interval",
+            ("lost at most", "ratio"),
+            ("blocks", "count"),
         ],
-        rows=rows,
+        rows,
     )
 
 
-def capacity_table(capacities: Sequence[tuple[str, str, float, str, str]]) -> Table:
-    return Table(
-        identifier="capacities",
-        title="What there was to squeeze",
-        columns=[Column(name="squeeze"), Column(name="resource"), Column(name="capacity"), Column(name="which is")],
-        rows=[
+def capacity_table(capacities: Sequence[tuple[str, str, float, str, str]]) -> list[Table]:
+    return table(
+        "capacities",
+        "What there was to squeeze",
+        ["squeeze", "resource", "capacity", "which is"],
+        [
             [name, RESOURCES[resource], format_amount(value, unit), source]
             for name, resource, value, unit, source in capacities
         ],
     )
 
 
-def refusal_table(refusals: Sequence[Refusal]) -> Table:
-    return Table(
-        identifier="not-squeezable",
-        title="Not squeezable here",
-        columns=[Column(name="squeeze"), Column(name="resource"), Column(name="why"), Column(name="it would need")],
-        rows=[[one.squeeze, RESOURCES[one.resource], one.reason, one.needs or None] for one in refusals],
+def refusal_table(refusals: Sequence[Refusal]) -> list[Table]:
+    return table(
+        "not-squeezable",
+        "Not squeezable here",
+        ["squeeze", "resource", "why", "what is missing"],
+        [[one.squeeze, RESOURCES[one.resource], one.reason, one.needs or None] for one in refusals],
     )
 
 
 def charts_of(phase: MeasuredPhase, verdict: PhaseJudgement) -> list[Chart]:
-    shown = [one for one in verdict.squeezes if one.judged is not None and one.judged.elasticity is not None]
-    names = [one.squeeze for one in shown]
-    intervals = [one.judged.elasticity for one in shown if one.judged is not None and one.judged.elasticity is not None]
-    elasticity = Chart(
-        identifier=f"elasticity-{phase.name}",
-        title=f"Elasticity of throughput: {phase.name}",
-        caption="How much of a small loss of the resource the throughput follows, with 95 % intervals.",
-        x=Axis(label="squeeze", scale="category", categories=names),
-        y=Axis(label="elasticity"),
-        series=[
-            Series(
-                label="elasticity",
-                kind="bars",
-                x=[float(place) for place in range(len(names))],
-                y=[interval.estimate for interval in intervals],
-                low=[interval.low for interval in intervals],
-                high=[interval.high for interval in intervals],
-            )
-        ],
+    """Elasticities, and throughput over what was left."""
+    shown = [
+        (one.squeeze, one.judged.elasticity)
+        for one in verdict.squeezes
+        if one.judged is not None and one.judged.elasticity is not None
+    ]
+    elasticities = estimates("elasticity", ((float(at), one) for at, (_, one) in enumerate(shown)), "bars")
+    elasticity = chart(
+        f"elasticity-{phase.name}",
+        f"Elasticity of throughput: {phase.name}",
+        axis("squeeze", categories=[name for name, _ in shown]),
+        axis("elasticity"),
+        [elasticities],
+        caption="Relative loss of throughput for a small relative loss of the resource, with 95 % intervals.",
     )
-    kept = Chart(
-        identifier=f"kept-{phase.name}",
-        title=f"Throughput kept: {phase.name}",
-        caption="Throughput as a part of that of the free windows beside, over what was left of the resource.",
-        x=Axis(label="left of the resource", unit="ratio"),
-        y=Axis(label="throughput kept", unit="ratio"),
-        series=[series for one in verdict.squeezes if (series := _kept(one)).x],
+    kept = chart(
+        f"kept-{phase.name}",
+        f"Throughput kept: {phase.name}",
+        axis("left of the resource", "ratio"),
+        axis("throughput kept", "ratio"),
+        [series for one in verdict.squeezes if (series := _kept(one)).x],
+        caption="Throughput as a fraction of that of neighbouring free windows, over what was left of the resource.",
     )
     return [elasticity, kept]
 
 
 def _kept(squeeze: SqueezeVerdict) -> Series:
-    series = Series(label=squeeze.squeeze, x=[], y=[], low=[], high=[])
-    for level in sorted(squeeze.levels, key=lambda level: level.achieved_fraction or 0):
-        ratio = ratio_of(level.log_ratio)
-        if level.achieved_fraction is None or not math.isfinite(ratio.estimate):
-            continue
-        series.x.append(level.achieved_fraction)
-        series.y.append(ratio.estimate)
-        series.low.append(ratio.low)
-        series.high.append(ratio.high)
-    if series.x:
-        series.x.append(1.0)
-        series.y.append(1.0)
-        series.low.append(None)
-        series.high.append(None)
-    return series
+    known = [
+        (level.achieved_fraction, ratio)
+        for level in sorted(squeeze.levels, key=lambda level: level.achieved_fraction or 0)
+        if level.achieved_fraction is not None and math.isfinite((ratio := ratio_of(level.log_ratio)).estimate)
+    ]
+    whole = [(1.0, Interval(1.0, None, None, 0.95, 0))] if known else []
+    return estimates(squeeze.squeeze, [*known, *whole], "line")
 
 
 def ratio_of(log_ratio: Interval) -> Interval:

@@ -14,20 +14,18 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.analysis import wording
 from rackscope.analysis.crossing import FEWEST_BLOCKS
 from rackscope.analysis.latency_curve import CurvePoint, Knee, check_little, find_knee
 from rackscope.analysis.thresholds import packaged_thresholds
-from rackscope.runs.study import Axis, Chart, Column, Finding, Reference, Series, Table
+from rackscope.runs.study import Chart, Finding, StudyRecord, Table
 from rackscope.studies.bench.bounds import FEWEST_BEYOND, QUANTILES
+from rackscope.studies.bench.windows import Window
+from rackscope.studies.kit import Row, axis, chart, finding, line, note, reference, table, warning
+from rackscope.studies.slo.capacity import Capacity
 from rackscope.units import format_duration
-
-if TYPE_CHECKING:
-    from rackscope.runs.study import StudyRecord
-    from rackscope.studies.bench.windows import Window
-    from rackscope.studies.slo.capacity import Capacity
 
 #: An interval this wide (half of it, of the rate) is worth a warning.
 _WIDE = 0.05
@@ -72,7 +70,7 @@ def fill(
     points = curve_points(found, subject, service_means or {})
     knee = _knee(found, points)
     record.findings = [*_answers(found, subject, points, knee), *_doubts(found, subject, points)]
-    record.tables = [_table(found, points)] if points else []
+    record.tables = _table(found, points)
     record.charts = [_chart(found, points, knee)] if points else []
     record.method = _method(found, subject)
     record.result = _result(found, points, knee)
@@ -147,13 +145,12 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
     if found.outcome == "found" and found.rate is not None:
         span = _span(found.rate.low, found.rate.high)
         sentence = f"{what} keeps {bound.describe()} up to {_rate(found.rate.estimate)} operations/s{span}{where}."
-        findings.append(Finding(sentence=sentence, evidence=_evidence(found)))
+        findings.append(finding(sentence, _evidence(found)))
         if _top_is_the_limit(found):
             findings.append(
-                Finding(
-                    sentence=f"Beyond that it is not {bound.shown_quantile} that fails first: {what} answers less than "
-                    "it is asked for.",
-                    severity="note",
+                note(
+                    f"Beyond that it is not {bound.shown_quantile} that fails first: {what} answers less than "
+                    "it is asked for."
                 )
             )
     elif found.outcome == "never met":
@@ -161,33 +158,28 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
         at = f"{_rate(_offered(lowest))} operations/s, the lowest rate looked at" if lowest else "the lowest rate"
         value = found.value(lowest) if lowest else None
         seen = f": there it is {format_duration(value)}" if value is not None else ""
-        findings.append(
-            Finding(sentence=f"{what} does not keep {bound.describe()} even at {at}{seen}.", severity="warning")
-        )
+        findings.append(warning(f"{what} does not keep {bound.describe()} even at {at}{seen}."))
     elif found.outcome == "met at the top":
         most = max(one.window.achieved_per_second for one in found.measured if one.purpose != "probe")
         findings.append(
-            Finding(
-                sentence=f"{what} keeps {bound.describe()} at every rate that could be asked of it, up to "
+            finding(
+                f"{what} keeps {bound.describe()} at every rate that could be asked of it, up to "
                 f"{_rate(most)} operations/s{where}: the bound limits nothing here."
             )
         )
     else:
-        findings.append(Finding(sentence=f"No rate was found yet at which {what} keeps {bound.describe()}."))
+        findings.append(finding(f"No rate was found yet at which {what} keeps {bound.describe()}."))
     if knee is not None:
         findings.append(
-            Finding(
-                sentence=f"The knee of the curve is at {_rate(knee.throughput)} operations/s with a "
+            note(
+                f"The knee of the curve is at {_rate(knee.throughput)} operations/s with a "
                 f"{bound.shown_quantile} of {format_duration(knee.latency_seconds)}: beyond it latency grows faster "
                 "than throughput.",
-                severity="note",
-                evidence=f"Kneedle (Satopaa 2011) on {len(points)} points.",
+                f"Kneedle (Satopaa 2011) on {len(points)} points.",
             )
         )
     elif points and found.outcome in ("found", "met at the top"):
-        findings.append(
-            Finding(sentence="The curve shows no knee between the rates that were measured.", severity="note")
-        )
+        findings.append(note("The curve shows no knee between the rates that were measured."))
     return findings
 
 
@@ -198,11 +190,10 @@ def _disturbed_answer(found: Capacity, what: str) -> Finding:
         seen = f"up to {_rate(found.rate.estimate)} operations/s{_span(found.rate.low, found.rate.high)}"
     elif found.outcome == "met at the top":
         seen = "at every rate that could be asked of it"
-    return Finding(
-        sentence=f"The host was not quiet enough to say what {what} sustains: while others used it, {what} kept "
+    return warning(
+        f"The host was not quiet enough to say what {what} sustains: while others used it, {what} kept "
         f"{found.bound.describe()} {seen}.",
-        severity="warning",
-        evidence=_evidence(found),
+        _evidence(found),
     )
 
 
@@ -345,16 +336,16 @@ def sent_late(window: Window, found: Capacity) -> bool:
 
 
 def _warning(sentence: str, advice: str) -> Finding:
-    return Finding(sentence=f"{sentence} {advice}", severity="warning")
+    return warning(f"{sentence} {advice}")
 
 
 def _note(sentence: str, advice: str) -> Finding:
-    return Finding(sentence=f"{sentence} {advice}", severity="note")
+    return note(f"{sentence} {advice}")
 
 
-def _table(found: Capacity, points: Sequence[Point]) -> Table:
+def _table(found: Capacity, points: Sequence[Point]) -> list[Table]:
     shown = [name for name in QUANTILES if name in ("p50", "p999", found.bound.quantile)]
-    rows: list[list[str | float | int | bool | None]] = [
+    rows: list[Row] = [
         [
             point.offered,
             point.median("achieved_per_second"),
@@ -366,38 +357,38 @@ def _table(found: Capacity, points: Sequence[Point]) -> Table:
         ]
         for point in points
     ]
-    columns = [
-        Column(name="offered", unit="operations/s"),
-        Column(name="answered", unit="operations/s"),
-        *(Column(name=name, unit="seconds", help="response time from the intended start") for name in shown),
-        Column(name="idle", unit="ratio", help="share of its time that the load generator waited"),
-        Column(name="busy", unit="ratio", help="share of its cores' time that the system used"),
-        Column(name="met", help="windows that met the bound"),
-        Column(name="Little's law"),
+    columns: list[Sequence[str]] = [
+        ("offered", "operations/s"),
+        ("answered", "operations/s"),
+        *((name, "seconds", "response time from the intended start") for name in shown),
+        ("idle", "ratio", "share of its time that the load generator waited"),
+        ("busy", "ratio", "share of its cores' time that the system used"),
+        ("met", "text", "windows that met the bound"),
+        "Little's law",
     ]
-    return Table(
-        identifier="curve",
-        title="Latency over throughput",
+    return table(
+        "curve",
+        "Latency over throughput",
+        columns,
+        rows,
         caption=f"Medians over windows; the bound is {found.bound.describe()}.",
-        columns=columns,
-        rows=rows,
     )
 
 
 def _chart(found: Capacity, points: Sequence[Point], knee: Knee | None) -> Chart:
     x = [point.median("achieved_per_second") or 0.0 for point in points]
-    references = [Reference(label=found.bound.describe(), value=found.bound.seconds)]
+    references = [reference(found.bound.describe(), found.bound.seconds)]
     if found.rate is not None:
-        references.append(Reference(label="met up to here", value=found.rate.estimate, axis="x"))
+        references.append(reference("met up to here", found.rate.estimate, "x"))
     if knee is not None:
-        references.append(Reference(label="knee", value=knee.throughput, axis="x"))
-    return Chart(
-        identifier="curve",
-        title="Latency over throughput",
+        references.append(reference("knee", knee.throughput, "x"))
+    return chart(
+        "curve",
+        "Latency over throughput",
+        axis("answered", "operations/s", logarithmic=True),
+        axis("response time", "seconds", logarithmic=True),
+        [line(name, x, [point.quantile(name) for point in points]) for name in QUANTILES],
         caption="Response time from the intended start, medians over windows.",
-        x=Axis(label="answered", unit="operations/s", scale="logarithmic"),
-        y=Axis(label="response time", unit="seconds", scale="logarithmic"),
-        series=[Series(label=name, x=x, y=[point.quantile(name) for point in points]) for name in QUANTILES],
         references=references,
     )
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rackscope.errors import UsageError
+from rackscope.runs.options import Loop
 from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _conduct(conduct: Conduct) -> None:
     from rackscope.runs.prepare import prepare
     from rackscope.runs.session import Session
     from rackscope.studies.bench.bounds import parse_bound
-    from rackscope.studies.bench.stalls import CoreStalls
+    from rackscope.studies.bench.core_meters import CoreStalls
     from rackscope.studies.bench.windows import SessionLoad
     from rackscope.studies.slo.capacity import CapacityStudy
     from rackscope.studies.slo.record import Subject, fill
@@ -82,7 +83,7 @@ def _conduct(conduct: Conduct) -> None:
         nonlocal study
         session.flush_seconds = _FLUSH_SECONDS
         session.preload()
-        session.warm_up({"kind": "closed"})
+        session.warm_up(Loop())
 
         def save() -> None:
             assert study is not None

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rackscope.analysis.intervals import Interval
-    from rackscope.studies.sweep.carry_out import Outcome
-    from rackscope.studies.sweep.plan import SweepPlan
-    from rackscope.studies.sweep.presets import Claim, Direction
+from rackscope.analysis.intervals import Interval, mean_interval
+from rackscope.studies.sweep.measure import Outcome
+from rackscope.studies.sweep.plan import SweepPlan
+from rackscope.studies.sweep.presets import Claim, Direction, nearest_level
 
 #: Within a tenth either way a figure in a paper is drawn as flat. Our choice.
 FLAT = 0.1
@@ -38,13 +36,13 @@ class Answer:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether this host answers as the paper's did; ``None`` when that is not settled."""
+        """Whether this host responds as the paper's did; ``None`` when that is inconclusive."""
         return None if self.direction is None else self.direction == self.claim.direction
 
     def sentence(self) -> str:
         """``memcached: throughput x1.08 from threads=1 to 4 (rises, as in the paper)``."""
         verdict = {
-            None: "not settled",
+            None: "inconclusive",
             True: f"{self.direction}, as in the paper",
             False: f"{self.direction}, unlike in the paper",
         }[self.agrees]
@@ -56,8 +54,6 @@ class Answer:
 
 def answer_claims(plan: SweepPlan, outcome: Outcome, claims: Sequence[Claim]) -> list[Answer]:
     """Every claim for every system that was measured. Intervals hold together, after Bonferroni."""
-    from rackscope.studies.sweep.presets import nearest_level
-
     systems = next((one.levels for one in plan.factors if one.name == "system"), (plan.options.system,))
     levels = {factor.name: factor.levels for factor in plan.factors}
     found: list[tuple[Claim, str, str, str, list[float]]] = []
@@ -74,8 +70,6 @@ def answer_claims(plan: SweepPlan, outcome: Outcome, claims: Sequence[Claim]) ->
 
 
 def _answer(claim: Claim, system: str, start: str, end: str, ratios: Sequence[float], together: int) -> Answer:
-    from rackscope.analysis.intervals import Interval, mean_interval
-
     logs = mean_interval(ratios, confidence=1 - 0.05 / together)
     low, high = (None if one is None else math.exp(min(one, _LARGEST_LOG)) for one in (logs.low, logs.high))
     ratio = Interval(math.exp(logs.estimate), low, high, 0.95, logs.count)

@@ -7,13 +7,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rackscope import units
 from rackscope.errors import UsageError
-
-if TYPE_CHECKING:
-    from rackscope.runs.options import RunOptions
+from rackscope.runs.options import RunOptions
+from rackscope.systems import find_system
+from rackscope.workloads import find_workload
 
 #: Levels of one factor, and runs of one sweep: beyond these it is a mistake rather than a plan.
 MOST_LEVELS = 50
@@ -230,8 +230,6 @@ def _is_word_for(
     name: str, level: str, systems: Sequence[str], workloads: Sequence[str], names: Mapping[str, str]
 ) -> bool:
     """Whether a setting of quantities takes this word too: ``threads=cores``, ``value_size=etc``, ``memory=47%``."""
-    from rackscope.workloads import find_workload
-
     parameters = [one for workload in workloads for one in find_workload(workload).parameters if one.name == name]
     if any(level in one.choices for one in parameters):
         return True
@@ -243,9 +241,6 @@ def _declared_kind(
     name: str, systems: Sequence[str], workloads: Sequence[str], names: Mapping[str, str], missing: str | None = None
 ) -> str:
     """The kind of a parameter or knob, from the first workload or system that has it."""
-    from rackscope.systems import find_system
-    from rackscope.workloads import find_workload
-
     known: set[str] = set()
     for workload in workloads:
         for parameter in find_workload(workload).parameters:

@@ -1,20 +1,35 @@
-"""One run of a sweep: a fresh start of a system under one configuration, and the figures that are kept of it."""
+"""The runs of a sweep, in their order: each a fresh start of a system under one configuration.
+
+Runs that were done before are kept, and cells that cannot run are left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from rackscope.errors import LoadError, RackscopeError
+from rackscope.errors import LoadError, RackscopeError, UsageError
+from rackscope.runs.directory import RunDirectory
+from rackscope.runs.options import Progress, ProgressCallback, RunOptions
+from rackscope.runs.prepare import prepare
+from rackscope.runs.session import Session
+from rackscope.runs.study import MEMBERS
+from rackscope.studies.base import Conduct
+from rackscope.studies.bench.loading import make_ready
+from rackscope.studies.kit import counted
+from rackscope.studies.sweep.grid import cell_options, duration_words
+from rackscope.studies.sweep.plan import SweepPlan
+from rackscope.workloads import find_workload
 
-if TYPE_CHECKING:
-    from rackscope.runs.options import ProgressCallback, RunOptions
-    from rackscope.runs.session import Session
-
-#: Writes that may fail while the data set is put in before what follows is no measurement of it.
-_REFUSED_SHARE = 0.001
+#: A cell is given up when this many of its runs failed: once may be an accident.
+_MOST_FAILURES = 2
+#: Starting and stopping a system and putting its data in, before the first run has told.
+_OVERHEAD_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -51,23 +66,16 @@ class RealBench:
     """Starts systems."""
 
     def check(self, options: RunOptions) -> str:
-        from rackscope.runs.prepare import prepare
-
         acquired = prepare(options, lambda _: None).acquired
         return f"{acquired.name} {acquired.version}"
 
     def measure(self, options: RunOptions, folder: Path, progress: ProgressCallback) -> Figures:
-        from rackscope.runs.prepare import prepare
-        from rackscope.runs.session import Session
-
         session = Session(prepare(options, progress), progress, folder)
         rows: list[dict[str, Any]] = []
         session.run(lambda one: rows.extend(measure_stages(one)))
         return figures_of(rows)
 
     def recall(self, folder: Path) -> Figures | None:
-        from rackscope.runs.directory import RunDirectory
-
         try:
             run = RunDirectory.open(folder)
         except RackscopeError:
@@ -79,36 +87,15 @@ class RealBench:
 
 
 def measure_stages(session: Session) -> list[dict[str, Any]]:
-    """Put the data in, warm up, and measure every stage once; their rows. Raises LoadError where writes are refused."""
-    from rackscope.runs.client import loop_of
+    """Get ready and measure every stage once; their rows. Raises LoadError where writes are refused."""
+    make_ready(session)
+    return measured_stages(session)
 
+
+def measured_stages(session: Session) -> list[dict[str, Any]]:
+    """Measure every stage once; their rows."""
     options = session.prepared.options
-    loop = loop_of(options)
-    session.preload()
-    refuse_partial_load(session)
-    session.warm_up(loop)
-    return [session.phase(stage, loop, options.duration_seconds, 1) for stage in session.prepared.plan.stages]
-
-
-def refuse_partial_load(session: Session) -> None:
-    """Raises LoadError when the system would not take the data set: what follows would be measured without it."""
-    results = _load_rows(session)
-    operations = sum(row["operations"] or 0 for row in results)
-    errors = sum(row["errors"] or 0 for row in results)
-    if errors > _REFUSED_SHARE * (operations + errors):
-        said = next((part.first_error for part in session.manifest.phases if part.first_error), "")
-        raise LoadError(
-            f"{session.prepared.system.name} refused {errors:,} of {operations + errors:,} values"
-            + (f" ({said.strip()})" if said else ""),
-            "Make values smaller, or allow larger ones.",
-        )
-
-
-def _load_rows(session: Session) -> list[dict[str, Any]]:
-    from rackscope.runs.tables import read_table
-
-    frame = read_table(session.writer.path, "results").frame
-    return [row for row in frame.to_dicts() if row["kind"] == "load"]
+    return [session.phase(stage, options.loop, options.duration_seconds, 1) for stage in session.prepared.plan.stages]
 
 
 def figures_of(rows: Sequence[dict[str, Any]]) -> Figures:
@@ -134,3 +121,154 @@ def figures_of(rows: Sequence[dict[str, Any]]) -> Figures:
 
 def _worst(rows: Sequence[dict[str, Any]], name: str) -> float | None:
     return max((row[name] for row in rows if row.get(name) is not None), default=None)
+
+
+@dataclass
+class Outcome:
+    """What there is of a sweep: figures by cell and repetition, why cells failed, which are lost."""
+
+    figures: dict[tuple[int, int], Figures] = field(default_factory=dict)
+    failures: dict[int, list[str]] = field(default_factory=dict)
+    kept: int = 0
+    versions: dict[str, str] = field(default_factory=dict)
+    #: Repetitions that were lost to a failure which did not come again.
+    discarded: list[str] = field(default_factory=list)
+
+    def of(self, cell: int) -> list[Figures]:
+        """What the repetitions of a cell gave, in their order."""
+        return [figures for (one, _), figures in sorted(self.figures.items()) if one == cell]
+
+
+def seconds_per_run(options: RunOptions) -> float:
+    """What one run will take, before any has been done."""
+    stages = len(find_workload(options.workload).stages)
+    return options.warm_up_seconds + stages * options.duration_seconds + _OVERHEAD_SECONDS
+
+
+def carry_out(
+    plan: SweepPlan, conduct: Conduct, bench: Bench, outcome: Outcome, clock: Callable[[], float] = time.monotonic
+) -> None:
+    """Do every run that is missing; ``outcome`` holds what there is, whatever ends this. Raises UsageError.
+
+    The record's result keeps, from the first moment, which run is in which folder.
+    """
+    record = conduct.record
+    attempts: list[dict[str, Any]] = record.result.setdefault("runs", [])
+    cells, order = plan.cells, plan.order()
+    options = _options_by_cell(plan, bench, outcome, conduct.progress)
+    _keep_versions(record.result, outcome.versions)
+    _recall(conduct, bench, attempts, outcome)
+    left = [
+        (cell, repetition)
+        for cell, repetition in order
+        if cell in options and (cell, repetition) not in outcome.figures
+    ]
+    conduct.progress(Progress(_announcement(plan, len(left), outcome, plan.options)))
+    spent: list[float] = []
+    for position, (cell, repetition) in enumerate(left):
+        if cell not in options:
+            continue
+        remaining = sum(1 for one, _ in left[position:] if one in options)
+        each = sum(spent) / len(spent) if spent else seconds_per_run(options[cell])
+        label = f"{cells[cell].label}, repetition {repetition}"
+        shown = (
+            f"run {len(left) - remaining + 1} of {len(left)}, about {duration_words(remaining * each)} left: {label}"
+        )
+        folder_name = _folder_name(cell, repetition, cells[cell].label, [one["folder"] for one in attempts])
+        folder = conduct.member(folder_name, label)
+        attempts.append({"cell": cell, "repetition": repetition, "folder": folder_name})
+        conduct.save()
+        started = clock()
+        try:
+            outcome.figures[cell, repetition] = bench.measure(
+                options[cell], folder, _labelled(conduct.progress, shown, position / len(left), 1 / len(left))
+            )
+        except RackscopeError as error:
+            record.members[-1].discarded = error.what
+            reasons = outcome.failures.setdefault(cell, [])
+            reasons.append(error.what)
+            if isinstance(error, UsageError) or len(reasons) >= _MOST_FAILURES:
+                del options[cell]
+            conduct.save()
+        except BaseException:
+            record.members[-1].discarded = "stopped before its end"
+            raise
+        else:
+            spent.append(clock() - started)
+    outcome.discarded += [
+        f"{cells[cell].label}: {reasons[0]}" for cell, reasons in outcome.failures.items() if cell in options
+    ]
+    outcome.failures = {cell: reasons for cell, reasons in outcome.failures.items() if cell not in options}
+
+
+def _options_by_cell(
+    plan: SweepPlan, bench: Bench, outcome: Outcome, progress: ProgressCallback
+) -> dict[int, RunOptions]:
+    """What each cell runs as; those that cannot are failures before anything is measured."""
+    usable = sorted(os.sched_getaffinity(0))
+    options: dict[int, RunOptions] = {}
+    progress(Progress(f"checking {counted(len(plan.cells), 'cell')}"))
+    for number, cell in enumerate(plan.cells):
+        try:
+            one = cell_options(plan.options, plan.factors, cell, usable)
+            outcome.versions.setdefault(one.system, bench.check(one))
+        except RackscopeError as error:
+            outcome.failures[number] = [error.what]
+        else:
+            options[number] = replace(one, repetitions=1)
+    if not options:
+        reasons = sorted({reasons[0] for reasons in outcome.failures.values()})
+        raise UsageError(
+            f"none of the {len(plan.cells)} cells can run: {'; '.join(reasons[:3])}", "Vary something else."
+        )
+    return options
+
+
+def _keep_versions(result: dict[str, Any], versions: dict[str, str]) -> None:
+    before = result.get("versions", {})
+    for system, version in versions.items():
+        if before.get(system, version) != version:
+            raise UsageError(
+                f"the sweep measured {before[system]}, and this is {version}",
+                "Start another sweep for another version.",
+            )
+    result["versions"] = {**before, **versions}
+
+
+def _recall(conduct: Conduct, bench: Bench, attempts: Sequence[dict[str, Any]], outcome: Outcome) -> None:
+    """Keep what was measured before the sweep was stopped."""
+    members = {member.folder: member for member in conduct.record.members}
+    for attempt in attempts:
+        figures = bench.recall(conduct.folder / MEMBERS / attempt["folder"])
+        member = members.get(attempt["folder"])
+        if figures is not None:
+            outcome.figures[attempt["cell"], attempt["repetition"]] = figures
+            outcome.kept += 1
+            if member is not None:
+                member.discarded = ""
+        elif member is not None and not member.discarded:
+            member.discarded = "it had not ended when the sweep was stopped"
+
+
+def _announcement(plan: SweepPlan, left: int, outcome: Outcome, options: RunOptions) -> str:
+    cells = f"{counted(len(plan.cells), 'cell')} x {counted(plan.repetitions, 'repetition')}"
+    kept = f", {counted(outcome.kept, 'run')} kept" if outcome.kept else ""
+    unable = len(outcome.failures)
+    failing = f", {counted(unable, 'cell')} cannot run" if unable else ""
+    return f"{cells}{failing}{kept}: {counted(left, 'run')}, about {duration_words(left * seconds_per_run(options))}"
+
+
+def _folder_name(cell: int, repetition: int, label: str, taken: Sequence[str]) -> str:
+    words = re.sub(r"[^A-Za-z0-9.=_-]+", "-", label)[:60].strip("-.")
+    name = f"{cell + 1:03d}-{words}-{repetition}" if words else f"{cell + 1:03d}-{repetition}"
+    tries = sum(1 for one in taken if one == name or one.startswith(f"{name}-again-"))
+    return f"{name}-again-{tries}" if tries else name
+
+
+def _labelled(progress: ProgressCallback, label: str, done: float, share: float) -> ProgressCallback:
+    """One line a run, whatever it is doing at the moment; the fraction is of the whole sweep."""
+
+    def show(one: Progress) -> None:
+        progress(replace(one, activity=label, fraction=min(1.0, done + share * (one.fraction or 0.0))))
+
+    return show

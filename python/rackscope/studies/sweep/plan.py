@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from rackscope.analysis.multiple import interleave
 from rackscope.errors import UsageError
 from rackscope.runs.options import RunOptions
 from rackscope.studies.sweep.grid import Cell, Factor, make_cells
@@ -44,8 +45,6 @@ class SweepPlan:
         Rounds hold every cell once. Of two rounds the second is the first backwards, and the first is shuffled from
         the seed: what drifts while the sweep lasts falls on all cells alike.
         """
-        from rackscope.analysis.multiple import interleave
-
         labels = [str(index) for index in range(len(self.cells))]
         order = interleave(labels, self.repetitions, self.options.seed)
         return [(int(label), 1 + place // len(labels)) for place, label in enumerate(order)]

@@ -96,21 +96,13 @@ def nearest_level(levels: Sequence[str], wanted: str) -> str | None:
 def _preset(name: str, content: Mapping[str, Any]) -> Preset:
     return Preset(
         name=name,
-        source=content["source"],
-        asks=content["asks"],
-        host=content["host"],
-        workload=content["workload"],
+        **{key: content[key] for key in ("source", "asks", "host", "workload")},
         settings=content.get("settings", {}),
         connections=content.get("connections"),
         stand_in=tuple(content.get("stand_in", ())),
         factors=tuple(
             PresetFactor(
-                one["name"],
-                tuple(one["values"]),
-                one.get("cores"),
-                one.get("least", 1),
-                one.get("names", {}),
-                one.get("absent", {}),
+                **{"cores": None, "least": 1, "names": {}, "absent": {}, **one, "values": tuple(one["values"])}
             )
             for one in content["factors"]
         ),

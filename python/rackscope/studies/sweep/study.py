@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import UsageError
 from rackscope.studies.base import Conduct, Option, Request, Study
+from rackscope.studies.sweep.presets import load_presets
 
 if TYPE_CHECKING:
     from rackscope.runs.options import RunOptions
@@ -28,16 +29,14 @@ _DEFAULT_WARM_UP = "500ms"
 
 def conduct_sweep(conduct: Conduct, plan: SweepPlan, bench: Bench) -> None:
     """Do what is left of ``plan`` and say what all of it shows; also when it is stopped before the end."""
-    from rackscope.studies.sweep.carry_out import Outcome, carry_out
     from rackscope.studies.sweep.findings import describe
+    from rackscope.studies.sweep.measure import Outcome, carry_out
 
     conduct.record.result["plan"] = plan.to_dict()
     conduct.save()
     outcome = Outcome()
-    try:
+    with conduct.described(lambda: describe(conduct.record, plan, outcome)):
         carry_out(plan, conduct, bench, outcome)
-    finally:
-        describe(conduct.record, plan, outcome)
 
 
 def build_plan(request: Request) -> SweepPlan:
@@ -51,21 +50,20 @@ def build_plan(request: Request) -> SweepPlan:
         if differences:
             raise UsageError(
                 f"this is not the sweep in {request.values['resume']}: {'; '.join(differences[:4])}",
-                "Give --resume DIR alone to go on with it, or leave --resume out to start another.",
+                "Give --resume DIR alone to continue it, or leave out --resume to start a new one.",
             )
         return stored
     return plan
 
 
 def _plan_from(request: Request) -> SweepPlan:
-    from rackscope.studies.sweep.carry_out import seconds_per_run
     from rackscope.studies.sweep.grid import check_size, make_factors, parse_vary
+    from rackscope.studies.sweep.measure import seconds_per_run
     from rackscope.studies.sweep.plan import SweepPlan
     from rackscope.systems import find_system
     from rackscope.workloads import find_workload
 
-    run, values = request.run, request.values
-    assert run is not None
+    run, values = request.asked, request.values
     varied = parse_vary(values["vary"])
     systems = _systems(run.system, varied)
     options, names, notes = _base_options(run, values["preset"], systems, varied)
@@ -82,12 +80,12 @@ def _plan_from(request: Request) -> SweepPlan:
     for workload in workloads:
         find_workload(workload)
     if not varied:
-        raise UsageError("there is nothing to vary", "Say what: --vary threads=1,2,4, or choose a --preset.")
+        raise UsageError("there is nothing to vary", "Add --vary threads=1,2,4, or choose a --preset.")
     for name in varied:
         _refuse_conflict(name, options, run)
     repetitions = values["repeat"]
     if repetitions < 1:
-        raise UsageError("each cell is measured at least once", "Choose --repeat 3.")
+        raise UsageError("invalid --repeat: each cell must be measured at least once", "Choose --repeat 3.")
     options = replace(options, system=systems[0], workload=workloads[0])
     options.check()
     factors = make_factors(varied, systems, workloads, names)
@@ -109,7 +107,7 @@ def _systems(text: str, varied: dict[str, tuple[str, ...]]) -> list[str]:
     chosen = list(varied.get("system", ()))
     if chosen and any(one not in chosen for one in named):
         raise UsageError(
-            f"SYSTEM is {text}, and --vary system={','.join(chosen)} has others", "Name the systems in one place."
+            f"SYSTEM is {text}, and --vary system={','.join(chosen)} differs", "Name the systems in one place."
         )
     systems = chosen or named
     if not systems:
@@ -127,8 +125,6 @@ def _base_options(
     run: RunOptions, preset_name: str | None, systems: list[str], varied: dict[str, tuple[str, ...]]
 ) -> tuple[RunOptions, dict[str, dict[str, str]], list[str]]:
     """What all runs have in common, what systems call the factors, and what of a preset was changed for this host."""
-    from rackscope.studies.sweep.presets import load_presets
-
     if not preset_name:
         if not run.workload and "workload" not in varied:
             raise UsageError("no workload is named", "Write it after the system, like ycsb-b, or choose a --preset.")
@@ -199,10 +195,10 @@ def _stored_plan(request: Request) -> SweepPlan | None:
     if not folder:
         return None
     if request.out is not None:
-        raise UsageError("a sweep that goes on stays where it is", "Leave out --out.")
+        raise UsageError("--resume continues in its own directory", "Leave out --out.")
     record = read_study(Path(folder))
     if record.kind != STUDY.name or "plan" not in record.result:
-        raise UsageError(f"{folder} holds no sweep that could go on", "Name the directory of a sweep.")
+        raise UsageError(f"{folder} holds no sweep that could be resumed", "Name the directory of a sweep.")
     _refuse_other_host(record.host, folder)
     return SweepPlan.from_dict(record.result["plan"])
 
@@ -213,8 +209,8 @@ def _refuse_other_host(host: dict[str, object], folder: str) -> None:
     here = read_inventory().to_dict()
     for part in ("identity", "usable_cores"):
         if part in host and host[part] != here.get(part):
-            what = "cores that it may use are others" if part == "usable_cores" else "host is another"
-            raise UsageError(f"the sweep in {folder} was begun elsewhere: the {what}", "Start another sweep here.")
+            what = "usable cores differ" if part == "usable_cores" else "host is a different one"
+            raise UsageError(f"the sweep in {folder} cannot be resumed here: the {what}", "Start another sweep here.")
 
 
 def _asks_for_nothing(request: Request) -> bool:
@@ -222,8 +218,7 @@ def _asks_for_nothing(request: Request) -> bool:
     from rackscope.runs.options import RunOptions
 
     defaults = {option.name.replace("-", "_"): option for option in STUDY.options}
-    assert request.run is not None
-    asked = replace(request.run, command_line=(), fetch=True)
+    asked = replace(request.asked, command_line=(), fetch=True)
     if asked != RunOptions(system="", workload="", **STUDY.run_defaults):
         return False
     return not request.values["vary"] and all(
@@ -247,39 +242,24 @@ def _conduct(conduct: Conduct) -> None:
     conduct_sweep(conduct, build_plan(conduct.request), RealBench())
 
 
-def _check(request: Request) -> None:
-    build_plan(request)
-
-
 def _title(request: Request) -> str:
     plan = build_plan(request)
     names = " and ".join(factor.name.replace("_", " ") for factor in plan.factors)
     systems = next((", ".join(one.levels) for one in plan.factors if one.name == "system"), plan.options.system)
     if plan.preset:
-        from rackscope.studies.sweep.presets import load_presets
-
         preset = load_presets()[plan.preset]
         return f"{preset.source}, redone: {preset.asks} ({systems})"
     return f"sweep over {names}: {systems} under {plan.options.workload}"
 
 
-_PRESETS = (
-    "awasthi-figure-2",
-    "awasthi-table-2",
-    "issa-figure-9",
-    "issa-figure-10",
-    "issa-figure-11",
-    "issa-figure-12",
-)
-
 STUDY = Study(
     name="sweep",
-    help="measure a grid of configurations: which factor matters, which cell is best",
+    help="measure all combinations of some settings: which matter, which combination is best",
     description=(
-        "Measures every combination of the values that are varied, each by fresh starts of the system, in rounds that\n"
-        "let drift cancel. What varies is a knob of the system, a parameter of the workload, or of the load:\n"
+        "Measures every combination of the varied values, each with fresh starts of the system, in rounds that cancel\n"
+        "drift. You can vary a knob of the system, a parameter of the workload, or of the load:\n"
         "connections, client_threads (cores of the load generator), rate, tuned, endpoint, system, workload.\n"
-        "SYSTEM may be a list. A sweep that was stopped goes on with --resume DIR alone.\n\n"
+        "SYSTEM may be a list. To continue a sweep that was stopped, give --resume DIR alone.\n\n"
         "Examples:\n"
         "  rackscope study sweep redis ycsb-a --vary value_size=64,1k,25k\n"
         "  rackscope study sweep memcached,cache ycsb-b --vary threads=1,2,4 --vary value_size=64,1k --repeat 5\n"
@@ -288,15 +268,20 @@ STUDY = Study(
     conduct=_conduct,
     subject="optional",
     options=(
-        Option("vary", "text", "what takes which values; may be given again", repeated=True, metavar="NAME=A,B,..."),
-        Option("preset", "text", "redo a figure or table of a paper; it brings its workload", choices=_PRESETS),
-        Option("repeat", "count", "runs of each cell, each a fresh start", str(_DEFAULT_REPETITIONS)),
-        Option("duration", "duration", "measured time of a run, for each stage", _DEFAULT_DURATION),
+        Option("vary", "text", "a setting and its values; may be repeated", repeated=True, metavar="NAME=A,B,..."),
+        Option(
+            "preset",
+            "text",
+            "repeat the measurement of a figure or table of a paper, with its workload",
+            choices=tuple(load_presets()),
+        ),
+        Option("repeat", "count", "runs of each combination, each a fresh start", str(_DEFAULT_REPETITIONS)),
+        Option("duration", "duration", "measured time of a run, per stage", _DEFAULT_DURATION),
         Option("warm-up", "duration", "unmeasured time before it", _DEFAULT_WARM_UP),
-        Option("rate", "rate", "open loop at so many operations a second (default: closed loop)", metavar="N"),
-        Option("resume", "text", "go on with a sweep that was stopped", metavar="DIR"),
+        Option("rate", "rate", "open loop at this rate, in operations a second (default: closed loop)", metavar="N"),
+        Option("resume", "text", "continue a sweep that was stopped", metavar="DIR"),
     ),
     title=_title,
-    check=_check,
+    check=build_plan,
     resumable=True,
 )

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rackscope.analysis.factor_effects import Effects
-    from rackscope.analysis.intervals import Interval
-    from rackscope.analysis.multiple import Comparison
-    from rackscope.studies.sweep.carry_out import Outcome
-    from rackscope.studies.sweep.claims import Answer
-    from rackscope.studies.sweep.measure import Figures
-    from rackscope.studies.sweep.plan import SweepPlan
+from rackscope.analysis.factor_effects import Effects, Observation, estimate_effects
+from rackscope.analysis.intervals import Interval, mean_interval
+from rackscope.analysis.multiple import Comparison, compare_all_pairs, compare_with_baseline
+from rackscope.studies.sweep.claims import Answer, answer_claims
+from rackscope.studies.sweep.measure import Figures, Outcome
+from rackscope.studies.sweep.plan import SweepPlan
+from rackscope.studies.sweep.presets import load_presets
+from rackscope.workloads import find_workload
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,6 @@ class Summary:
 
     def pairs_with(self, cell: CellSummary) -> list[Comparison]:
         """Every other cell with ``cell``, corrected for all pairs: which one it is was chosen by looking."""
-        from rackscope.analysis.multiple import compare_all_pairs
-
         return [
             one.turned() if one.first == cell.label else one
             for one in compare_all_pairs(self.throughputs)
@@ -54,12 +51,6 @@ class Summary:
 
 def summarise(plan: SweepPlan, outcome: Outcome) -> Summary:
     """From what the runs gave to what is shown of them."""
-    from rackscope.analysis.factor_effects import Observation, estimate_effects
-    from rackscope.analysis.multiple import compare_with_baseline
-    from rackscope.studies.sweep.claims import answer_claims
-    from rackscope.studies.sweep.presets import load_presets
-    from rackscope.workloads import find_workload
-
     measured = [(number, cell, outcome.of(number)) for number, cell in enumerate(plan.cells) if outcome.of(number)]
     throughputs = {
         cell.label: [one.throughput_operations_per_second for one in figures] for _, cell, figures in measured
@@ -90,8 +81,6 @@ def summarise(plan: SweepPlan, outcome: Outcome) -> Summary:
 
 
 def _summarise_cell(label: str, levels: Mapping[str, str], figures: Sequence[Figures], stages: int) -> CellSummary:
-    from rackscope.analysis.intervals import mean_interval
-
     def interval(values: Sequence[float | None]) -> Interval | None:
         known = [value for value in values if value is not None]
         return mean_interval(known, at_least=0.0) if known else None

@@ -6,12 +6,9 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rackscope.errors import UsageError
-
-if TYPE_CHECKING:
-    from rackscope.systems.base import Knob
+from rackscope.systems.base import Knob
 
 #: Knobs that are searched only when they are named: another value changes what is measured, not how fast it is done.
 CHANGES_WHAT_IS_MEASURED = {

@@ -11,18 +11,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.analysis import wording
+from rackscope.analysis.intervals import Interval
+from rackscope.analysis.knobs_value import KnobWorth
 from rackscope.analysis.thresholds import packaged_thresholds
-from rackscope.runs.study import Axis, Chart, Column, Finding, Series, Table
-from rackscope.studies.tune.search import ANSWER, BEST, DEFAULT
-
-if TYPE_CHECKING:
-    from rackscope.analysis.intervals import Interval
-    from rackscope.analysis.knobs_value import KnobWorth
-    from rackscope.runs.study import StudyRecord
-    from rackscope.studies.tune.search import Tuned
+from rackscope.runs.study import Chart, Finding, StudyRecord, Table
+from rackscope.studies.kit import Row, axis, capital, chart, finding, line, note, table, warning
+from rackscope.studies.tune.search import ANSWER, BEST, DEFAULT, Tuned
 
 
 @dataclass(frozen=True)
@@ -84,32 +81,31 @@ def _answer(found: Tuned, aim: Aim) -> list[Finding]:
         f"95 % interval over {found.claim.count} rounds, each from a fresh start of both, none of them from the search."
     )
     return [
-        Finding(sentence=sentence, evidence=evidence),
-        Finding(sentence=f"To run it: {aim.command(changes)}", severity="note"),
+        finding(sentence, evidence),
+        note(f"To run it: {aim.command(changes)}"),
     ]
 
 
 def _nothing_helped(found: Tuned, aim: Aim) -> Finding:
     nothing = f"Nothing that was tried makes {aim.system} better than {aim.start} under {aim.workload}."
     if len(found.trials) < 2:
-        sentence = f"The budget did not suffice to try anything but {aim.start}: measure longer (--budget)."
-        return Finding(sentence=sentence, severity="warning")
+        sentence = f"The budget was too short to try anything but {aim.start}: choose a longer --budget."
+        return warning(sentence)
     if not found.claim.values:
-        return Finding(sentence=nothing, evidence=f"{len(found.trials)} trials; none was worth confirming.")
+        return finding(nothing, f"{len(found.trials)} trials; none was worth confirming.")
     ratio = found.claim.ratio(BEST, DEFAULT)
     evidence = (
         f"The best of {len(found.trials)} trials, {_settings(found.space.changes(found.best or {}))}, came to "
         f"{_change(ratio)} when it was measured again in {found.claim.count} rounds."
     )
     if BEST in found.claim.failed:
-        return Finding(sentence=nothing, evidence=f"The best of the search failed later: {found.claim.failed[BEST]}.")
+        return finding(nothing, f"The best of the search failed later: {found.claim.failed[BEST]}.")
     if ratio.high is not None and ratio.high < 1 + packaged_thresholds().limit("comparison.equivalence"):
-        return Finding(sentence=nothing, evidence=evidence)
-    return Finding(
-        sentence=f"No change was shown to make {aim.system} better than {aim.start} under {aim.workload}: what the "
-        "rounds gave differs too much to tell. Make the host quieter or measure longer (--budget).",
-        severity="warning",
-        evidence=evidence,
+        return finding(nothing, evidence)
+    return warning(
+        f"No change was shown to make {aim.system} better than {aim.start} under {aim.workload}: the rounds vary too "
+        "much to tell. Use a quieter host or a longer --budget.",
+        evidence,
     )
 
 
@@ -117,15 +113,14 @@ def _unfinished(found: Tuned, aim: Aim) -> Finding:
     best = found.best_trial()
     default = found.trials[0].value if found.trials else None
     if best is None or best.value is None or default is None:
-        return Finding(sentence="No configuration was measured yet.")
+        return finding("No configuration was measured yet.")
     changes = found.space.changes(best.configuration)
     if not changes:
-        return Finding(sentence=f"The best of {len(found.trials)} trials so far is where it started: {aim.start}.")
-    return Finding(
-        sentence=f"The best of {len(found.trials)} trials so far is {_settings(changes)}, with {best.value:,.0f} "
+        return finding(f"The best of {len(found.trials)} trials so far is where it started: {aim.start}.")
+    return warning(
+        f"The best of {len(found.trials)} trials so far is {_settings(changes)}, with {best.value:,.0f} "
         f"operations/s against {default:,.0f} of {aim.start}: not confirmed, and the best of many is partly luck.",
-        severity="warning",
-        evidence=f"To try it: {aim.command(changes)}",
+        f"To try it: {aim.command(changes)}",
     )
 
 
@@ -135,27 +130,19 @@ def _parts(found: Tuned, worths: Sequence[KnobWorth]) -> list[Finding]:
     if not found.parts.values:
         if found.best is None or len(found.space.changes(found.best)) < 2:
             return []
-        sentence = "The budget did not suffice to say what each change is worth: measure longer (--budget)."
-        return [Finding(sentence=sentence, severity="warning")]
+        sentence = "The budget was too short to measure what each change contributes: choose a longer --budget."
+        return [warning(sentence)]
     findings = [
-        Finding(sentence=_capital(one.sentence), evidence="Put back on its own, in turns with all changes together.")
+        finding(capital(one.sentence), "This change alone was reverted, in turns with all changes together.")
         for one in worths
         if one.worth in ("better", "worse")
     ]
     same = [one.knob for one in worths if one.worth == "does not matter"]
-    open_ones = [one.knob for one in worths if one.worth in ("not shown", "too few pairs")]
+    inconclusive = [one.knob for one in worths if one.worth in ("not shown", "too few pairs")]
     if same:
-        findings.append(
-            Finding(sentence=f"{_capital(wording.listing(same))} did not matter: within 2 %.", severity="note")
-        )
-    if open_ones:
-        findings.append(
-            Finding(
-                sentence=f"Of {wording.listing(open_ones)} it could not be told whether they matter: a longer --budget "
-                "could.",
-                severity="note",
-            )
-        )
+        findings.append(note(f"{capital(wording.listing(same))} did not matter: within 2 %."))
+    if inconclusive:
+        findings.append(note(f"Inconclusive for {wording.listing(inconclusive)}: choose a longer --budget."))
     return findings
 
 
@@ -165,19 +152,12 @@ def _failures(found: Tuned) -> list[Finding]:
         return []
     shown = "; ".join(f"{_settings(found.space.changes(one.configuration))}: {one.failed}" for one in failed[:3])
     more = f" (and {len(failed) - 3} more)" if len(failed) > 3 else ""
-    return [
-        Finding(
-            sentence=f"{len(failed)} of {len(found.trials)} configurations did not work: {shown}{more}.",
-            severity="note",
-        )
-    ]
+    return [note(f"{len(failed)} of {len(found.trials)} configurations failed: {shown}{more}.")]
 
 
 def _changes_table(found: Tuned, worths: Sequence[KnobWorth]) -> list[Table]:
-    if not worths:
-        return []
     answer = answer_changes(found)
-    rows: list[list[str | float | int | bool | None]] = [
+    rows: list[Row] = [
         [
             one.knob,
             one.before,
@@ -190,42 +170,33 @@ def _changes_table(found: Tuned, worths: Sequence[KnobWorth]) -> list[Table]:
         ]
         for one in worths
     ]
-    return [
-        Table(
-            identifier="changes",
-            title="What each change of the best found is worth",
-            caption="How many times as much with the change as without it, all others in place.",
-            columns=[
-                Column(name="knob"),
-                Column(name="from"),
-                Column(name="to"),
-                Column(name="times", unit=""),
-                Column(name="low", unit="", help="lower end of the 95 % interval"),
-                Column(name="high", unit="", help="upper end of the 95 % interval"),
-                Column(name="worth"),
-                Column(name="kept", help="whether it is part of the answer"),
-            ],
-            rows=rows,
-        )
-    ]
+    return table(
+        "changes",
+        "What each change of the best configuration contributes",
+        [
+            "knob",
+            "from",
+            "to",
+            ("times", ""),
+            ("low", "", "lower end of the 95 % interval"),
+            ("high", "", "upper end of the 95 % interval"),
+            "worth",
+            ("kept", "text", "whether it is part of the recommended configuration"),
+        ],
+        rows,
+        caption="Value with the change divided by value without it, all other changes in place.",
+    )
 
 
 def _trials_table(found: Tuned) -> list[Table]:
     ranked = sorted(found.trials, key=lambda trial: -(trial.value or 0.0))[:10]
-    if not ranked:
-        return []
-    return [
-        Table(
-            identifier="trials",
-            title="The best trials of the search",
-            caption="One measurement each: they choose what is measured again, and claim nothing.",
-            columns=[Column(name="changes"), Column(name="value", unit="operations/s"), Column(name="failed")],
-            rows=[
-                [_settings(found.space.changes(trial.configuration)), trial.value, trial.failed or None]
-                for trial in ranked
-            ],
-        )
-    ]
+    return table(
+        "trials",
+        "The best trials of the search",
+        ["changes", ("value", "operations/s"), "failed"],
+        [[_settings(found.space.changes(trial.configuration)), trial.value, trial.failed or None] for trial in ranked],
+        caption="One measurement each. They only choose what is measured again.",
+    )
 
 
 def _trials_chart(found: Tuned, aim: Aim) -> list[Chart]:
@@ -237,16 +208,16 @@ def _trials_chart(found: Tuned, aim: Aim) -> list[Chart]:
         highest.append(max(value, *(one for one in highest[-1:] if one is not None), 0.0))
     x = [float(number) for number, _ in known]
     return [
-        Chart(
-            identifier="search",
-            title="The search",
-            caption=f"{aim.measure.capitalize()} of each trial, and the best until then.",
-            x=Axis(label="trial"),
-            y=Axis(label=aim.measure, unit="operations/s"),
-            series=[
-                Series(label="trial", x=x, y=[value for _, value in known], kind="points"),
-                Series(label="best so far", x=x, y=highest),
+        chart(
+            "search",
+            "The search",
+            axis("trial"),
+            axis(aim.measure, "operations/s"),
+            [
+                line("trial", x, [value for _, value in known], "points"),
+                line("best so far", x, highest),
             ],
+            caption=f"{aim.measure.capitalize()} of each trial, and the best until then.",
         )
     ]
 
@@ -266,8 +237,8 @@ def _method(found: Tuned, aim: Aim) -> list[str]:
         left = "; ".join(f"{wording.listing(names)} ({reason})" for reason, names in reasons.items())
         lines.append(f"Left alone: {left}.")
     lines.append(
-        f"The best few were measured again in turns ({found.choice.count} rounds), the winner was taken apart one knob "
-        f"at a time ({found.parts.count} rounds), and what is claimed was measured once more against "
+        f"The best few were measured again in turns ({found.choice.count} rounds), the changes of the winner were "
+        f"reverted one at a time ({found.parts.count} rounds), and what is claimed was measured once more against "
         f"{aim.start} ({found.claim.count} rounds, ABBA order, ratios within rounds, Student's t over rounds)."
     )
     return lines
@@ -334,7 +305,3 @@ def _change(ratio: Interval) -> str:
     if ratio.low is None or ratio.high is None:
         return said
     return f"{said} ({(ratio.low - 1) * 100:+.1f} % to {(ratio.high - 1) * 100:+.1f} %)"
-
-
-def _capital(text: str) -> str:
-    return text if "_" in text.split(" ", maxsplit=1)[0] else f"{text[:1].upper()}{text[1:]}"

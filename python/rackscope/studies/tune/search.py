@@ -12,16 +12,14 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.knobs_value import KnobPairs, KnobWorth, value_knobs
 from rackscope.analysis.multiple import interleave
 from rackscope.analysis.wording import listing
 from rackscope.errors import RackscopeError, StudyError
-
-if TYPE_CHECKING:
-    from rackscope.studies.tune.knob_space import KnobSpace
+from rackscope.studies.tune.knob_space import KnobSpace
 
 Configuration = Mapping[str, str]
 #: What a configuration gave, measured from a fresh start; higher is better. Raises RackscopeError when it broke.

@@ -27,7 +27,7 @@ _WARM_UP_SECONDS = 0.5
 #: several windows.
 _WINDOW_SHARE, _WINDOW_SECONDS = 1 / 200, (0.5, 2.0)
 _RATE_SEARCH_SHARE, _RATE_SEARCH_SECONDS = 1 / 60, (2.5, 8.0)
-#: Reads that find nothing are answered sooner: a configuration that loses this much of the hits is not a faster one.
+#: Reads that miss are faster: a configuration that loses this much of the hits is not a faster one.
 _HIT_RATIO_TOLERANCE = 0.005
 
 
@@ -68,7 +68,7 @@ class Trials:
 
         def work(session: Session) -> None:
             session.preload()
-            session.warm_up({"kind": "closed"})
+            session.warm_up(prepared.options.loop)
             values.extend(self._values(session, purpose))
 
         try:
@@ -93,7 +93,9 @@ class Trials:
                 values.append(quick_rate(SessionLoad(session, stage), self._bound, self._seconds / len(stages)))
                 continue
             with behind_the_generator(session):
-                row = session.phase(stage, {"kind": "closed"}, self._seconds / len(stages), 1, activity=purpose)
+                row = session.phase(
+                    stage, session.prepared.options.loop, self._seconds / len(stages), 1, activity=purpose
+                )
             _refuse_errors(row)
             hits += row["hits"] or 0
             reads += (row["hits"] or 0) + (row["misses"] or 0)
@@ -149,7 +151,7 @@ def _check(request: Request) -> None:
     least = _LEAST_BUDGET_SECONDS if request.values["slo"] is None else _LEAST_SLO_BUDGET_SECONDS
     if request.values["budget"] < least:
         raise UsageError(
-            f"{request.values['budget']:g} s are too few to tune in", f"Choose a --budget of {least:g}s or more."
+            f"{request.values['budget']:g} s is too short for tuning", f"Choose a --budget of {least:g}s or more."
         )
 
 
@@ -208,12 +210,12 @@ def _title(request: Request) -> str:
 
 STUDY = Study(
     name="tune",
-    help="search the knobs of a system, and say what each change is worth",
-    description="""Search the knobs that a system declares for the configuration that gives most: throughput of a
-closed loop, or with --slo the highest rate that keeps a bound of latency.
+    help="search the knobs of a system for the best configuration",
+    description="""Search the knobs of a system for the best configuration: the highest throughput of a closed loop, or
+with --slo the highest rate within a latency bound.
 
-What was found is measured again, in turns with the defaults, before anything is claimed of it; then one change at a
-time is put back, to say what it is worth. What makes no difference is left out of the answer.
+The best configuration is measured again in turns with the defaults. Then one change at a time is reverted, to measure
+what it contributes. Changes that make no difference are left out of the recommendation.
 
 Examples:
   rackscope study tune memcached ycsb-b --budget 10m
@@ -221,8 +223,8 @@ Examples:
     conduct=_conduct,
     options=(
         Option("slo", "text", "tune for the highest rate under this bound, instead of throughput", metavar="'p99<1ms'"),
-        Option("budget", "duration", "how long it may take in all", "10m"),
-        Option("knobs", "text", "search these, separated by commas, and no others", repeated=True, metavar="NAME,..."),
+        Option("budget", "duration", "total time", "10m"),
+        Option("knobs", "text", "search only these knobs", repeated=True, metavar="NAME,..."),
     ),
     run_defaults={"sample_interval_seconds": 0.5, "warm_up_seconds": _WARM_UP_SECONDS},
     title=_title,

@@ -12,23 +12,25 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from rackscope.errors import LoadError, RackscopeError, SqueezeError
-from rackscope.squeezes.base import Isolation, NotSqueezable
+from rackscope.runs.directory import RunDirectory
+from rackscope.runs.options import Progress, ProgressCallback, RunOptions
+from rackscope.runs.prepare import prepare
+from rackscope.runs.session import Session
+from rackscope.runs.tables import read_table
+from rackscope.squeezes.base import Applied, Isolation, NotSqueezable
 from rackscope.squeezes.groups import Group, group_of
 from rackscope.squeezes.held import Change, hold, read_integer, read_text
 from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.memory_use import limit_text, read_memory_use
+from rackscope.studies.bench.loading import refuse_partial_load
+from rackscope.studies.sweep.measure import figures_of
 from rackscope.studies.wall.growth import Point, RanOut
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rackscope.runs.options import Progress, ProgressCallback, RunOptions
-    from rackscope.runs.session import Session
-    from rackscope.squeezes.base import Applied
 
 #: Of the limit, by what cannot be taken back, when memory has run out in version 2: pages are charged in batches.
 _FULL = 0.97
@@ -158,8 +160,6 @@ class SizeBench:
 
     def measure(self, keys: int, label: str) -> Point | RanOut:
         """See ``Grower``."""
-        from rackscope.runs.prepare import prepare
-
         self._runs += 1
         options = replace(self._options, settings={**self._options.settings, "keys": str(keys)})
         folder = self._member(f"{self._runs:02d}-{keys}-keys", label)
@@ -188,8 +188,6 @@ class SizeBench:
         isolation: Isolation,
         stack: ExitStack,
     ) -> Point | RanOut:
-        from rackscope.runs.session import Session
-
         held: list[Applied] = []
 
         def lift() -> None:
@@ -230,11 +228,8 @@ class SizeBench:
 
 
 def _measure(session: Session, watch: MemoryWatch | None) -> list[dict[str, Any]]:
-    from rackscope.runs.client import loop_of
-    from rackscope.studies.sweep.measure import refuse_partial_load
-
     options = session.prepared.options
-    loop = loop_of(options)
+    loop = options.loop
     session.preload()
     if watch:
         watch.loading = False
@@ -245,8 +240,6 @@ def _measure(session: Session, watch: MemoryWatch | None) -> list[dict[str, Any]
 
 
 def _loaded_keys(folder: Path) -> int:
-    from rackscope.runs.tables import read_table
-
     rows = read_table(folder, "results").frame.to_dicts()
     return sum(int(row["operations"] or 0) for row in rows if row["kind"] == "load")
 
@@ -262,9 +255,6 @@ def _evictions(statistics: Any) -> float | None:
 
 
 def _point(folder: Path, keys: int, item_bytes: int, rows: list[dict[str, Any]], evictions: list[float]) -> Point:
-    from rackscope.runs.directory import RunDirectory
-    from rackscope.studies.sweep.measure import figures_of
-
     figures = figures_of(rows)
     hits, misses = (sum(row[name] or 0 for row in rows) for name in ("hits", "misses"))
     found = sum(row["operations"] or 0 for row in rows) - misses

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from rackscope.analysis.intervals import Interval, mean_interval
+from rackscope.analysis.wall import SizePoint, Wall, find_wall
+from rackscope.runs.study import Chart, Finding, Reference, Series, StudyRecord, Table
+from rackscope.studies.kit import Row, axis, chart, finding, line, note, reference, table, warning
+from rackscope.studies.wall.growth import Growth, Point
 from rackscope.units import format_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rackscope.analysis.intervals import Interval
-    from rackscope.analysis.wall import Wall
-    from rackscope.runs.study import Chart, Finding, Reference, Series, StudyRecord, Table
-    from rackscope.studies.wall.growth import Growth, Point
 
 #: Hits of reads from which on the data counts as held; a cache with a lossy index misses now and then. Our choice.
 _WHOLE = 0.99
@@ -47,8 +45,6 @@ class Setting:
 
 def describe(record: StudyRecord, setting: Setting, growth: Growth) -> None:
     """Replace the record's findings, table, charts, method and result by what ``growth`` shows."""
-    from rackscope.analysis.wall import SizePoint, find_wall
-
     wall = find_wall([SizePoint(one.data_bytes, one.seconds_per_byte, one.resources) for one in growth.points])
     held = _held(growth)
     record.findings = [
@@ -57,7 +53,7 @@ def describe(record: StudyRecord, setting: Setting, growth: Growth) -> None:
         *_wall_findings(setting, growth, wall),
         *_notes(setting, growth),
     ]
-    record.tables = [_table(growth)] if growth.points or growth.ran_out else []
+    record.tables = _table(growth)
     record.charts = _charts(setting, growth, wall, held)
     record.method = _method(setting, growth)
     record.result = {
@@ -79,14 +75,10 @@ def describe(record: StudyRecord, setting: Setting, growth: Growth) -> None:
 
 def _held(growth: Growth) -> Interval | None:
     """Bytes of data that were in when memory ran out, over the attempts."""
-    from rackscope.analysis.intervals import mean_interval
-
     return mean_interval([one.held_bytes for one in growth.ran_out]) if growth.ran_out else None
 
 
 def _ran_out_findings(setting: Setting, growth: Growth, held: Interval | None) -> list[Finding]:
-    from rackscope.runs.study import Finding
-
     if held is None:
         return []
     overhead = setting.limit_bytes / held.estimate * setting.item_bytes if held.estimate else 0.0
@@ -99,24 +91,23 @@ def _ran_out_findings(setting: Setting, growth: Growth, held: Interval | None) -
             else "what swap there was did not take it"
         )
         return [
-            Finding(
-                sentence=f"The wall is at {format_bytes(held.estimate)} of data: {setting.system} ran out of the "
+            finding(
+                f"The wall is at {format_bytes(held.estimate)} of data: {setting.system} ran out of the "
                 f"{format_bytes(setting.limit_bytes)} it was given{spread}.",
-                evidence=f"What broke is DRAM capacity: {growth.ran_out[0].how.rstrip('.')}; {swap}. Outside of this "
+                f"What broke is DRAM capacity: {growth.ran_out[0].how.rstrip('.')}; {swap}. Outside of this "
                 "study the kernel would have killed it there; here it was stopped before.",
             ),
-            Finding(
-                sentence=f"{setting.system} takes {overhead:,.0f} bytes of memory for an item of "
+            note(
+                f"{setting.system} takes {overhead:,.0f} bytes of memory for an item of "
                 f"{setting.item_bytes:,} bytes (key and value).",
-                severity="note",
-                evidence="The limit over the items that were in, so with what the system needs for itself.",
+                "The limit over the items that were in, so with what the system needs for itself.",
             ),
         ]
     return [
-        Finding(
-            sentence=f"The wall is at {format_bytes(held.estimate)} of data: from there on {setting.system} "
+        finding(
+            f"The wall is at {format_bytes(held.estimate)} of data: from there on {setting.system} "
             f"refused writes, with its own limit of {format_bytes(setting.limit_bytes)}{spread}.",
-            evidence=growth.ran_out[0].how,
+            growth.ran_out[0].how,
         )
     ]
 
@@ -135,100 +126,83 @@ def _misses_begin(growth: Growth) -> tuple[float, float] | None:
 
 
 def _miss_findings(setting: Setting, growth: Growth) -> list[Finding]:
-    from rackscope.runs.study import Finding
-
     between = _misses_begin(growth)
     if between is None:
         return []
     largest = max(growth.points, key=lambda one: one.data_bytes)
     return [
-        Finding(
-            sentence=f"Between {format_bytes(between[0])} and {format_bytes(between[1])} of data {setting.system} "
+        finding(
+            f"Between {format_bytes(between[0])} and {format_bytes(between[1])} of data {setting.system} "
             f"begins to give items up: reads miss, {1 - (largest.hit_ratio or 0.0):.0%} of them at "
             f"{format_bytes(largest.data_bytes)}.",
-            evidence=f"What broke is DRAM capacity, by the system's own limit; below, at least {_WHOLE:.0%} of reads "
+            f"What broke is DRAM capacity, by the system's own limit; below, at least {_WHOLE:.0%} of reads "
             "are found. Time per byte counts only bytes that were found.",
         )
     ]
 
 
 def _wall_findings(setting: Setting, growth: Growth, wall: Wall) -> list[Finding]:
-    from rackscope.runs.study import Finding
-
     sizes = sorted({one.data_bytes for one in growth.points})
     if wall.at_bytes is None:
         if growth.ran_out:
             text = f"Until then time per byte follows one line: {setting.system} does not slow down before it breaks."
             if len(sizes) < 5:
                 text = f"Whether {setting.system} slows down before that is not known: {wall.reason}."
-            return [Finding(sentence=text, severity="note")]
+            return [note(text)]
         largest = format_bytes(sizes[-1]) if sizes else "the smallest size"
         severity: Literal["finding", "note"] = "note" if _misses_begin(growth) else "finding"
-        return [
-            Finding(
-                sentence=f"Time per byte shows no wall up to {largest} of data.",
-                severity=severity,
-                evidence=wall.reason,
-            )
-        ]
+        return [finding(f"Time per byte shows no wall up to {largest} of data.", wall.reason, severity)]
     at = wall.at_bytes
     lost = any(one.hit_ratio is not None and one.hit_ratio < _WHOLE for one in growth.points)
     goodput = "time per byte found (misses cost time and bring nothing)" if lost else "time per byte"
     findings = [
-        Finding(
-            sentence=f"The wall is at {format_bytes(at.estimate)} of data, "
+        finding(
+            f"The wall is at {format_bytes(at.estimate)} of data, "
             f"{at.estimate / setting.limit_bytes:.0%} of the limit: past it {goodput} grows, to "
             f"{wall.slowdown or 1.0:.1f} times what smaller sizes lead one to expect.",
-            evidence=f"95 % interval {_bytes(at.low)} to {_bytes(at.high)}, over {at.count} runs.",
+            f"95 % interval {_bytes(at.low)} to {_bytes(at.high)}, over {at.count} runs.",
         )
     ]
     if not wall.broke:
-        findings.append(Finding(sentence="None of the resources that were watched departs there.", severity="note"))
+        findings.append(note("None of the resources that were watched departs there."))
     for one in wall.broke[:3]:
         findings.append(
-            Finding(
-                sentence=f"What broke there: {_MEANING.get(one.resource, one.resource)}.",
-                evidence=f"{one.resource}: {one.before:.3g} below {format_bytes(one.at_bytes)}, {one.after:.3g} above.",
+            finding(
+                f"What broke there: {_MEANING.get(one.resource, one.resource)}.",
+                f"{one.resource}: {one.before:.3g} below {format_bytes(one.at_bytes)}, {one.after:.3g} above.",
             )
         )
     return findings
 
 
 def _notes(setting: Setting, growth: Growth) -> list[Finding]:
-    from rackscope.runs.study import Finding
-
     findings = []
     if not setting.by_group and setting.why_not_group:
         findings.append(
-            Finding(
-                sentence=f"Memory was limited by {setting.system}'s own knob, not by a control group: "
-                f"{setting.why_not_group}.",
-                severity="warning",
-                evidence="Its wall is then where it gives up items or refuses writes, not where memory ends.",
+            warning(
+                f"Memory was limited by {setting.system}'s own knob, not by a control group: {setting.why_not_group}.",
+                "Its wall is then where it gives up items or refuses writes, not where memory ends.",
             )
         )
     if any(one.hit_ratio is not None and one.hit_ratio < _WHOLE for one in growth.points):
         findings.append(
-            Finding(
-                sentence="A miss costs nothing but its answer here; where a miss is fetched from a database the "
-                "wall is that much higher.",
-                severity="note",
+            note(
+                "A miss costs nothing but its answer here; where a miss is fetched from a database the "
+                "wall is that much higher."
             )
         )
-    findings += [Finding(sentence=f"{text}.", severity="note") for text in setting.notes]
+    findings += [note(f"{text}.") for text in setting.notes]
     return findings
 
 
-def _table(growth: Growth) -> Table:
-    from rackscope.runs.study import Column, Table
-
+def _table(growth: Growth) -> list[Table]:
     with_misses = any(one.hit_ratio is not None and one.hit_ratio < 1 for one in growth.points)
-    rows: list[list[str | float | int | bool | None]] = []
+    rows: list[Row] = []
     sizes = {one.data_bytes for one in growth.points} | {one.data_bytes for one in growth.ran_out}
     for size in sorted(sizes):
         at_size = [one for one in growth.points if one.data_bytes == size]
         failed = [one for one in growth.ran_out if one.data_bytes == size]
-        row: list[str | float | int | bool | None] = [
+        row: Row = [
             format_bytes(size),
             _mean([one.seconds_per_byte for one in at_size]),
             _mean([one.throughput_operations_per_second for one in at_size]),
@@ -239,62 +213,56 @@ def _table(growth: Growth) -> Table:
         rows.append(
             [*row, _mean([one.hit_ratio for one in at_size if one.hit_ratio is not None])] if with_misses else row
         )
-    columns = [
-        Column(name="data", help="Bytes of keys and values"),
-        Column(name="time per byte", unit="seconds", help="Of bytes that were found"),
-        Column(name="throughput", unit="operations/s"),
-        Column(name="resident", unit="bytes"),
-        Column(name="runs", unit="count"),
-        Column(name=""),
+    columns: list[Sequence[str]] = [
+        ("data", "text", "Bytes of keys and values"),
+        ("time per byte", "seconds", "Of bytes that were found"),
+        ("throughput", "operations/s"),
+        ("resident", "bytes"),
+        ("runs", "count"),
+        "",
     ]
-    return Table(
-        identifier="sizes",
-        title="Sizes",
-        caption="Means over runs.",
-        columns=[*columns, Column(name="hits", unit="ratio")] if with_misses else columns,
-        rows=rows,
+    return table(
+        "sizes", "Sizes", [*columns, ("hits", "ratio")] if with_misses else columns, rows, caption="Means over runs."
     )
 
 
 def _charts(setting: Setting, growth: Growth, wall: Wall, held: Interval | None) -> list[Chart]:
-    from rackscope.runs.study import Axis, Chart, Reference
-
     if not growth.points:
         return []
-    x = Axis(label="data", unit="bytes", scale="logarithmic")
-    references: list[Reference] = [Reference(label="memory limit", value=setting.limit_bytes, axis="x")]
+    x = axis("data", "bytes", logarithmic=True)
+    references: list[Reference] = [reference("memory limit", setting.limit_bytes, "x")]
     if held is not None:
-        references.append(Reference(label="memory ran out", value=held.estimate, axis="x"))
+        references.append(reference("memory ran out", held.estimate, "x"))
     if wall.at_bytes is not None:
-        references.append(Reference(label="wall", value=wall.at_bytes.estimate, axis="x"))
+        references.append(reference("wall", wall.at_bytes.estimate, "x"))
     points = sorted(growth.points, key=lambda one: one.data_bytes)
     charts = [
-        Chart(
-            identifier="time-per-byte",
-            title="Time per byte over the size of the data",
+        chart(
+            "time-per-byte",
+            "Time per byte over the size of the data",
+            x,
+            axis("time per byte", "seconds", logarithmic=True),
+            [_series("time per byte", points, [one.seconds_per_byte for one in points])],
             caption="Each point is one run; bytes are those of keys and values that were found.",
-            x=x,
-            y=Axis(label="time per byte", unit="seconds", scale="logarithmic"),
-            series=[_series("time per byte", points, [one.seconds_per_byte for one in points])],
             references=references,
         ),
-        Chart(
-            identifier="resident",
-            title="Resident memory over the size of the data",
-            x=x,
-            y=Axis(label="resident", unit="bytes"),
-            series=[_series(setting.system, points, [one.resident_bytes for one in points])],
+        chart(
+            "resident",
+            "Resident memory over the size of the data",
+            x,
+            axis("resident", "bytes"),
+            [_series(setting.system, points, [one.resident_bytes for one in points])],
             references=references,
         ),
     ]
     for one in wall.broke[:3]:
         charts.append(
-            Chart(
-                identifier=f"resource-{len(charts)}",
-                title=one.resource.capitalize(),
-                x=x,
-                y=Axis(label=one.resource),
-                series=[_series(one.resource, points, [point.resources.get(one.resource) for point in points])],
+            chart(
+                f"resource-{len(charts)}",
+                one.resource.capitalize(),
+                x,
+                axis(one.resource),
+                [_series(one.resource, points, [point.resources.get(one.resource) for point in points])],
                 references=references,
             )
         )
@@ -302,9 +270,7 @@ def _charts(setting: Setting, growth: Growth, wall: Wall, held: Interval | None)
 
 
 def _series(label: str, points: list[Point], values: Sequence[float | None]) -> Series:
-    from rackscope.runs.study import Series
-
-    return Series(label=label, x=[one.data_bytes for one in points], y=list(values), kind="points")
+    return line(label, [one.data_bytes for one in points], list(values), "points")
 
 
 def _method(setting: Setting, growth: Growth) -> list[str]:

@@ -1,35 +1,43 @@
-"""Workloads side by side: each started in its own control group, then measured alone and in pairs on the same cores."""
+"""How ``study colocate`` measures: all workloads started, squeezed alone, then alone and in pairs on the same cores."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from rackscope.analysis.elasticity import LevelEstimate
 from rackscope.errors import LoadError, RackscopeError
+from rackscope.runs.options import Progress, ProgressCallback, RunOptions
+from rackscope.runs.placement import Placement
+from rackscope.runs.prepare import Prepared, prepare
+from rackscope.runs.session import Session
+from rackscope.squeezes import find_squeezes
+from rackscope.squeezes.journal import Journal
+from rackscope.squeezes.provision import Limits
+from rackscope.studies.bench.awake import kept_awake
+from rackscope.studies.bench.core_meters import CoreSpeeds
+from rackscope.studies.bench.interference import Interference, Judge
+from rackscope.studies.bench.loading import make_ready
+from rackscope.studies.bench.session import RAMP_SECONDS, on_the_bench
+from rackscope.studies.bench.session import Bench as PressureBench
+from rackscope.studies.bench.turns import Start, Steps, SystemUse, paced, side_by_side
+from rackscope.studies.colocate.plan import Plan, Spec, run_options
+from rackscope.studies.pressure import measure as pressure
+from rackscope.workloads.base import PhaseKind
 
-if TYPE_CHECKING:
-    from rackscope.analysis.elasticity import LevelEstimate
-    from rackscope.runs.options import Progress, ProgressCallback, RunOptions
-    from rackscope.runs.prepare import Prepared
-    from rackscope.runs.session import Session
-    from rackscope.studies.bench.interference import Interference, Judge
-    from rackscope.studies.bench.session import Bench as PressureBench
-    from rackscope.studies.bench.speed import CoreSpeeds
-    from rackscope.studies.colocate.plan import Plan, Spec
-    from rackscope.studies.pressure.study import MeasuredPhase
-    from rackscope.workloads.base import PhaseKind
-
-#: Squeezes of what neighbours on the same cores have in common. Memory that is set aside, the link of a network
-#: namespace and the synthetic server's own channel are nobody else's here.
+#: Squeezes of what neighbours on the same cores share. They do not share reserved memory, the link of a network
+#: namespace or the synthetic server's own channel.
 SHARED_SQUEEZES = ("cpu_share", "last_level_cache", "dram_bandwidth", "disk_bandwidth", "disk_operations")
 _DISK = ("disk_bandwidth", "disk_operations")
-#: Below this a work does nothing with the disk that a neighbour could notice.
+#: Below this a workload uses the disk too little for a neighbour to notice.
 _SOME_DISK_BYTES_PER_SECOND = 100e3
-#: Share of a window in which both of a pair must run, and how often that is tried: on a busy host one is often late.
+#: Fraction of a window in which both of a pair must run, and how often that is tried: on a busy host one is often late.
 _LEAST_OVERLAP = 0.95
 _TRIALS = 12
 _START_SECONDS = 30.0
@@ -37,7 +45,7 @@ _START_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Figures:
-    """What a window gave a work. ``cores`` is the CPU time it used a second; what could not be read is ``None``."""
+    """What a window gave a workload. ``cores`` is the CPU time it used a second; what could not be read is ``None``."""
 
     rate: float
     p99_seconds: float | None
@@ -62,10 +70,10 @@ class Bench(Protocol):
     """What measures; tests put another in its place."""
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
-        """Start all works, do ``work`` with those that are up, stop them; the others, each with the reason."""
+        """Start all workloads, do ``work`` with those that are up, stop them; why others failed."""
 
     def squeeze(self, name: str, budget_seconds: float, uses_disk: bool, after: Callable[[Squeezed], None]) -> Squeezed:
-        """Squeeze what neighbours share, one at a time, while the work runs alone."""
+        """Squeeze what neighbours share, one at a time, while the workload runs alone."""
 
     def alone(self, name: str, seconds: float, activity: str) -> Figures:
         """A window without a neighbour. Raises RackscopeError."""
@@ -102,23 +110,20 @@ class RealBench:
         self._conditions = conditions
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
-        from rackscope.runs.prepare import prepare
-        from rackscope.squeezes.journal import Journal
-        from rackscope.studies.bench.awake import kept_awake
-        from rackscope.studies.bench.speed import CoreSpeeds
-        from rackscope.studies.colocate.plan import run_options
-
         failures: dict[str, str] = {}
-        waiting: list[tuple[Spec, Prepared]] = []
-        for spec in self._plan.works:
+        waiting: list[tuple[str, Start]] = []
+        placement: Placement | None = None
+        for spec in self._plan.workloads:
             # Before any is started: from then on this process keeps off the systems' cores.
             try:
-                waiting.append((spec, prepare(run_options(self._options, spec), lambda _: None)))
+                prepared = prepare(run_options(self._options, spec), lambda _: None)
             except RackscopeError as error:
                 failures[spec.name] = error.what
-        if not waiting:
+            else:
+                placement = placement or prepared.placement
+                waiting.append((spec.name, functools.partial(self._start, spec, prepared)))
+        if placement is None:
             return failures
-        placement = waiting[0][1].placement
         with (
             Journal() as journal,
             kept_awake(placement.system, placement.client, journal) as awake,
@@ -126,56 +131,22 @@ class RealBench:
         ):
             self._interference.beside = awake.cpu_seconds
             self._conditions += [awake.sentence] if awake.sentence else []
-            self._start_next(waiting, work, failures)
+            side_by_side(waiting, lambda: work(list(self._benches)) if self._benches else None, failures)
         return failures
 
-    def _start_next(
-        self,
-        waiting: Sequence[tuple[Spec, Prepared]],
-        work: Callable[[Sequence[str]], None],
-        failures: dict[str, str],
-    ) -> None:
-        """Start the first that waits, and within its session the next; work within all of them."""
-        from rackscope.runs.client import loop_of
-        from rackscope.runs.options import Progress
-        from rackscope.squeezes import find_squeezes
-        from rackscope.squeezes.provision import Limits
-        from rackscope.studies.bench.session import on_the_bench
-        from rackscope.studies.sweep.measure import refuse_partial_load
-
-        if not waiting:
-            if self._benches:
-                work(list(self._benches))
-            return
-        (spec, prepared), *rest = waiting
-        is_up = False
-
-        def inside(bench: PressureBench) -> None:
-            nonlocal is_up
-            bench.session.preload()
-            refuse_partial_load(bench.session)
-            bench.session.warm_up(loop_of(prepared.options))
-            is_up = True
+    def _start(self, spec: Spec, prepared: Prepared, inside: Callable[[], None]) -> None:
+        def ready(bench: PressureBench) -> None:
+            make_ready(bench.session)
             self._benches[spec.name] = bench
-            self._start_next(rest, work, failures)
+            inside()
 
         squeezes = [one for one in find_squeezes() if one.name in SHARED_SQUEEZES]
         self._progress(Progress(f"starting {spec.name}"))
-        try:
-            on_the_bench(
-                prepared, self._member(spec.name, spec.label), Limits(cpu_cores=spec.cpu_cores), inside,
-                self._progress, squeezes=squeezes, speeds=self._speeds,
-            )  # fmt: skip
-        except RackscopeError as error:
-            if is_up:
-                raise
-            failures[spec.name] = error.what
-            self._start_next(rest, work, failures)
+        folder = self._member(spec.name, spec.label)
+        limits = Limits(cpu_cores=spec.cpu_cores)
+        on_the_bench(prepared, folder, limits, ready, self._progress, squeezes=squeezes, speeds=self._speeds)
 
     def squeeze(self, name: str, budget_seconds: float, uses_disk: bool, after: Callable[[Squeezed], None]) -> Squeezed:
-        from rackscope.runs.client import loop_of
-        from rackscope.studies.pressure import study as pressure
-
         bench = self._benches[name]
         for one in _DISK if not uses_disk else ():
             bench.squeezables.pop(one, None)
@@ -190,10 +161,10 @@ class RealBench:
         )
         bench.interference = self._interference
 
-        def told(measured: MeasuredPhase) -> None:
+        def told(measured: pressure.MeasuredPhase) -> None:
             after(_squeezed(bench, measured))
 
-        measured = pressure.measure_phase(bench, prepared.plan.stages[0], loop_of(prepared.options), plan, told)
+        measured = pressure.measure_phase(bench, prepared.plan.stages[0], prepared.options.loop, plan, told)
         return _squeezed(bench, measured)
 
     def alone(self, name: str, seconds: float, activity: str) -> Figures:
@@ -276,29 +247,16 @@ class RealBench:
     def _window(
         self, session: Session, seconds: float, activity: str, name: str, kind: PhaseKind, begin: Callable[[], Judge]
     ) -> tuple[dict[str, Any], Figures]:
-        from rackscope.host.cpu_time import process_cpu_seconds
-        from rackscope.runs.client import loop_of
-        from rackscope.studies.bench.session import RAMP_SECONDS
-
-        stage = session.prepared.plan.stages[0]
-        loop = loop_of(session.prepared.options)
-        shown = replace(stage, name=name, kind=kind)
+        loop = session.prepared.options.loop
+        shown = replace(session.prepared.plan.stages[0], name=name, kind=kind)
         session.ramp(shown, loop, RAMP_SECONDS)
-        judge = begin()
         pid = session.system.pid
-        before, read = process_cpu_seconds(pid), disk_bytes(pid)
-        used: list[float | None] = []
-        moved: list[float | None] = []
-
-        def discard(row: dict[str, Any]) -> str:
-            # The sampler's ticks are too far apart for a window this short.
-            after, late = process_cpu_seconds(pid), disk_bytes(pid)
-            used.append(after - before if before is not None and after is not None else row["system_cpu_seconds"])
-            moved.append(late - read if read is not None and late is not None else None)
-            return judge({**row, "system_cpu_seconds": used[-1]})
-
-        row = session.phase(shown, loop, seconds, self._number, activity=activity, discard=discard)
-        return {**row, "cpu_seconds": used[-1]}, figures_of(row, used[-1], moved[-1])
+        use = SystemUse(pid, begin())
+        before = disk_bytes(pid)
+        row = session.phase(shown, loop, seconds, self._number, activity=activity, discard=use.discard)
+        after = disk_bytes(pid)
+        moved = after - before if after is not None and before is not None else None
+        return {**row, "cpu_seconds": use.cpu_seconds}, figures_of(row, use.cpu_seconds, moved)
 
 
 def figures_of(row: Mapping[str, Any], cpu_seconds: float | None, disk: float | None) -> Figures:
@@ -330,18 +288,18 @@ def disk_bytes(pid: int, root: Path = Path("/")) -> float | None:
 
 
 def uses_disk(figures: Sequence[Figures]) -> bool:
-    """Whether a neighbour could notice what a work does with the disk."""
+    """Whether a neighbour could notice what a workload does with the disk."""
     return any((one.disk_bytes_per_second or 0.0) > _SOME_DISK_BYTES_PER_SECOND for one in figures)
 
 
 def _overlap(first: Mapping[str, Any], second: Mapping[str, Any]) -> float:
-    """Share of the longer window in which both ran."""
+    """Fraction of the longer window in which both ran."""
     both = min(first["end_ns"], second["end_ns"]) - max(first["start_ns"], second["start_ns"])
     longest = max(first["end_ns"] - first["start_ns"], second["end_ns"] - second["start_ns"])
     return both / longest if longest else 0.0
 
 
-def _squeezed(bench: PressureBench, measured: MeasuredPhase) -> Squeezed:
+def _squeezed(bench: PressureBench, measured: pressure.MeasuredPhase) -> Squeezed:
     resources = {name: one.squeeze.resource for name, one in bench.squeezables.items()}
     resources |= {name: squeeze.resource for name, (squeeze, _) in bench.refused.items()}
     return Squeezed(
@@ -369,3 +327,135 @@ def _checked(session: Session, ended: threading.Event) -> Iterator[None]:
         yield
     finally:
         session.progress = progress
+
+
+#: Share of the budget for squeezing workloads, before pairs are measured.
+_SQUEEZING = 0.45
+#: Windows alone before a workload is squeezed, to measure what it uses.
+_FIRST_WINDOWS = 3
+#: Fewer rounds than this have no interval.
+_FEWEST_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Round:
+    """A pair once: each alone, and both together, one right after the other."""
+
+    first_alone: Figures
+    first: Figures
+    second: Figures
+    second_alone: Figures
+
+
+@dataclass
+class Outcome:
+    """What there is so far."""
+
+    interference: Interference
+    #: By workload.
+    alone: dict[str, list[Figures]] = field(default_factory=dict)
+    squeezed: dict[str, Squeezed] = field(default_factory=dict)
+    #: By pair.
+    rounds: dict[tuple[str, str], list[Round]] = field(default_factory=dict)
+    #: Workloads whose use was measured under interference: they would use more.
+    hindered: set[str] = field(default_factory=set)
+    #: Why a workload or pair is missing: its name, the reason.
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    #: Sentences on what was done to the host meanwhile.
+    conditions: list[str] = field(default_factory=list)
+    #: How many cores the load generators have to themselves; ``None`` where systems use them, too.
+    client_cores: int | None = None
+
+
+def carry_out(
+    plan: Plan,
+    bench: Bench,
+    outcome: Outcome,
+    steps: Steps,
+    save: Callable[[], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Squeeze every workload, then measure pairs round by round; ``outcome`` holds what there is, whatever ends it."""
+
+    def work(names: Sequence[str]) -> None:
+        begun = clock()
+        gone: set[str] = set()
+        for number, name in enumerate(names):
+            steps.words = f"squeezing {name}, {number + 1} of {len(names)}"
+            steps.fraction = _SQUEEZING * number / len(names)
+            until = begun + plan.budget_seconds * _SQUEEZING * (number + 1) / len(names)
+            try:
+                _squeeze(plan, bench, outcome, name, until - clock())
+            except RackscopeError as error:
+                gone.add(name)
+                outcome.failures.append((name, error.what))
+            save()
+        _pairs(plan, bench, outcome, steps, gone, clock, begun + plan.budget_seconds, save)
+        steps.words = ""
+
+    failed = bench.side_by_side(work)
+    outcome.failures += list(failed.items())
+    save()
+
+
+def _squeeze(plan: Plan, bench: Bench, outcome: Outcome, name: str, budget_seconds: float) -> None:
+    alone = outcome.alone.setdefault(name, [])
+    kept = outcome.interference.kept
+    for _ in range(_FIRST_WINDOWS):
+        alone.append(bench.alone(name, plan.window_seconds, f"{name} alone"))
+    if outcome.interference.kept > kept:
+        outcome.hindered.add(name)
+
+    def after(squeezed: Squeezed) -> None:
+        outcome.squeezed[name] = squeezed
+
+    outcome.squeezed[name] = bench.squeeze(name, max(budget_seconds, 0.0), uses_disk(alone), after)
+
+
+def _pairs(
+    plan: Plan,
+    bench: Bench,
+    outcome: Outcome,
+    steps: Steps,
+    gone: set[str],
+    clock: Callable[[], float],
+    end: float,
+    save: Callable[[], None],
+) -> None:
+    pairs = [pair for pair in plan.pairs if set(pair) <= set(outcome.alone) - gone]
+    if not pairs:
+        return
+    broken: set[tuple[str, str]] = set()
+    made = 0
+    for order in paced(plan.rounds(pairs), end, clock, _FEWEST_ROUNDS):
+        for at, pair in enumerate(order):
+            if pair in broken:
+                continue
+            steps.words = f"{pair[0]} beside {pair[1]}, round {made + 1} of {plan.repetitions}"
+            steps.fraction = _SQUEEZING + (1 - _SQUEEZING) * (made + at / len(order)) / plan.repetitions
+            try:
+                measured = _round(plan, bench, pair, backwards=bool(made % 2))
+            except RackscopeError as error:
+                broken.add(pair)
+                outcome.failures.append((f"{pair[0]} beside {pair[1]}", error.what))
+                continue
+            outcome.rounds.setdefault(pair, []).append(measured)
+            outcome.alone[pair[0]].append(measured.first_alone)
+            outcome.alone[pair[1]].append(measured.second_alone)
+        made += 1
+        save()
+    if made < plan.repetitions:
+        outcome.notes.append(f"{made} of {plan.repetitions} rounds fitted into the budget.")
+
+
+def _round(plan: Plan, bench: Bench, pair: tuple[str, str], *, backwards: bool) -> Round:
+    """One alone, both, the other alone; backwards in every second round."""
+    first, second = pair
+    before, after = (second, first) if backwards else (first, second)
+    seconds = plan.window_seconds
+    one = bench.alone(before, seconds, f"{before} alone")
+    both = bench.together(first, second, seconds, f"{first} beside {second}")
+    other = bench.alone(after, seconds, f"{after} alone")
+    firsts, seconds_alone = (other, one) if backwards else (one, other)
+    return Round(firsts, both[0], both[1], seconds_alone)

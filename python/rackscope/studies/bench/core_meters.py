@@ -1,4 +1,4 @@
-"""What is taken of cores beside whatever else runs on them."""
+"""What is measured of cores while other things run on them: their speed, and for how long they were preempted."""
 
 from __future__ import annotations
 
@@ -55,3 +55,36 @@ class CoreMeter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+class CoreSpeeds(CoreMeter):
+    """Instructions a second of two groups of cores, the system's and the client's."""
+
+    def __init__(self, system: Sequence[int], client: Sequence[int]) -> None:
+        from rackscope import _native
+
+        self._groups = [tuple(system), tuple(core for core in client if core not in system)]
+        super().__init__(_native.Speedometer, (*system, *client))
+
+    def since(self, before: Sequence[tuple[float, float]]) -> tuple[float, ...]:
+        """Mean speed of each group since ``before``; empty where some core was not read in between."""
+        speeds = {core: speed for core, speed in self._rates_since(before).items() if speed > 0}
+        if len(speeds) < len(self._cores):
+            return ()
+        return tuple(sum(speeds[core] for core in group) / len(group) for group in self._groups if group)
+
+
+class CoreStalls(CoreMeter):
+    """The fraction of the time for which the worst core was preempted.
+
+    It takes the right to real-time priority; without it the fraction is not known.
+    """
+
+    def __init__(self, cores: Iterable[int]) -> None:
+        from rackscope import _native
+
+        super().__init__(_native.StallMeter, cores)
+
+    def since(self, before: Sequence[tuple[float, float]]) -> float | None:
+        """Fraction of the time since ``before``, between 0 and 1; ``None`` where it is not known."""
+        return max(self._rates_since(before).values(), default=None)

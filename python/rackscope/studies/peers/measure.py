@@ -1,0 +1,325 @@
+"""How ``study peers`` measures: systems side by side on the same cores, setting by setting, within a budget."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from rackscope.analysis.wording import percent
+from rackscope.errors import LoadError, RackscopeError
+from rackscope.runs.options import Loop, Progress, ProgressCallback, RunOptions
+from rackscope.runs.prepare import Prepared, prepare
+from rackscope.runs.session import Session
+from rackscope.studies.bench.interference import Interference, Judge
+from rackscope.studies.bench.loading import make_ready, refuse_partial_load
+from rackscope.studies.bench.quiet import behind_the_generator
+from rackscope.studies.bench.turns import Start, Steps, SystemUse, paced, rounds_of, side_by_side
+from rackscope.studies.peers.plan import CURVE, MEMORY, Plan, Setting
+from rackscope.systems import find_system
+
+#: Samples are only for the record here; every system has a sampler that runs beside all others.
+_SAMPLE_SECONDS = 0.5
+_WARM_UP_SECONDS = 0.5
+#: How long items that were put in are read, to see whether they are all there.
+_CHECK_SECONDS = 0.5
+_GIBIBYTE = 1024**3
+#: Enough for an item of 32 + 64 bytes in any of the systems.
+_ITEM_BYTES = 400
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a window gave. Operations are keys asked for, and values written.
+
+    CPU times are for a million of them; ``None`` where they are not known. ``idle_ratio`` is the load generator's.
+    """
+
+    rate: float
+    offered: float | None
+    p50_seconds: float | None
+    p99_seconds: float | None
+    server_cpu_seconds: float | None
+    client_cpu_seconds: float | None
+    idle_ratio: float | None
+    hit_ratio: float | None
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Resident bytes of a system when it was empty and with ``items`` items, and which part of them a read finds."""
+
+    items: int
+    empty_bytes: int
+    full_bytes: int
+    hit_ratio: float | None
+
+
+#: A window of a system: in a closed loop, or at a rate; the words say what it is. Raises RackscopeError.
+Measure = Callable[[str, float | None, str], Figures]
+#: What is done with those that could be started.
+Work = Callable[[Sequence[str], Measure], None]
+
+
+class Bench(Protocol):
+    """What measures; tests put another in its place."""
+
+    def side_by_side(self, setting: Setting, systems: Sequence[str], work: Work) -> dict[str, str]:
+        """Start ``systems``, do ``work`` with them and stop them; those that could not be, each with the reason."""
+
+    def memory(self, system: str, items: int) -> MemoryUse:
+        """Load that many items. Raises RackscopeError."""
+
+
+@dataclass
+class Outcome:
+    """What there is so far."""
+
+    interference: Interference
+    #: By setting's name and system, one a round.
+    closed: dict[tuple[str, str], list[Figures]] = field(default_factory=dict)
+    #: By load (a fraction of the baseline's best) and system, one a round.
+    loaded: dict[tuple[float, str], list[Figures]] = field(default_factory=dict)
+    #: What the loads are fractions of.
+    best_rate: float | None = None
+    memory: dict[str, MemoryUse] = field(default_factory=dict)
+    #: Why a system is missing: what it was asked for, its name, the reason.
+    failures: list[tuple[str, str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class RealBench:
+    """Starts systems, each in a run directory of its own."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        plan: Plan,
+        member: Callable[[str, str], Path],
+        progress: ProgressCallback,
+        interference: Interference,
+    ) -> None:
+        self._options = options
+        self._plan = plan
+        self._member = member
+        self._progress = progress
+        self._interference = interference
+        self._number = 0
+
+    def side_by_side(self, setting: Setting, systems: Sequence[str], work: Work) -> dict[str, str]:
+        failures: dict[str, str] = {}
+        sessions: dict[str, Session] = {}
+        waiting: list[tuple[str, Start]] = []
+        for name in systems:
+            # Before any is started: from then on this process keeps off the systems' cores.
+            try:
+                prepared = self._prepare(name, setting, self._plan.keys)
+            except RackscopeError as error:
+                failures[name] = error.what
+            else:
+                waiting.append((name, self._starter(name, prepared, setting, sessions)))
+        side_by_side(
+            waiting,
+            lambda: work(list(sessions), lambda *asked: self._window(sessions, *asked)) if sessions else None,
+            failures,
+        )
+        return failures
+
+    def _starter(self, name: str, prepared: Prepared, setting: Setting, sessions: dict[str, Session]) -> Start:
+        def start(inside: Callable[[], None]) -> None:
+            def ready(session: Session) -> None:
+                make_ready(session)
+                sessions[name] = session
+                session.progress = self._progress
+                inside()
+
+            folder = self._member(f"{setting.name}-{name}", f"{name}, {setting.label}")
+            self._session(prepared, folder, f"{setting.label}: starting {name}").run(ready)
+
+        return start
+
+    def _window(self, sessions: Mapping[str, Session], name: str, rate: float | None, activity: str) -> Figures:
+        session, stage = sessions[name], sessions[name].prepared.plan.stages[0]
+        self._number += 1
+        used: list[SystemUse] = []
+
+        def once(begin: Callable[[], Judge]) -> dict[str, Any]:
+            used.append(SystemUse(session.system.pid, begin()))
+            return session.phase(
+                stage, Loop(rate), self._plan.seconds, self._number, activity=activity, discard=used[-1].discard
+            )
+
+        with behind_the_generator(session) if rate is not None else contextlib.nullcontext():
+            row = self._interference.measure(once)
+        return figures_of(row, session.prepared.plan.multiget, used[-1].cpu_seconds)
+
+    def memory(self, system: str, items: int) -> MemoryUse:
+        found: list[MemoryUse] = []
+
+        def work(session: Session) -> None:
+            empty = resident_bytes(session.system.pid)
+            session.preload()
+            refuse_partial_load(session)
+            stage = session.prepared.plan.stages[0]
+            row = session.phase(stage, Loop(), _CHECK_SECONDS, 1, activity="reading what was put in")
+            found.append(MemoryUse(items, empty, resident_bytes(session.system.pid), _hit_ratio(row)))
+
+        prepared = self._prepare(system, MEMORY, items, max(_GIBIBYTE, items * _ITEM_BYTES), "uniform")
+        folder = self._member(f"memory-{system}", f"{system}, {items} items of 32 + 64 bytes")
+        self._session(prepared, folder, f"memory of {items} items: {system}").run(work)
+        return found[0]
+
+    def _session(self, prepared: Prepared, folder: Path, label: str) -> Session:
+        """With one line of progress for all that it takes to start; later steps say themselves what they are."""
+        return Session(prepared, lambda step: self._progress(replace(step, activity=label)), folder)
+
+    def _prepare(
+        self, name: str, setting: Setting, keys: int, memory_bytes: int = _GIBIBYTE, distribution: str = "zipfian"
+    ) -> Prepared:
+        return prepare(run_options(self._options, name, setting, keys, memory_bytes, distribution), lambda _: None)
+
+
+def run_options(
+    options: RunOptions, name: str, setting: Setting, keys: int, memory_bytes: int, distribution: str = "zipfian"
+) -> RunOptions:
+    """A run of ``name`` in ``setting``: as many threads as cores, the same memory, the same load for all."""
+    knobs = {"memory": str(memory_bytes), "threads": str(len(options.cores or (0,)))}
+    has = {knob.name for knob in find_system(name).knobs}
+    own = {knob: value for knob, value in knobs.items() if knob in has}
+    return replace(
+        options,
+        system=name,
+        workload=setting.workload,
+        settings={**setting.parameters(keys), "distribution": distribution, **own},
+        connections=setting.connections,
+        endpoint_kind=setting.endpoint_kind,
+        warm_up_seconds=_WARM_UP_SECONDS,
+        sample_interval_seconds=_SAMPLE_SECONDS,
+        repetitions=1,
+    )
+
+
+def figures_of(row: Mapping[str, Any], keys_each: int, server_cpu_seconds: float | None) -> Figures:
+    """A row of ``results.parquet``, and the CPU time of the system meanwhile. Raises LoadError for a row of nothing."""
+    hits, misses = row.get("hits") or 0, row.get("misses") or 0
+    operations = row["operations"] if keys_each == 1 else hits + misses
+    if not operations or not row["duration_seconds"]:
+        raise LoadError("no operation succeeded")
+    if (row.get("errors") or 0) > 0:
+        raise LoadError(f"{row['errors']} operations failed: the system replied with an error")
+    million = operations / 1e6
+    client = row.get("generator_cpu_seconds")
+    return Figures(
+        rate=operations / row["duration_seconds"],
+        offered=row.get("offered_operations_per_second"),
+        p50_seconds=row.get("response_p50_seconds"),
+        p99_seconds=row.get("response_p99_seconds"),
+        server_cpu_seconds=None if server_cpu_seconds is None else server_cpu_seconds / million,
+        client_cpu_seconds=None if client is None else client / million,
+        idle_ratio=row.get("generator_idle_ratio"),
+        hit_ratio=_hit_ratio(row),
+    )
+
+
+def _hit_ratio(row: Mapping[str, Any]) -> float | None:
+    hits, misses = row.get("hits") or 0, row.get("misses") or 0
+    return hits / (hits + misses) if hits + misses else None
+
+
+def resident_bytes(pid: int, root: Path = Path("/")) -> int:
+    """Memory of a process that is in RAM (``statm``, proc(5)). Raises LoadError when it is gone."""
+    try:
+        pages = int((root / "proc" / str(pid) / "statm").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError) as error:
+        raise LoadError(f"the memory of process {pid} cannot be read: {error}") from error
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def carry_out(
+    plan: Plan,
+    bench: Bench,
+    outcome: Outcome,
+    steps: Steps,
+    save: Callable[[], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """All settings, then latency over load, then memory; ``outcome`` holds what there is, whatever ends this."""
+    end = clock() + plan.budget_seconds
+    # The setting in which latency over load is measured comes last, as its systems stay up for that.
+    settings = sorted(plan.settings, key=lambda setting: bool(plan.loads) and setting == CURVE)
+    weights = [1 + len(plan.loads) if plan.loads and setting == CURVE else 1 for setting in settings]
+    for at, setting in enumerate(settings):
+        steps.fraction = sum(weights[:at]) / sum(weights)
+        turns = _Turns(plan, outcome, setting, steps, clock, end, sum(weights[at:]))
+        failed = bench.side_by_side(setting, plan.systems, turns.work)
+        outcome.failures += [(setting.label, name, reason) for name, reason in failed.items()]
+        save()
+    for name in plan.systems if plan.memory_items else ():
+        steps(Progress(f"memory of {plan.memory_items} items: {name}"))
+        try:
+            outcome.memory[name] = bench.memory(name, plan.memory_items)
+        except RackscopeError as error:
+            outcome.failures.append((MEMORY.label, name, error.what))
+        save()
+
+
+@dataclass
+class _Turns:
+    """Measures the systems that are up in one setting. ``ahead`` is how many steps there are from this one on."""
+
+    plan: Plan
+    outcome: Outcome
+    setting: Setting
+    steps: Steps
+    clock: Callable[[], float]
+    end: float
+    ahead: int
+
+    def work(self, systems: Sequence[str], measure: Measure) -> None:
+        """In a closed loop, and at loads in the setting where these are measured."""
+        seed = self.plan.settings.index(self.setting)
+        self._rounds(systems, seed, 1, self.setting.label, None, measure)
+        if self.setting != CURVE or not self.plan.loads:
+            return
+        best = [one.rate for one in self.outcome.closed.get((self.setting.name, self.plan.baseline), [])]
+        if not best:
+            self.outcome.notes.append(f"No latency over load: there is no throughput of {self.plan.baseline}.")
+            return
+        self.outcome.best_rate = sum(best) / len(best)
+        for number, load in enumerate(self.plan.loads):
+            what = f"{percent(load)} of {self.plan.baseline}'s highest throughput"
+            self._rounds(systems, 100 + number, 2 + number, what, load, measure)
+
+    def _rounds(
+        self, systems: Sequence[str], seed: int, step: int, what: str, load: float | None, measure: Measure
+    ) -> None:
+        now = self.clock()
+        # Each step gets an even part of the time that is left.
+        until = now + (self.end - now) / max(self.ahead - step + 1, 1)
+        rounds = rounds_of(systems, self.plan.repetitions, self.plan.seed + seed)
+        rate = None if load is None or self.outcome.best_rate is None else load * self.outcome.best_rate
+        gone: set[str] = set()
+        made = 0
+        for order in paced(rounds, until, self.clock):
+            made += 1
+            activity = f"{what}, round {made} of {len(rounds)}"
+            for name in order:
+                if name in gone:
+                    continue
+                self.steps(Progress(activity))
+                try:
+                    figures = measure(name, rate, activity)
+                except RackscopeError as error:
+                    gone.add(name)
+                    self.outcome.failures.append((what, name, error.what))
+                    continue
+                if load is None:
+                    self.outcome.closed.setdefault((self.setting.name, name), []).append(figures)
+                else:
+                    self.outcome.loaded.setdefault((load, name), []).append(figures)
+        if made < len(rounds):
+            self.outcome.notes.append(f"{what}: {made} of {len(rounds)} rounds fitted into the budget.")
