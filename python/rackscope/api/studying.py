@@ -54,8 +54,8 @@ def study(
     """
     chosen = _find(kind)
     values = _values(chosen, options or {})
-    if chosen.subject == "works":
-        values["works"] = tuple(workloads)
+    if chosen.subject == "workloads":
+        values["workloads"] = tuple(workloads)
     out = settings.pop("out", None)
     command_line = settings.get("command_line", ())
     run = None

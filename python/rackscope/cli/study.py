@@ -92,7 +92,6 @@ def execute(arguments: argparse.Namespace) -> int:
     from rackscope.cli.progress import ProgressLine
     from rackscope.cli.studying import print_study
 
-<<<<<<< HEAD
     kind: Study = arguments.study
     settings: RunSettings = {}
     if kind.subject in _WITH_LOAD:
@@ -105,53 +104,10 @@ def execute(arguments: argparse.Namespace) -> int:
             kind.name,
             getattr(arguments, "system", ""),
             getattr(arguments, "workload", ""),
-            workloads=getattr(arguments, "works", ()),
+            workloads=getattr(arguments, "workloads", ()),
             options={option.name: getattr(arguments, option.name.replace("-", "_")) for option in kind.options},
             progress=progress,
             **settings,
         )
     print_study(done, as_json=arguments.json)
     return 0
-=======
-    return study_and_report(arguments.study, _request(arguments), as_json=arguments.json)
-
-
-def _request(arguments: argparse.Namespace) -> Request:
-    from rackscope.studies.base import Request
-
-    study: Study = arguments.study
-    values: dict[str, Any] = {}
-    for option in study.options:
-        value = getattr(arguments, option.name.replace("-", "_"))
-        values[option.name.replace("-", "_")] = tuple(value) if option.repeated else value
-    if study.subject == "workloads":
-        values["workloads"] = tuple(arguments.workloads)
-    run = _run_options(arguments, study) if study.subject != "none" else None
-    return Request(run=run, values=values, out=arguments.out, command_line=tuple(arguments.command_line))
-
-
-def _run_options(arguments: argparse.Namespace, study: Study) -> RunOptions:
-    from rackscope.runs.options import RunOptions
-
-    fields: dict[str, Any] = {
-        "system": getattr(arguments, "system", ""),
-        "workload": "",
-        "cores": arguments.cores,
-        "client_cores": arguments.client_cores,
-        "seed": arguments.seed,
-        "meters": tuple(arguments.meter),
-        "fetch": not arguments.no_fetch,
-        "command_line": arguments.command_line,
-    }
-    if study.subject in _WITH_LOAD:
-        fields |= {
-            "workload": arguments.workload,
-            "settings": common.settings_mapping(arguments.set),
-            "tuned": arguments.tuned,
-            "connections": arguments.connections,
-            "endpoint_kind": arguments.endpoint,
-            "port": arguments.port,
-            "verify": not arguments.no_verify,
-        }
-    return RunOptions(**{**study.run_defaults, **fields})
->>>>>>> 818924c (Studies share one kit of findings, tables and charts and one way of taking turns; the load of a run is one typed value; plainer words)
