@@ -109,7 +109,7 @@ def test_too_many_differences_are_a_serious_finding(tmp_path: Path) -> None:
 
 
 def test_a_busy_host_is_said(tmp_path: Path) -> None:
-    seen = Interference(windows=30, discarded=10, kept=3, reasons={"other programs ran"})
+    seen = Interference(windows=30, discarded=10, kept=3, reasons={"other processes ran"})
     record = written([compared(False)], seen, tmp_path)
     assert "3 of the 20 windows" in record.findings[1].sentence
     assert (record.result["discarded"], record.result["disturbed"]) == (10, 3)

@@ -44,7 +44,7 @@ def test_other_programs_are_told_from_rackscope_and_the_system(tmp_path: Path) -
     host(tmp_path, user_ticks=190, steal_ticks=0, idle_ticks=10, usage_seconds=101.9)
     taken = watch.taken(system_seconds=0.75)
     assert taken.others_cores == pytest.approx(0.65)
-    assert taken.interference == "other programs ran"
+    assert taken.interference == "other processes ran"
 
 
 def test_what_keeps_cores_awake_disturbs_nobody(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_ticks_do_where_nothing_better_is_there(tmp_path: Path) -> None:
     host(tmp_path, user_ticks=328, steal_ticks=12, idle_ticks=60, usage_seconds=None)
     taken = watch.taken(system_seconds=0.75)
     assert taken.steal_ratio == pytest.approx(0.05)
-    assert taken.interference == "the hypervisor gave the cores to others"
+    assert taken.interference == "the hypervisor gave the cores to other guests (steal)"
 
 
 def test_a_host_that_tells_nothing_is_not_called_disturbed(tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ def window(**more: float) -> Window:
 def test_a_interference_is_named() -> None:
     assert window().interference() == ""
     assert "hypervisor" in window(steal_ratio=0.1).interference()
-    assert "other programs" in window(others_cores=1.0).interference()
+    assert "other processes" in window(others_cores=1.0).interference()
     assert window(steal_ratio=0.0, others_cores=0.05).interference() == ""
 
 
 def test_how_little_standing_still_disturbs_depends_on_the_quantile() -> None:
     still = window(steal_ratio=0.0, stall_ratio=0.004)
     assert still.interference(0.1) == ""
-    assert "stood still" in still.interference(0.01)
+    assert "preempted" in still.interference(0.01)
     assert window(steal_ratio=0.0).interference(0.001) == ""
 
 

@@ -13,7 +13,7 @@ from rackscope.api.keeping import keeping
 from rackscope.api.settings import ProgressCallback, RunSettings, silent
 from rackscope.errors import UsageError
 from rackscope.runs.options import Progress, RunOptions
-from rackscope.studies import list_studies
+from rackscope.studies import list_studies, load_study
 from rackscope.studies.base import Request
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def study(
     progress: ProgressCallback = silent,
     **settings: Unpack[RunSettings],
 ) -> Study:
-    """Conduct a study of ``kind`` (``pressure``, ``slo``, ``sweep``, ...), write its directory and report, and open it.
+    """Conduct a study of ``kind``, write its directory and report, and open it.
+
+    ``kind`` is the name of a study (``pressure``, ``slo``, ``sweep``, ...), or the path of a .py file that defines one.
 
     ``options`` are the study's own, by the names that ``rackscope study KIND --help`` lists: as text, as on the command
     line (``{"window": "400ms"}``), or as a number in seconds, bytes or operations a second. ``workloads`` are those of
@@ -89,6 +91,8 @@ def parse_option(option: Option, value: Any) -> Any:
 
 
 def _find(name: str) -> Kind:
+    if name.endswith(".py"):
+        return load_study(Path(name))
     kinds = {study.name: study for study in list_studies()}
     if name not in kinds:
         raise UsageError(f"there is no study '{name}'", f"There are {', '.join(kinds)}.")

@@ -9,7 +9,9 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rackscope.cli import arguments as common
@@ -18,27 +20,49 @@ if TYPE_CHECKING:
     from rackscope.api.settings import RunSettings
     from rackscope.studies.base import Option, Study
 
-HELP = "squeeze, sweep, tune or search: designed runs that answer one question"
+HELP = "answer one question with a designed set of runs: squeeze, sweep, tune, search"
 
 #: Subjects of studies whose load is described on the command line.
 _WITH_LOAD = ("workload", "optional")
 
 
+class _Kinds(dict[str, argparse.ArgumentParser]):
+    """The studies by name, and one in a file of the user's by its path, which is loaded when it is asked for."""
+
+    def __init__(self, load: Callable[[str], None]) -> None:
+        super().__init__()
+        self._load = load
+        self._asked: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        if isinstance(name, str) and name.endswith(".py") and name not in self._asked:
+            self._asked.add(name)
+            self._load(name)
+        return super().__contains__(name)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare every kind of study with its own options."""
-    from rackscope.studies import list_studies
+    from rackscope.studies import list_studies, load_study
 
-    kinds = parser.add_subparsers(title="studies", metavar="STUDY", required=True)
-    for study in list_studies():
+    kinds = parser.add_subparsers(
+        title="studies", metavar="STUDY", required=True, description="One of these, or the path of a .py file with one."
+    )
+
+    def add(name: str, study: Study) -> None:
         kind = kinds.add_parser(
-            study.name,
+            name,
             help=study.help,
             description=study.description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
         _add_study(kind, study)
-        kind.set_defaults(study=study)
+        kind.set_defaults(study=study, kind=name)
+
+    kinds.choices = kinds._name_parser_map = _Kinds(lambda name: add(name, load_study(Path(name))))
+    for study in list_studies():
+        add(study.name, study)
 
 
 def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
@@ -48,7 +72,7 @@ def _add_study(parser: argparse.ArgumentParser, study: Study) -> None:
     elif study.subject != "none":
         parser.add_argument("system", metavar="SYSTEM", help="what to study, such as memcached", **optional)
     if study.subject in _WITH_LOAD:
-        parser.add_argument("workload", metavar="WORKLOAD", help="what to ask of it, such as ycsb-b", **optional)
+        parser.add_argument("workload", metavar="WORKLOAD", help="the load to run, such as ycsb-b", **optional)
     own = parser.add_argument_group("study")
     for option in study.options:
         _add_option(own, option)
@@ -101,7 +125,7 @@ def execute(arguments: argparse.Namespace) -> int:
     settings["out"], settings["command_line"] = arguments.out, arguments.command_line
     with ProgressLine() as progress:
         done = study(
-            kind.name,
+            arguments.kind,
             getattr(arguments, "system", ""),
             getattr(arguments, "workload", ""),
             workloads=getattr(arguments, "workloads", ()),

@@ -6,14 +6,18 @@ module is imported whenever studies are listed, so what is heavy (numpy, polars,
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import sys
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rackscope.errors import UsageError
 
 if TYPE_CHECKING:
     from rackscope.studies.base import Study
 
-__all__ = ["list_studies"]
+__all__ = ["list_studies", "load_study"]
 
 
 def list_studies() -> tuple[Study, ...]:
@@ -29,3 +33,25 @@ def list_studies() -> tuple[Study, ...]:
         study: Study = module.STUDY
         studies[study.name] = study
     return tuple(studies[name] for name in sorted(studies))
+
+
+def load_study(file: Path) -> Study:
+    """The study that a file of the user's defines; the file is run. Raises UsageError."""
+    from rackscope.studies.base import Study
+
+    page = "See docs/reference/adding-a-study.md."
+    if not file.is_file():
+        raise UsageError(f"there is no file {file}", f"Name a study or a file that defines one. {page}")
+    spec = importlib.util.spec_from_file_location(f"_study_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"{file} cannot be loaded: {type(error).__name__}: {error}", "Correct the file.") from error
+    study = getattr(module, "STUDY", None)
+    if not isinstance(study, Study):
+        raise UsageError(f"{file} defines no STUDY", page)
+    return study

@@ -1,6 +1,6 @@
 """What was taken from the host while something was measured: by the hypervisor, and by other programs.
 
-Judged by what others took alone, never by what was measured: leaving out bad results would flatter.
+Judged only by what was taken, never by what was measured: that would hide bad results.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rackscope.analysis.thresholds import packaged_thresholds
 
 #: What all tasks took, in nanoseconds, as the scheduler measures it (control groups of version 1).
 _USAGE_FILE = "sys/fs/cgroup/cpuacct/cpuacct.usage"
-#: user, nice, system: what tasks took, as ticks sample it; interrupts are charged to whoever was there (proc(5)).
+#: user, nice, system: what tasks took, as ticks sample it; interrupts are charged to the task they interrupt (proc(5)).
 _TASK_STATES = (0, 1, 2)
 #: A throttled task runs in step with ticks: what they charge it with is off by about a tenth.
 _TICKS_ERROR = 0.1
 _STEAL_STATE = 7
 #: How often a window is measured again at least because something else ran on the host.
 _RETRIES = 2
-#: Others come in bursts of seconds to a minute. Between later attempts nothing is done, longer each time.
+#: Interference comes in bursts of seconds to a minute. Between later attempts nothing is done, longer each time.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 2.0
 
 
@@ -49,9 +49,9 @@ class Taken:
         """What was seen, in words; empty when nothing was."""
         limit = packaged_thresholds().limit
         if self.steal_ratio is not None and self.steal_ratio > limit("steal.doubt"):
-            return "the hypervisor gave the cores to others"
+            return "the hypervisor gave the cores to other guests (steal)"
         if self.others_cores is not None and self.others_cores > limit("others.cores"):
-            return "other programs ran"
+            return "other processes ran"
         return ""
 
 
@@ -66,7 +66,7 @@ class Watch:
         self._own_seconds = _own_cpu_seconds() + beside()
 
     def taken(self, system_seconds: float | None) -> Taken:
-        """What others took since; ``system_seconds`` is the CPU time of the system under test in between."""
+        """What was taken since; ``system_seconds`` is the CPU time of the system under test in between."""
         before, after = self._ticks, _ticks(self._root)
         if before is None or after is None:
             return Taken()
@@ -90,7 +90,7 @@ class Watch:
 
 @dataclass
 class Interference:
-    """How often others took part of the host while it was measured, and how much.
+    """How often other processes or the hypervisor took part of the host while it was measured.
 
     ``patience_seconds`` is how long, in all, it may be waited for a quiet host.
     """
@@ -100,15 +100,15 @@ class Interference:
     waited_seconds: float = 0.0
     windows: int = 0
     discarded: int = 0
-    #: Disturbed windows that count all the same: those that took their place were disturbed too.
+    #: Windows that count in spite of interference, as there was some in those measured again, too.
     kept: int = 0
     reasons: set[str] = field(default_factory=set)
-    #: CPU time of processes of rackscope's that run beside it: they disturb nobody.
+    #: CPU time of other processes of rackscope's, which are no interference.
     beside: Callable[[], float] = lambda: 0.0
 
     def measure(self, once: Callable[[Callable[[], Judge]], dict[str, Any]]) -> dict[str, Any]:
-        """The row of a window. One in which others took part of the host is measured again, until patience is spent
-        and twice at least.
+        """The row of a window. One with interference is measured again, until patience is spent and twice at
+        least.
 
         ``once`` measures it. It calls what it is given when the window begins, and lets what that returns say of the
         row why it is discarded; the last one counts.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from rackscope.analysis.slo_search import stalls_decide
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.runs.options import Loop
+from rackscope.runs.prepare import prepare
 from rackscope.runs.session import Session
+from rackscope.studies.base import Conduct
 from rackscope.studies.bench.bounds import QUANTILES
 from rackscope.studies.bench.core_meters import CoreStalls
-from rackscope.studies.bench.interference import Taken, Watch
+from rackscope.studies.bench.interference import Interference, Judge, Taken, Watch
+from rackscope.studies.bench.loading import make_ready
 from rackscope.studies.bench.quiet import behind_the_generator
 from rackscope.workloads import PhasePlan
 
@@ -37,7 +40,7 @@ class Window:
     system_busy_ratio: float | None
     steal_ratio: float | None = None
     others_cores: float | None = None
-    #: Share of the time that a core stood still, the worst core's.
+    #: Fraction of the time for which the worst core was preempted.
     stall_ratio: float | None = None
     errors: int = 0
     #: Repetition under which its rows are in the run directory.
@@ -45,7 +48,7 @@ class Window:
 
     @property
     def offered_met(self) -> bool:
-        """Whether as many were answered as were asked for, but for what Poisson arrivals vary by."""
+        """Whether as many requests completed as were offered, within what Poisson arrivals vary by."""
         if self.offered_per_second is None:
             return True
         chance = 3 / max(self.offered_per_second * self.duration_seconds, 1.0) ** 0.5
@@ -54,7 +57,7 @@ class Window:
 
     @property
     def generator_full(self) -> bool:
-        """Whether the load generator had as good as no time left: it could not have asked for more."""
+        """Whether the load generator was fully busy: it could not have offered more."""
         idle = self.generator_idle_ratio
         return idle is not None and idle < packaged_thresholds().limit("generator.idle_minimum")
 
@@ -66,21 +69,21 @@ class Window:
     def interference(self, beyond: float = 1.0) -> str:
         """What was taken from the host while it lasted, in words; empty when nothing was seen.
 
-        ``beyond`` is the share of requests beyond the quantile that is asked for: little that a core stands still
-        decides what the slowest of them see. Judged by what others took alone, never by the result: leaving out bad
-        results would flatter.
+        ``beyond`` is the fraction of requests beyond the quantile that is asked for: a short preemption of a core
+        decides what the slowest of them see. Judged only by what was taken, never by the result: that would
+        hide bad results.
         """
         taken = Taken(self.steal_ratio, self.others_cores).interference
         if taken or self.stall_ratio is None:
             return taken
-        return "a core stood still" if stalls_decide(self.stall_ratio, beyond) else ""
+        return "a core was preempted" if stalls_decide(self.stall_ratio, beyond) else ""
 
 
 class Load(Protocol):
     """Something that windows of load can be asked of."""
 
     def closed(self, seconds: float, activity: str) -> Window:
-        """As fast as the system answers."""
+        """In a closed loop."""
         ...
 
     def open(self, rate_per_second: float, seconds: float, activity: str) -> Window:
@@ -91,14 +94,21 @@ class Load(Protocol):
 class SessionLoad:
     """Windows of one stage in a session that is under way; ``stalls`` watches the cores, where stalls matter."""
 
-    def __init__(self, session: Session, stage: PhasePlan, stalls: CoreStalls | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        stage: PhasePlan,
+        stalls: CoreStalls | None = None,
+        interference: Interference | None = None,
+    ) -> None:
         self._session = session
         self._stage = stage
         self._stalls = stalls
+        self._interference = interference
         self._number = 0
 
     def closed(self, seconds: float, activity: str) -> Window:
-        """As fast as the system answers. Raises RackscopeError when it broke."""
+        """In a closed loop. Raises RackscopeError when it broke."""
         return self._measure(Loop(), seconds, activity)
 
     def open(self, rate_per_second: float, seconds: float, activity: str) -> Window:
@@ -109,10 +119,15 @@ class SessionLoad:
     def _measure(self, loop: Loop, seconds: float, activity: str) -> Window:
         self._number += 1
         watch = Watch()
-        stood_still = self._stalls.read() if self._stalls is not None else []
+        preempted = self._stalls.read() if self._stalls is not None else []
+
+        def once(begin: Callable[[], Judge]) -> dict[str, Any]:
+            judge = begin()
+            return self._session.phase(self._stage, loop, seconds, self._number, activity=activity, discard=judge)
+
         with behind_the_generator(self._session):
-            row = self._session.phase(self._stage, loop, seconds, self._number, activity=activity)
-        stall_ratio = self._stalls.since(stood_still) if self._stalls is not None else None
+            row = once(lambda: lambda _: "") if self._interference is None else self._interference.measure(once)
+        stall_ratio = self._stalls.since(preempted) if self._stalls is not None else None
         cores = len(self._session.prepared.placement.system)
         window = window_of(row, cores, watch.taken(row["system_cpu_seconds"]))
         return replace(window, number=self._number, stall_ratio=stall_ratio)
@@ -136,3 +151,19 @@ def window_of(row: Mapping[str, Any], cores: int, taken: Taken | None = None) ->
         others_cores=taken.others_cores if taken is not None else None,
         errors=row.get("errors") or 0,
     )
+
+
+def in_one_session(
+    conduct: Conduct, work: Callable[[Load], None], interference: Interference, label: str = "windows of load"
+) -> None:
+    """Start the system that is studied, put its data in, warm it up, and do ``work`` with windows of its first stage.
+
+    Windows with interference are measured again; ``interference`` counts them. Raises RackscopeError.
+    """
+    prepared = prepare(conduct.request.asked, conduct.progress)
+
+    def body(session: Session) -> None:
+        make_ready(session)
+        work(SessionLoad(session, prepared.plan.stages[0], interference=interference))
+
+    Session(prepared, conduct.progress, conduct.member("windows", label)).run(body)
