@@ -77,7 +77,7 @@ def test_a_difference_too_small_to_mean_something() -> None:
 
 def test_single_repetitions_say_nothing() -> None:
     found = row(compare(results([100.0]), results([200.0])), "throughput_operations_per_second")
-    assert found.verdict == "too few repetitions to say"
+    assert found.verdict == "too few repetitions"
     assert "2.00 times" in found.sentence
 
 
@@ -121,7 +121,7 @@ def test_stages_are_compared_with_their_namesakes() -> None:
 def test_single_phases_of_other_names_are_set_beside_each_other() -> None:
     found = compare(A, results([120e3, 121e3, 119e3], "lpush"))
     assert found.rows
-    assert "'measure' is set beside 'lpush'" in found.warnings[0]
+    assert "'measure' is compared with 'lpush'" in found.warnings[0]
 
 
 def test_nothing_in_common() -> None:

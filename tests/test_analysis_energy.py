@@ -199,7 +199,7 @@ def test_one_broken_package_does_not_let_the_other_pass_for_the_host() -> None:
     assert energy.scope is None
     assert measured(energy).host is None
     assert measured(energy).domains[0].mean_watts.estimate == pytest.approx(60.0)
-    assert "package-1 by rapl_perf stood still" in warnings_of(metered)["power_stale"]
+    assert "package-1 by rapl_perf did not change" in warnings_of(metered)["power_stale"]
 
 
 def test_of_two_meters_the_broken_one_is_left_out_and_named() -> None:

@@ -81,7 +81,7 @@ def test_a_quiet_host_has_no_limit() -> None:
     verdict = phase(found).verdict
     assert verdict.kind == "none_near"
     assert verdict.resources == ()
-    assert "None of the measured resources" in verdict.sentence
+    assert "No measured resource is at its limit" in verdict.sentence
     assert {one.status for one in phase(found).resources} == {"spare", "unknown"}
     assert found.warnings == ()
 
@@ -130,7 +130,7 @@ def test_a_full_generator_forbids_a_verdict_on_the_system() -> None:
 def test_a_full_generator_beside_a_full_system_is_a_doubt_only() -> None:
     found = judge(with_rates(CPU_BOUND, result={"generator_idle_ratio": 0.02}))
     assert phase(found).verdict.resources == ("cpu_system",)
-    assert "generator had little left" in phase(found).verdict.sentence
+    assert "generator was nearly saturated" in phase(found).verdict.sentence
     assert {warning.code for warning in found.warnings} >= {"generator_full"}
 
 
@@ -231,7 +231,7 @@ def test_a_control_group_at_its_memory_limit() -> None:
 def test_a_throttled_group_is_limited_by_cpu_with_idle_cores() -> None:
     found = judge(with_rates({'cgroup_throttled_seconds_total{cgroup="box"}': 0.4}))
     assert phase(found).verdict.resources == ("cpu_system",)
-    assert "CPU limit held it back 40 % of the time" in phase(found).verdict.sentence
+    assert "CPU limit throttled it 40 % of the time" in phase(found).verdict.sentence
     assert "throttled" in {warning.code for warning in found.warnings}
 
 

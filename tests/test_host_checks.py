@@ -43,13 +43,13 @@ def test_every_lack_says_what_it_costs(tmp_path: Path, build: Any) -> None:
     assert len(names) == len(set(names))
     for check in checks:
         assert check.what
-        assert check.status == "ok" or check.costs, check.name
-        assert "\n" not in check.what + check.costs + check.advice
+        assert check.status == "ok" or check.effect, check.name
+        assert "\n" not in check.what + check.effect + check.advice
 
 
 def test_an_empty_tree_is_examined_too(tmp_path: Path) -> None:
     checks = examine(tmp_path)
-    assert checks["kernel"].status == checks["memory"].status == checks["cores"].status == "lacking"
+    assert checks["kernel"].status == checks["memory"].status == checks["cores"].status == "limited"
 
 
 def test_this_host_can_be_examined() -> None:
@@ -62,13 +62,13 @@ def test_a_server_with_everything_switched_the_wrong_way(tmp_path: Path, monkeyp
     assert checks["cores"].status == "ok"
     assert "2 of them isolated" in checks["cores"].what
     assert checks["virtual machine"].what == "bare metal"
-    assert checks["frequency"].status == "lacking"
+    assert checks["frequency"].status == "limited"
     assert "schedutil" in checks["frequency"].what
-    assert checks["turbo"].status == "lacking"
-    assert checks["swap"].status == "lacking"
-    assert checks["huge pages"].status == "lacking"
+    assert checks["turbo"].status == "limited"
+    assert checks["swap"].status == "limited"
+    assert checks["huge pages"].status == "limited"
     assert "hpet" in checks["clock"].what
-    assert checks["processes"].status == "lacking"
+    assert checks["processes"].status == "limited"
     assert "hidepid=invisible" in checks["processes"].what
     assert checks["pressure"].status == "ok"
 
@@ -76,8 +76,8 @@ def test_a_server_with_everything_switched_the_wrong_way(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("paranoia", "user", "status", "says"),
     [
-        ("3", 1000, "lacking", "forbidden"),
-        ("2", 1000, "lacking", "own processes only"),
+        ("3", 1000, "limited", "forbidden"),
+        ("2", 1000, "limited", "own processes only"),
         ("0", 1000, "ok", "whole host"),
         ("3", 0, "ok", "whole host"),
     ],
@@ -95,7 +95,7 @@ def test_perf_events_as_far_as_they_are_allowed(
 
 def test_a_guest_without_counters_is_told_where_to_get_them(tmp_path: Path) -> None:
     found = examine(small_guest(tmp_path / "root"))["perf events"]
-    assert found.status == "lacking"
+    assert found.status == "limited"
     assert "guest" in found.what
     assert "pmu=on" in found.advice
 
@@ -114,25 +114,25 @@ def test_power_meters_are_told_with_the_right_that_each_lacks(tmp_path: Path) ->
     checks = examine(root, probes=lambda _: [absent, forbidden, working, doubtful])
     assert checks["power meters"].status == "ok"
     assert checks["power meters"].what == "hwmon (server); file:x (x)"
-    assert checks["power meter ipmi_dcmi"].status == "lacking"
+    assert checks["power meter ipmi_dcmi"].status == "limited"
     assert "a right" in checks["power meter ipmi_dcmi"].advice
-    assert "not to be believed" in checks["power meter file:x"].costs
+    assert "not trusted" in checks["power meter file:x"].effect
     assert not any("nvml" in name or name.startswith("probe power") for name in checks)
     checks = examine(root, probes=lambda _: [absent, forbidden])
-    assert checks["power meters"].status == "lacking"
+    assert checks["power meters"].status == "limited"
     assert "nvml: no NVIDIA driver" in checks["power meters"].what
-    assert "modelled" in checks["power meters"].costs
+    assert "modelled" in checks["power meters"].effect
     assert "--meter" in checks["power meters"].advice
 
 
 def test_a_container_with_half_a_core(tmp_path: Path) -> None:
     checks = examine(container(tmp_path / "root"))
-    assert checks["cores"].status == "lacking"
+    assert checks["cores"].status == "limited"
     assert "1 core" in checks["cores"].what
     assert "0.5 cores" in checks["CPU limit"].what
-    assert checks["memory"].status == "lacking"
+    assert checks["memory"].status == "limited"
     assert "512 MiB" in checks["memory"].what
-    assert checks["container"].status == "lacking"
+    assert checks["container"].status == "limited"
 
 
 def test_two_threads_of_one_core_are_not_two_cores(tmp_path: Path) -> None:
@@ -141,13 +141,13 @@ def test_two_threads_of_one_core_are_not_two_cores(tmp_path: Path) -> None:
     assert "one physical core" in examine(root)["cores"].what
 
 
-@pytest.mark.parametrize(("release", "status"), [("4.18.0-553.el8", "lacking"), ("5.10.0", "ok"), ("x", "lacking")])
+@pytest.mark.parametrize(("release", "status"), [("4.18.0-553.el8", "limited"), ("5.10.0", "ok"), ("x", "limited")])
 def test_kernels(tmp_path: Path, release: str, status: str) -> None:
     root = write_tree(small_guest(tmp_path / "root"), {"proc/sys/kernel/osrelease": release})
     assert examine(root)["kernel"].status == status
 
 
-@pytest.mark.parametrize(("stolen", "status"), [(0, "ok"), (3, "lacking"), (50, "bad")])
+@pytest.mark.parametrize(("stolen", "status"), [(0, "ok"), (3, "limited"), (50, "bad")])
 def test_steal_of_the_second_that_was_watched(tmp_path: Path, stolen: int, status: str) -> None:
     root = small_guest(tmp_path / "root")
 
@@ -167,7 +167,7 @@ def test_probes_that_cannot_read_are_listed_with_their_needs(tmp_path: Path) -> 
     checks = examine(small_guest(tmp_path / "root"), probes=lambda _: probes)
     assert checks["probes"].what == "cpu can be read"
     assert checks["probe cgroup"].advice == "It needs a control group."
-    assert "not to be believed" in checks["probe disk"].costs
+    assert "not trusted" in checks["probe disk"].effect
     assert "probe perf:host" not in checks
 
 
@@ -198,7 +198,7 @@ def test_calibration_never_old_recent_and_damaged(tmp_path: Path) -> None:
     assert "1 of them not trusted" in found.what
     assert "3 days ago" in found.what
     calibrated(root, (now - timedelta(days=100)).isoformat())
-    assert examine(root)["calibration"].status == "lacking"
+    assert examine(root)["calibration"].status == "limited"
     calibrated(root, "yesterday")
     assert "unknown age" in examine(root)["calibration"].what
     ceilings_path(host_identity(read_inventory(root, Path("/")))).write_text("{")

@@ -306,7 +306,7 @@ REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: fit_power_over_frequency([1e9, 2e9, 3e9], [50, 60, 80]), "3 measurements for 3 unknowns"),
     (lambda: fit_power_over_frequency(CLOCKS, [150, 140, 130, 120, 110]), "falls as frequency rises"),
     (lambda: fit_power_over_frequency(CLOCKS, [watts_at(one) for one in CLOCKS]).predict(6e9), "too far"),
-    (lambda: fit_power_over_load([0, 25, 50, 100], [50, 60, 70, 80]), "a load of 25 is no share"),
+    (lambda: fit_power_over_load([0, 25, 50, 100], [50, 60, 70, 80]), "a load of 25 is not a percentage"),
     (lambda: fit_power_over_load([0, 0.5, 1], [50, 60, 80]), "3 different loads, and at least 4 are needed"),
     (lambda: fit_power_over_load([0, 0.1, 0.2, 0.5], [50, 60, 70, 80]).predict(0.9), "not at 90 %"),
     (lambda: fit_mean_latency([1, 2, 3, 4], [1, 1, 1, 1], servers=1), "4 different rates, and at least 5 are needed"),

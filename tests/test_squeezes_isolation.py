@@ -39,7 +39,7 @@ def isolation(tmp_path: Path) -> Iterator[Isolation]:
 
 def private_network(isolation: Isolation) -> Network:
     if isolation.network_namespace is None or isolation.address is None:
-        pytest.skip(f"no network of its own can be made here: {isolation.missing['network']}")
+        pytest.skip(f"no network namespace can be made here: {isolation.missing['network']}")
     return Network(isolation.address, isolation.network_namespace)
 
 

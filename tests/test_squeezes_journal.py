@@ -81,7 +81,7 @@ def test_what_cannot_be_noted_is_not_changed(tmp_path: Path) -> None:
     file.write_text("before")
     in_the_way.write_text("")
     journal = Journal(in_the_way / "squeezes", roots=(tmp_path,))
-    with pytest.raises(SqueezeError, match="cannot be noted"):
+    with pytest.raises(SqueezeError, match="journal of squeezes cannot be written"):
         hold("x", [Change(file, "after", "before")], journal)
     assert file.read_text() == "before"
     assert journal.pending == ()

@@ -34,7 +34,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 def isolation(journal: Journal) -> Iterator[Isolation]:
     with make_isolation("network", journal) as isolation:
         if isolation.network_namespace is None:
-            pytest.skip(f"no network of its own can be made here: {isolation.missing['network']}")
+            pytest.skip(f"no network namespace can be made here: {isolation.missing['network']}")
         try:
             set_rate(isolation.host_interface or "", None, SLOW_LINK)
         except SqueezeError as error:

@@ -106,10 +106,10 @@ def test_paths_where_no_squeeze_changes_anything_are_not_written(tmp_path: Path)
 def test_journals_that_others_could_have_written_are_not_obeyed(tmp_path: Path) -> None:
     file, path = left_by_the_dead(tmp_path)
     path.chmod(0o666)
-    assert "others may write" in recover_in(tmp_path)[0]
+    assert "other users may write" in recover_in(tmp_path)[0]
     path.chmod(0o600)
     (tmp_path / "journals").chmod(0o777)
-    assert "others may write" in recover_in(tmp_path)[0]
+    assert "other users may write" in recover_in(tmp_path)[0]
     assert file.read_text() == "changed"
 
 

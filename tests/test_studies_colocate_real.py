@@ -92,7 +92,7 @@ def test_ctrl_c_while_two_run_at_once_stops_both(rackscope: Rackscope) -> None:
         (("study", "colocate", WORKS[0]), "there is nothing to put beside one work"),
         (("study", "colocate", "redis", "memcached"), "'redis' is no work"),
         (("advise", "colocate", "nowhere"), "nowhere"),
-        (("advise", "colocate", ".", "--slowdown", "lots"), "'lots' is no share"),
+        (("advise", "colocate", ".", "--slowdown", "lots"), "'lots' is not a percentage"),
     ],
 )
 def test_nonsense_is_refused_in_a_line(rackscope: Rackscope, arguments: tuple[str, ...], clear: str) -> None:

@@ -113,7 +113,7 @@ def test_af_xdp_is_reached_over_a_veth_made_for_the_run(rackscope: Rackscope) ->
         ({"event_loop": "io_uring", "access": "erew"}, "event_loop=io_uring does not go with"),
         ({"event_loop": "io_uring", "transport": "udp"}, "event_loop=io_uring does not go with"),
         ({"memory_file": "items"}, "expected an absolute path"),
-        ({"transport": "quic"}, "transport has no choice 'quic'"),
+        ({"transport": "quic"}, "invalid transport: 'quic'"),
     ],
 )
 def test_knobs_that_do_not_go_together_are_refused_before_the_start(knobs: dict[str, str], message: str) -> None:

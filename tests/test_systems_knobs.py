@@ -54,17 +54,17 @@ def test_what_is_set_wins_and_is_brought_into_one_form():
     ("name", "value", "parts"),
     [
         ("treads", "8", ["memcached has no knob 'treads'", "Did you mean threads?", "hash_power"]),
-        ("threads", "0", ["no threads below 1, so not '0'"]),
+        ("threads", "0", ["invalid threads: the minimum is 1, got '0'"]),
         ("threads", "eight", ["'eight' is not a count"]),
         ("threads", "1.5", ["knob threads", "'1.5' is not a whole number"]),
         ("threads", "-1", ["'-1' is not a count"]),
-        ("hash_power", "64", ["no hash_power above 32, so not '64'"]),
-        ("item_size_max", "2GiB", ["no item_size_max above 1.00 GiB"]),
+        ("hash_power", "64", ["invalid hash_power: the maximum is 32, got '64'"]),
+        ("item_size_max", "2GiB", ["invalid item_size_max: the maximum is 1.00 GiB"]),
         ("item_size_max", "1 parsec", ["'1 parsec' is not a size"]),
         ("memory", "129GiB", ["memory=129GiB is more memory than the 128 GiB there is", "Try memory=50%"]),
-        ("memory", "1MiB", ["no memory below 8.00 MiB"]),
-        ("cas", "maybe", ["cas is switched with yes or no, not 'maybe'"]),
-        ("lru", "segmentd", ["lru has no choice 'segmentd'", "Did you mean segmented?"]),
+        ("memory", "1MiB", ["invalid memory: the minimum is 8.00 MiB"]),
+        ("cas", "maybe", ["invalid cas: expected yes or no, got 'maybe'"]),
+        ("lru", "segmentd", ["invalid lru: 'segmentd'", "Did you mean segmented?"]),
     ],
 )
 def test_a_wrong_setting_is_refused_with_what_would_be_right(name, value, parts):

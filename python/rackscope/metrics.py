@@ -47,7 +47,7 @@ _TABLE = (
     Metric("swap_out_bytes_total", "bytes", (), "Memory written to swap"),
     Metric("page_faults_major_total", "1", (), "Page faults that had to read a disk", "system.paging.faults"),
     Metric("refaults_total", "1", ("kind",), "Pages that were needed again soon after they were reclaimed"),
-    Metric("out_of_memory_kills_total", "1", (), "Processes killed for want of memory"),
+    Metric("out_of_memory_kills_total", "1", (), "Processes killed because memory ran out"),
     # Disks: /proc/diskstats
     Metric("disk_read_bytes_total", "bytes", ("device",), "Bytes read from a disk", "system.disk.io"),
     Metric("disk_write_bytes_total", "bytes", ("device",), "Bytes written to a disk", "system.disk.io"),
@@ -89,7 +89,7 @@ _TABLE = (
         "pressure_stall_seconds_total",
         "seconds",
         ("resource", "share"),
-        "Time in which some or all (full) tasks stood still for want of a resource",
+        "Time in which some or all (full) tasks waited for a resource",
     ),
     # Processes: /proc/PID of a labelled process and all that descend from it
     Metric(
@@ -148,14 +148,16 @@ _TABLE = (
     Metric("perf_instructions_total", "1", ("scope",), "Instructions retired"),
     Metric("perf_llc_misses_total", "1", ("scope",), "Cache lines that the last-level cache did not hold"),
     Metric("perf_dram_fills_total", "1", ("scope",), "Cache lines filled from DRAM"),
-    Metric("perf_running_ratio", "ratio", ("scope",), "Share of time in which the counters ran: 1 is not multiplexed"),
+    Metric(
+        "perf_running_ratio", "ratio", ("scope",), "Fraction of time in which the counters ran: 1 is not multiplexed"
+    ),
     # Power meters; a domain is what is measured: package-0, dram-0, core-0, psys, gpu-0, server, outlet-4
-    Metric("power_watts", "watts", ("domain", "meter"), "Power that a domain takes, as a meter says", "hw.power"),
+    Metric("power_watts", "watts", ("domain", "meter"), "Power of a domain, as a meter reads it", "hw.power"),
     Metric(
         "energy_joules_total",
         "joules",
         ("domain", "meter"),
-        "Energy that a domain took since a meter was first read",
+        "Energy of a domain since a meter was first read",
         "hw.energy",
     ),
     # The load generator; response is from the intended start, service from the moment of sending
@@ -166,10 +168,10 @@ _TABLE = (
     Metric("load_bytes_sent_total", "bytes", (), "Bytes sent to the system"),
     Metric("load_bytes_received_total", "bytes", (), "Bytes received from the system"),
     Metric("load_throughput_operations_per_second", "operations/s", (), "Operations completed a second"),
-    Metric("load_response_seconds", "seconds", ("quantile",), "Time from the intended start to the answer"),
-    Metric("load_service_seconds", "seconds", ("quantile",), "Time from sending to the answer"),
+    Metric("load_response_seconds", "seconds", ("quantile",), "Time from the intended start to the response"),
+    Metric("load_service_seconds", "seconds", ("quantile",), "Time from sending to the response"),
     Metric("load_lag_seconds", "seconds", ("quantile",), "Time from the intended start to sending"),
-    Metric("load_idle_ratio", "ratio", (), "Share of time in which the generator had nothing to do"),
+    Metric("load_idle_ratio", "ratio", (), "Fraction of time in which the generator had nothing to do"),
 )
 
 #: Every metric by its name.

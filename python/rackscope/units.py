@@ -77,7 +77,7 @@ def parse_positive_number(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number < math.inf:
-        raise UsageError(f"'{text}' is no number above zero", "Write it without a unit, like 25000.")
+        raise UsageError(f"'{text}' is not a number above zero", "Write it without a unit, like 25000.")
     return number
 
 
@@ -97,7 +97,7 @@ def parse_share(text: str) -> float:
     except ValueError:
         share = math.nan
     if not 0 < share < 1:
-        raise UsageError(f"'{text}' is no share", "Write it like 5% or 0.05.")
+        raise UsageError(f"'{text}' is not a percentage", "Write it like 5% or 0.05.")
     return share
 
 

@@ -70,7 +70,7 @@ def provision(
     import numpy as np
 
     if not 0 < caution < 1:
-        raise RackscopeError(f"a caution of {caution:g} is no share", "Give one such as 0.05.")
+        raise RackscopeError(f"a caution of {caution:g} is not a percentage", "Give one such as 0.05.")
     candidates, left_out = candidates_for(catalogue, workload, names)
     if not candidates:
         raise RackscopeError(f"no server can be planned with: {'; '.join(left_out)}", "Add what is missing.")

@@ -14,7 +14,7 @@ from rackscope.analysis.thresholds import packaged_thresholds
 if TYPE_CHECKING:
     import polars as pl
 
-Difference = Literal["higher", "lower", "no difference seen", "too few repetitions to say"]
+Difference = Literal["higher", "lower", "no difference seen", "too few repetitions"]
 Better = Literal["higher", "lower", "neither"]
 
 #: Settings that say what is compared; when others differ, the comparison may mislead.
@@ -146,7 +146,7 @@ def compare(
     pairs = [(name, name) for name in of_a if name in of_b]
     if not pairs and len(of_a) == len(of_b) == 1:
         pairs = [(next(iter(of_a)), next(iter(of_b)))]
-        warnings.append(f"The measured phases have different names: '{pairs[0][0]}' is set beside '{pairs[0][1]}'.")
+        warnings.append(f"The measured phases have different names: '{pairs[0][0]}' is compared with '{pairs[0][1]}'.")
     elif not pairs:
         names = " and ".join(wording.listing([f"'{name}'" for name in of]) or "none" for of in (of_a, of_b))
         warnings.append(f"The runs have no measured phase in common: {names}.")
@@ -217,14 +217,14 @@ def _verdict(ratio: Interval, difference: Interval) -> Difference:
         return "higher" if ratio.low > 1 else "lower" if ratio.high < 1 else "no difference seen"
     if difference.low is not None and difference.high is not None:
         return "higher" if difference.low > 0 else "lower" if difference.high < 0 else "no difference seen"
-    return "too few repetitions to say"
+    return "too few repetitions"
 
 
 def _sentence(metric: _Metric, verdict: Difference, ratio: Interval, difference: Interval) -> str:
     name = metric.label[:1].upper() + metric.label[1:]
-    if verdict == "too few repetitions to say":
+    if verdict == "too few repetitions":
         observed = "" if ratio.estimate != ratio.estimate else f" (B is {_times(ratio.estimate)} of A)"
-        return f"{name}: too few repetitions to say{observed}."
+        return f"{name}: too few repetitions{observed}."
     if ratio.low is None or ratio.high is None:
         low, high = difference.low or 0.0, difference.high or 0.0
         bounds = f"{wording.quantity(low, metric.unit)} to {wording.quantity(high, metric.unit)}"

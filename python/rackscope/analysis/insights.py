@@ -114,7 +114,7 @@ def _kernel(phase: Phase, figures: dict[str, float]) -> Finding | None:
         f"{wording.percent(share)} of {phase.run.facts.system}'s CPU time is spent in the kernel and "
         f"{wording.percent(1 - share)} in its own code: the system calls around a request cost more than the request."
     )
-    advice = "Pipelining, multi-get, or a unix socket make fewer or cheaper system calls for the same work."
+    advice = "Pipelining, multi-get, or a unix socket make fewer or cheaper system calls for the same operations."
     return _insight(phase, 55, sentence, (phase.evidence(series, share),), advice)
 
 
@@ -127,7 +127,7 @@ def _switches(phase: Phase, figures: dict[str, float]) -> Finding | None:
         f"{phase.run.facts.system} switched context {switches:.2f} times for each operation: it goes to sleep and is "
         "woken for nearly every request."
     )
-    advice = "More requests at a time (connections, pipelining) let it find work when it looks for it."
+    advice = "More requests at a time (connections, pipelining) keep it from going to sleep."
     return _insight(phase, 50, sentence, (phase.evidence(series, switches),), advice)
 
 
@@ -178,7 +178,7 @@ def _tail(phase: Phase, figures: dict[str, float]) -> Finding | None:
         return None
     sentence = (
         f"The 99th percentile of response times ({format_duration(tail)}) is {tail / median:.0f} times the median "
-        f"({format_duration(median)}): more than random queueing explains."
+        f"({format_duration(median)}): more than queueing alone explains."
     )
     evidence = phase.result_evidence(("response_p99_seconds", "response_p50_seconds"), tail / median, "1", "tail.ratio")
     return _insight(

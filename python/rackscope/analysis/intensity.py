@@ -82,7 +82,7 @@ def _cpu_system(phase: Phase) -> Intensity:
         phase.value("cpu_set_busy_cores", set="system"),
         float(count),
         "cores",
-        f"{count} {noun}, less what the hypervisor took",
+        f"{count} {noun}, minus steal",
         reading.value,
         evidence=(evidence,),
         peak=_hottest_core(phase, rule.limit) if count > 1 else None,
@@ -120,7 +120,7 @@ def _cpu_host(phase: Phase) -> list[Intensity]:
     return [
         Intensity(
             "cpu_host", None, label, phase.value("cpu_busy_cores"), float(count), "cores",
-            f"{count} cores, less what the hypervisor took", reading.value, evidence=(evidence,),
+            f"{count} cores, minus steal", reading.value, evidence=(evidence,),
         )
     ]  # fmt: skip
 

@@ -62,7 +62,7 @@ class StoppingDecision:
 
 @dataclass(frozen=True)
 class OutlierNote:
-    """Repetitions that stand far from the others, counted from 0, and the sentence to show."""
+    """Repetitions that are far from the others, counted from 0, and the sentence to show."""
 
     indices: tuple[int, ...]
     sentence: str
@@ -225,10 +225,12 @@ def note_outliers(values: Sequence[float]) -> OutlierNote | None:
     if not odd:
         return None
     if odd == (0,):
-        return OutlierNote(odd, "the first repetition stands far from the others: the warm-up was too short")
+        return OutlierNote(odd, "the first repetition is far from the other repetitions: the warm-up was too short")
     which = ", ".join(str(index + 1) for index in odd)
     many = "repetitions" if len(odd) > 1 else "repetition"
-    return OutlierNote(odd, f"{many} {which} of {len(values)} stand far from the others: something else was running")
+    return OutlierNote(
+        odd, f"{many} {which} of {len(values)} are far from the other repetitions: something else was running"
+    )
 
 
 def _level(confidence: float, sequential: bool) -> float:

@@ -124,7 +124,7 @@ def _fault(trace: PowerTrace, samples: Samples, thresholds: Thresholds) -> Meter
         return _left_out(
             trace,
             "power_implausible",
-            f"{trace.name} read {worst:,.4g} W, which no server takes",
+            f"{trace.name} read {worst:,.4g} W, more than any server uses",
             "Check its scale and its units",
         )
     fewest = int(thresholds.limit("power.stale_readings"))
@@ -134,7 +134,7 @@ def _fault(trace: PowerTrace, samples: Samples, thresholds: Thresholds) -> Meter
         return _left_out(
             trace,
             "power_stale",
-            f"the energy counter of {trace.name} stood still in all of {len(trace.readings)} readings",
+            f"the energy counter of {trace.name} did not change in {len(trace.readings)} readings",
             "It counts nothing here: a hypervisor or the firmware hides the real one",
         )
     swing = _busy_swing(samples)

@@ -194,8 +194,11 @@ def _verdict(
         if all(one.achieved_fraction is None for one in levels):
             return "inconclusive", f"{name}: what the squeeze left of the resource could not be measured"
         if all(not one.values for one in levels):
-            return "inconclusive", f"{name}: no block holds a squeezed window with throughput and a free one beside it"
-        return "inconclusive", f"{name}: the squeeze took too little away to tell anything"
+            return (
+                "inconclusive",
+                f"{name}: no block has both a squeezed window with throughput and a free window next to it",
+            )
+        return "inconclusive", f"{name}: the squeeze took away too little of the resource"
     elasticity = level.elasticity
     if p_value is None:
         fewest = packaged_thresholds().limit("elasticity.blocks")
@@ -214,9 +217,9 @@ def _verdict(
         verdict: Verdict = "limits" if elasticity.estimate > line else "does not limit"
         return verdict, f"{name}: {answer}; {figures}"
     why = (
-        f"the interval holds {line:g}"
+        f"the interval contains {line:g}"
         if elasticity.contains(line)
-        else (f"the interval comes too near to {line:g} for one of {tests} squeezes")
+        else (f"the interval is too close to {line:g}, corrected for {tests} squeezes")
     )
     return "inconclusive", f"{name}: {answer}; {figures}: {why}, above which a resource limits"
 
@@ -244,7 +247,7 @@ def _phase_sentence(found: Sequence[ResourceVerdict], none_limits: bool) -> str:
         names = [one.resource for one in found if one.proven]
         parts.append(f"none of these resources limits: {wording.listing(names)}")
     if undecided:
-        parts.append(f"not decided: {wording.listing(undecided)}")
+        parts.append(f"inconclusive: {wording.listing(undecided)}")
     if unproven:
         parts.append(f"not squeezed, so not proven either way: {wording.listing(unproven)}")
     return "; ".join(parts) or "no resource was judged"

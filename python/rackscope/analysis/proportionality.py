@@ -141,7 +141,7 @@ def proportionality(loads: Sequence[float], watts: Sequence[float]) -> Proportio
     for load, value in zip(loads, watts, strict=True):
         if not 0 <= load <= 1:
             raise RackscopeError(
-                f"a load of {load:g} is no share of the highest", "Give it between 0 (idle) and 1, not in %."
+                f"a load of {load:g} is not a fraction of the highest", "Give it between 0 (idle) and 1, not in %."
             )
         if not 0 < value < math.inf:
             raise RackscopeError(f"{value:g} W at load {load:g} is not above zero", "Leave the point out.")

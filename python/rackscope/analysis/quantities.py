@@ -85,32 +85,32 @@ def _states(*states: str) -> Mapping[str, tuple[str, ...]]:
 
 _CPU = (
     Quantity(
-        "cpu_ratio", "ratio", "cpu", "Share of all cores' time in each state", "ratio",
+        "cpu_ratio", "ratio", "cpu", "Fraction of all cores' time in each state", "ratio",
         (Term("cpu_seconds_total"),), (Term("cpu_seconds_total"),), by=("state",), denominator_by=(),
     ),
     Quantity(
-        "cpu_busy_ratio", "ratio", "cpu", "Share of the time of all cores, without steal, that they worked", "ratio",
+        "cpu_busy_ratio", "ratio", "cpu", "Fraction of the time of all cores, without steal, that they worked", "ratio",
         (Term("cpu_seconds_total", _states(*BUSY)),), (Term("cpu_seconds_total", _states(*USABLE)),),
     ),
     Quantity(
-        "cpu_kernel_share_ratio", "ratio", "cpu", "Share of the working time of all cores spent in the kernel", "ratio",
+        "cpu_kernel_share_ratio", "ratio", "cpu", "Fraction of the busy time of all cores spent in the kernel", "ratio",
         (Term("cpu_seconds_total", _states(*KERNEL)),), (Term("cpu_seconds_total", _states(*BUSY)),),
     ),
     Quantity(
-        "cpu_busy_cores", "cores", "cpu", "Cores' worth of work on the whole host", "rate",
+        "cpu_busy_cores", "cores", "cpu", "CPU time used, in cores, on the whole host", "rate",
         (Term("cpu_seconds_total", _states(*BUSY)),),
     ),
     Quantity(
-        "cpu_process_context_cores", "cores", "cpu", "Cores' worth of work, interrupts left out", "rate",
+        "cpu_process_context_cores", "cores", "cpu", "CPU time used, in cores, without interrupts", "rate",
         (Term("cpu_seconds_total", _states("user", "nice", "system")),),
     ),
     Quantity(
-        "cpu_core_ratio", "ratio", "cpu", "Share of a core's time in each state", "ratio",
+        "cpu_core_ratio", "ratio", "cpu", "Fraction of a core's time in each state", "ratio",
         (Term("cpu_core_seconds_total"),), (Term("cpu_core_seconds_total"),),
         by=("core", "state"), denominator_by=("core",),
     ),
     Quantity(
-        "cpu_core_busy_ratio", "ratio", "cpu", "Share of a core's time (without steal) in which it worked", "ratio",
+        "cpu_core_busy_ratio", "ratio", "cpu", "Fraction of a core's time (without steal) in which it worked", "ratio",
         (Term("cpu_core_seconds_total", _states(*BUSY)),), (Term("cpu_core_seconds_total", _states(*USABLE)),),
         by=("core",),
     ),
@@ -131,9 +131,9 @@ _MEMORY = (
     _memory("inactive", ("inactive",), "Memory not used lately (also counted in the other parts)"),
     _memory("available", ("available",), "What could be allocated without swapping"),
     _memory("total", ("total",), "Installed memory that the kernel uses"),
-    _memory("free", ("free",), "Memory in no use at all"),
+    _memory("free", ("free",), "Free memory"),
     Quantity(
-        "memory_used_ratio", "ratio", "memory", "Share of memory that could not be allocated without swapping", "share",
+        "memory_used_ratio", "ratio", "memory", "Fraction of memory that is not available without swapping", "share",
         (Term("memory_bytes", {"kind": ("total",)}), Term("memory_bytes", {"kind": ("available",)}, -1.0)),
         (Term("memory_bytes", {"kind": ("total",)}),),
     ),
@@ -145,7 +145,7 @@ _MEMORY = (
     _rate("swap_out_bytes_per_second", "bytes/s", "memory", "swap_out_bytes_total", "Memory swapped out"),
     _rate("page_faults_major_per_second", "1/s", "memory", "page_faults_major_total", "Faults that read a disk"),
     _rate("refaults_per_second", "1/s", "memory", "refaults_total", "Pages read again soon after eviction", ("kind",)),
-    _rate("out_of_memory_kills_per_second", "1/s", "memory", "out_of_memory_kills_total", "Kills for lack of memory"),
+    _rate("out_of_memory_kills_per_second", "1/s", "memory", "out_of_memory_kills_total", "Killed as memory ran out"),
 )  # fmt: skip
 
 _DEVICE = ("device",)
@@ -168,7 +168,7 @@ _DISK = (
         (Term("disk_reads_total"), Term("disk_writes_total")), by=_DEVICE,
     ),
     _rate("disk_queue_depth", "1", "disk", "disk_queue_seconds_total", "Mean requests in the device's queue", _DEVICE),
-    _rate("disk_busy_ratio", "ratio", "disk", "disk_busy_seconds_total", "Share of time with a request open", _DEVICE),
+    _rate("disk_busy_ratio", "ratio", "disk", "disk_busy_seconds_total", "Time with a request open", _DEVICE),
     _level("disk_in_flight", "1", "disk", "disk_in_flight", "Requests open at the tick", _DEVICE),
 )  # fmt: skip
 
@@ -197,7 +197,7 @@ _NETWORK = (
         (Term("network_receive_errors_total"), Term("network_transmit_errors_total")), by=_INTERFACE,
     ),
     Quantity(
-        "tcp_retransmit_ratio", "ratio", "network", "Share of TCP segments sent again", "ratio",
+        "tcp_retransmit_ratio", "ratio", "network", "Fraction of TCP segments sent again", "ratio",
         (Term("tcp_retransmits_total"),), (Term("tcp_segments_sent_total"),),
     ),
     _rate("tcp_retransmits_per_second", "1/s", "network", "tcp_retransmits_total", "TCP segments sent again"),
@@ -214,7 +214,7 @@ _NETWORK = (
 _PRESSURE = (
     _rate(
         "pressure_ratio", "ratio", "pressure", "pressure_stall_seconds_total",
-        "Share of time in which some or all tasks waited for the resource", ("resource", "share"),
+        "Fraction of time in which some or all tasks waited for the resource", ("resource", "share"),
     ),
 )  # fmt: skip
 
@@ -222,14 +222,14 @@ _PROCESS_BY = ("process",)
 _PROCESS = (
     _rate("process_cpu_cores", "cores", "process", "process_cpu_seconds_total", "Cores that it used", _PROCESS_BY),
     Quantity(
-        "process_kernel_share_ratio", "ratio", "process", "Share of its CPU time spent in the kernel", "ratio",
+        "process_kernel_share_ratio", "ratio", "process", "Fraction of its CPU time spent in the kernel", "ratio",
         (Term("process_cpu_seconds_total", _states("system")),), (Term("process_cpu_seconds_total"),), by=_PROCESS_BY,
     ),
     _level("process_resident_bytes", "bytes", "process", "process_resident_bytes", "Resident memory", _PROCESS_BY),
     _level("process_threads", "1", "process", "process_threads", "Threads", _PROCESS_BY),
     _rate(
         "process_context_switches_per_second", "1/s", "process", "process_context_switches_total",
-        "Context switches, by their own will or not", ("process", "kind"),
+        "Context switches, voluntary and involuntary", ("process", "kind"),
     ),
     _rate("process_read_bytes_per_second", "bytes/s", "process", "process_read_bytes_total", "Read", _PROCESS_BY),
     _rate("process_write_bytes_per_second", "bytes/s", "process", "process_write_bytes_total", "Written", _PROCESS_BY),
@@ -272,7 +272,7 @@ _PERF = (
         "dram_read_bytes_per_second", "bytes/s", "perf", "perf_dram_fills_total",
         "Cache lines filled from DRAM, in bytes", _SCOPE, float(CACHE_LINE_BYTES),
     ),
-    _level("perf_running_ratio", "ratio", "perf", "perf_running_ratio", "Share of time the counters counted", _SCOPE),
+    _level("perf_running_ratio", "ratio", "perf", "perf_running_ratio", "Part of time the counters ran", _SCOPE),
 )  # fmt: skip
 
 _METER = ("domain", "meter")
@@ -293,13 +293,13 @@ _LOAD = (
     _level("load_response_seconds", "seconds", "load", "load_response_seconds", "From intended start", _QUANTILE),
     _level("load_service_seconds", "seconds", "load", "load_service_seconds", "From the moment of sending", _QUANTILE),
     _level("load_lag_seconds", "seconds", "load", "load_lag_seconds", "Sent later than intended", _QUANTILE),
-    _level("load_idle_ratio", "ratio", "load", "load_idle_ratio", "Share of time the generator waited for answers"),
+    _level("load_idle_ratio", "ratio", "load", "load_idle_ratio", "Fraction of time that the generator was idle"),
     _rate("load_operations_per_second", "operations/s", "load", "load_operations_total", "Operations completed"),
     _rate("load_errors_per_second", "operations/s", "load", "load_errors_total", "Operations that failed"),
     _rate("load_sent_bytes_per_second", "bytes/s", "load", "load_bytes_sent_total", "Sent to the system"),
     _rate("load_received_bytes_per_second", "bytes/s", "load", "load_bytes_received_total", "Received from the system"),
     Quantity(
-        "load_hit_ratio", "ratio", "load", "Share of reads that found their key", "ratio",
+        "load_hit_ratio", "ratio", "load", "Fraction of reads that found their key", "ratio",
         (Term("load_hits_total"),), (Term("load_hits_total"), Term("load_misses_total")),
     ),
 )  # fmt: skip
@@ -330,13 +330,13 @@ def core_set_quantities(name: str, cores: tuple[int, ...]) -> tuple[Quantity, ..
     which = f"the {name}'s cores"
     usable, every = of(*USABLE), of(*USABLE, "steal")
     return (
-        ratio("cpu_set_ratio", every, every, f"Share of the time of {which} in each state", by_state=True),
-        ratio("cpu_set_busy_ratio", of(*BUSY), usable, f"Share of the time of {which} (no steal) that they worked"),
-        ratio("cpu_set_kernel_share_ratio", of(*KERNEL), of(*BUSY), f"Share of the work of {which} done by the kernel"),
-        ratio("cpu_set_steal_ratio", of("steal"), every, f"Share of the time of {which} that the hypervisor took"),
-        ratio("cpu_set_iowait_ratio", of("iowait"), every, f"Share of the time of {which} idle with disk I/O open"),
+        ratio("cpu_set_ratio", every, every, f"Fraction of the time of {which} in each state", by_state=True),
+        ratio("cpu_set_busy_ratio", of(*BUSY), usable, f"Fraction of the time of {which} (no steal) that they worked"),
+        ratio("cpu_set_kernel_share_ratio", of(*KERNEL), of(*BUSY), f"Kernel's fraction of the CPU time of {which}"),
+        ratio("cpu_set_steal_ratio", of("steal"), every, f"Fraction of the time of {which} that the hypervisor took"),
+        ratio("cpu_set_iowait_ratio", of("iowait"), every, f"Fraction of the time of {which} idle with disk I/O open"),
         Quantity(
-            "cpu_set_busy_cores", "cores", "cpu", f"Cores' worth of work on {which}", "rate", of(*BUSY),
+            "cpu_set_busy_cores", "cores", "cpu", f"CPU time used, in cores, on {which}", "rate", of(*BUSY),
             labels={"set": name},
         ),
     )  # fmt: skip

@@ -120,5 +120,5 @@ def _applies(phase: Phase, rule: SaturationRule, instance: str | None) -> bool:
 
 def _not_seen(quantities: list[str]) -> str:
     if not quantities:
-        return "there is no sensor of queueing for it"
+        return "queueing for it is not measured"
     return f"not sampled here: {wording.listing(list(dict.fromkeys(quantities)))}"

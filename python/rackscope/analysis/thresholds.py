@@ -90,7 +90,9 @@ def parse_thresholds(text: str) -> Thresholds:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise RackscopeError(f"thresholds.toml is not TOML: {error}", "Mend it, or install rackscope again.") from error
+        raise RackscopeError(
+            f"thresholds.toml is not TOML: {error}", "Correct it, or install rackscope again."
+        ) from error
     unknown = sorted(set(tables) - {"intensity", "saturation", "limit"})
     if unknown:
         raise _fault(unknown[0], "is not a table that is read")
@@ -183,4 +185,4 @@ def _only(where: str, table: Mapping[str, Any], known: set[str]) -> None:
 
 
 def _fault(where: str, what: str) -> RackscopeError:
-    return RackscopeError(f"thresholds.toml: [{where}] {what}", "Mend it, or install rackscope again.")
+    return RackscopeError(f"thresholds.toml: [{where}] {what}", "Correct it, or install rackscope again.")

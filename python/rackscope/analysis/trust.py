@@ -85,7 +85,7 @@ def _generator_limit(phase: Phase, verdict: Verdict) -> TrustWarning | None:
     return TrustWarning(
         "generator_full",
         "doubt",
-        f"The load generator was as good as full in '{phase.name}' (it waited {idle} of the time), and so were "
+        f"The load generator was nearly saturated in '{phase.name}' (it waited {idle} of the time), and so were "
         f"{phase.run.facts.system}'s cores: a faster system would not have shown more.",
         "Give the load generator more cores (--client-cores).",
         (generator,),
@@ -169,7 +169,7 @@ def _misses(phase: Phase) -> TrustWarning | None:
     if share < phase.run.thresholds.limit("misses.ratio"):
         return None
     refused = any(row.get("kind") == "load" and row.get("errors") for row in phase.run.results)
-    cause = f"{phase.run.facts.system} did not take all of it" if refused else "they had been loaded, and evicted"
+    cause = f"{phase.run.facts.system} did not store all of it" if refused else "they had been loaded, and evicted"
     most = share >= phase.run.thresholds.limit("misses.most")
     return TrustWarning(
         "misses",
@@ -261,7 +261,7 @@ def _steal(phase: Phase) -> TrustWarning | None:
     return TrustWarning(
         "steal",
         "doubt",
-        f"The hypervisor gave {wording.percent(value)} of this host's CPU time to others in '{phase.name}' "
+        f"The hypervisor gave {wording.percent(value)} of this host's CPU time to other guests in '{phase.name}' "
         "(noisy neighbours): figures would differ on a quiet host.",
         "Measure again at another time, or on a host of your own.",
         (evidence,),
@@ -277,7 +277,7 @@ def _throttling(phase: Phase) -> TrustWarning | None:
             return TrustWarning(
                 "throttled",
                 "doubt",
-                f"The CPU limit of control group '{group}' held its tasks back {wording.percent(min(value, 1.0))} "
+                f"The CPU limit of control group '{group}' throttled its tasks {wording.percent(min(value, 1.0))} "
                 f"of the time in '{phase.name}'.",
                 "Raise the group's CPU limit if the host is to be measured rather than the limit.",
                 (phase.evidence(series, value, threshold="limit.throttled.doubt", threshold_value=line),),
@@ -306,7 +306,7 @@ def _no_measured_phase(phases: Sequence[tuple[Phase, Verdict]]) -> TrustWarning 
     return TrustWarning(
         "nothing_measured",
         "wrong",
-        "No measured phase was completed: there is nothing to judge the system by.",
+        "No measured phase was completed: no result can be given.",
         "Run it again, and let it finish.",
     )
 
@@ -366,7 +366,7 @@ def _perf(run: Run) -> Iterable[TrustWarning]:
             yield TrustWarning(
                 "multiplexed",
                 "doubt",
-                f"The kernel shared out the hardware counters of scope '{scope}' (counting {wording.percent(lowest)} "
+                f"The kernel multiplexed the hardware counters of scope '{scope}' (counting {wording.percent(lowest)} "
                 "of the time at least): cycles, instructions and misses are scaled up from a part.",
                 "Stop other users of hardware counters (perf, the NMI watchdog).",
                 (Evidence(series.columns, windows, series.name, lowest, "ratio", "limit.perf.running_ratio", line),),
@@ -379,7 +379,7 @@ def _untrusted(run: Run) -> Iterable[TrustWarning]:
             yield TrustWarning(
                 "untrusted_probe",
                 "note",
-                f"Take with care what probe '{probe.name}' reads here: {probe.reason or 'it failed its check'}.",
+                f"Do not rely on probe '{probe.name}' reads here: {probe.reason or 'it failed its check'}.",
                 f"It needs {probe.needs.rstrip('.')}." if probe.needs else "",
             )
 

@@ -112,7 +112,7 @@ def _generator_verdict(phase: Phase, generator: Evidence, cpu: Judged) -> Verdic
     else:
         beside = f"{cpu.intensity.label} had {wording.percent(1 - busy)} left"
     sentence = (
-        f"The load generator was the limit in '{phase.name}', not {system}: it waited for answers only "
+        f"The load generator was the limit in '{phase.name}', not {system}: it waited for responses only "
         f"{wording.percent(generator.value)} of the time, and {beside}. No verdict on {system}."
     )
     evidence = (generator, *cpu.intensity.evidence)
@@ -136,7 +136,7 @@ def _limited_verdict(
         evidence += proof
     if generator is not None:
         sentences.append(
-            f"The load generator had little left too: it waited {wording.percent(generator.value)} of the time."
+            f"The load generator was nearly saturated too: it waited {wording.percent(generator.value)} of the time."
         )
         evidence.append(generator)
     busy = limiting[0].intensity.ratio
@@ -234,7 +234,7 @@ def _describe_cpu(phase: Phase, judged: Judged) -> tuple[str, list[Evidence]]:
             f"were busy {wording.percent(ratio)}; a single thread seems to do the work"
         )
         return text, [peak, *proof]
-    words = saturation.signs[0].words if saturation.signs else "work queued for it"
+    words = saturation.signs[0].words if saturation.signs else "tasks queued for it"
     proof += [sign.evidence for sign in saturation.signs[:1]]
     busy = f"busy {wording.percent(ratio)} of the time" if ratio is not None else "in demand"
     return f"{_who(phase, judged)} {busy}, and {words}", proof
@@ -269,16 +269,16 @@ def _advice(phase: Phase, judged: Judged) -> str:
     resource = judged.intensity.resource
     if resource in ("cpu_system", "cpu_host"):
         share = phase.value("cpu_set_kernel_share_ratio", set="system") or 0.0
-        lighter = "spend less on each operation"
+        lighter = "use less CPU time for each operation"
         if share >= phase.run.thresholds.limit("kernel.heavy"):
-            lighter = "ask more with each system call (pipelining, multi-get), as most of the work is the kernel's"
+            lighter = "do more with each system call (pipelining, multi-get), as most of the CPU time is the kernel's"
         return f"Give the system more cores (--cores) if it can use them, or {lighter}."
     if resource == "dram_capacity":
         return "Give it more memory, or a data set that fits."
     if resource == "dram_bandwidth":
         return "More cores will not help: use more memory channels, or touch less memory for each operation."
     if resource == "disk":
-        return "Use a faster disk or several, or let more of the data be answered from memory."
+        return "Use a faster disk or several, or keep more of the data in memory."
     return "Use a faster link, or send less for each operation."
 
 
@@ -292,11 +292,15 @@ def _blind_verdict(phase: Phase, blind: Sequence[Judged]) -> Verdict:
     reasons = "; ".join(dict.fromkeys(judged.intensity.reason for judged in blind))
     were = "was" if len(blind) == 1 else "were"
     sentence = (
-        f"No verdict on '{phase.name}': nothing that was measured is near its limit, but {names} {were} not measured "
+        f"No verdict on '{phase.name}': no measured resource is near its limit, but {names} {were} not measured "
         f"({reasons})."
     )
     advice = next((judged.intensity.advice for judged in blind if judged.intensity.advice), "")
     return Verdict("no_verdict", (), sentence, (), advice)
+
+
+#: What may limit where nothing that was measured does.
+_UNMEASURED = "the limit was not measured; it may be locks, wake-ups, round trips or synchronous writes"
 
 
 def _none_near_verdict(phase: Phase, resources: Sequence[Judged]) -> Verdict:
@@ -312,7 +316,7 @@ def _none_near_verdict(phase: Phase, resources: Sequence[Judged]) -> Verdict:
     evidence = [one for judged in (cpu, *near) for one in judged.intensity.evidence]
     busy = cpu.intensity.ratio or 0.0
     sentence = (
-        f"None of the measured resources is at its limit in '{phase.name}': {cpu.intensity.label} "
+        f"No measured resource is at its limit in '{phase.name}': {cpu.intensity.label} "
         f"{'was' if phase.run.system_core_count == 1 else 'were'} busy {wording.percent(busy)} of the time"
     )
     if near:
@@ -322,7 +326,7 @@ def _none_near_verdict(phase: Phase, resources: Sequence[Judged]) -> Verdict:
     if met is True:
         sentence += "; the offered rate was met"
     elif met is False:
-        sentence += "; yet the offered rate was not met: locks, waiting, or something that is not measured"
+        sentence += f"; but the offered rate was not met: {_UNMEASURED}"
         advice = "Profile the system, or look at its own statistics in the manifest."
     elif phase.offered is None:
         outstanding = (facts.connections or 0) * max(facts.pipeline, 1)
@@ -332,7 +336,7 @@ def _none_near_verdict(phase: Phase, resources: Sequence[Judged]) -> Verdict:
         sentence += (
             f"; a closed loop of {outstanding} outstanding requests leaves it waiting for the next one"
             if low
-            else "; what remains is waiting: locks, wake-ups, round trips"
+            else f"; {_UNMEASURED}"
         )
         advice = "Raise --connections to see whether more can be served." if low else "Profile the system."
     sentence = _pointing(f"{sentence}.", evidence)

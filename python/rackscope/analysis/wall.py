@@ -97,7 +97,7 @@ def find_wall(points: Sequence[SizePoint], *, resamples: int = 400, seed: int = 
         return Wall(None, None, (), "time per byte does not grow over the sizes: no wall up to the largest")
     at = _place_interval(sizes, times, fit.place, resamples, seed, sloped=not started)
     broke = _departures(usable, sizes, at)
-    what = f"; {wording.listing([one.resource for one in broke])} departed there" if broke else ""
+    what = f"; {wording.listing([one.resource for one in broke])} changed there" if broke else ""
     reason = f"from {format_bytes(at.estimate)} on, time per byte grows to {slowdown:.1f} times its line{what}"
     return Wall(at, slowdown, broke, reason)
 

@@ -1,4 +1,4 @@
-"""What can be measured on this host, and what each lack costs.
+"""What can be measured on this host, what is missing and what that disables.
 
 Ends with status 1 when something would make results wrong or impossible.
 With --repair only undoes what commands that were killed left squeezed; status 1 when some of it cannot be.
@@ -14,11 +14,11 @@ from rackscope.cli import arguments as common
 if TYPE_CHECKING:
     from rackscope.host.checks.check import Probes
 
-HELP = "what can be measured on this host, and what each lack costs"
+HELP = "what can be measured on this host, and what is missing and what that disables"
 #: It shows what is left squeezed instead of undoing it first, as the other verbs do.
 UNDOES_LEFTOVERS = False
 
-_MARKS = {"ok": ("✓", "green"), "lacking": ("–", "yellow"), "bad": ("✗", "red")}
+_MARKS = {"ok": ("✓", "green"), "limited": ("–", "yellow"), "bad": ("✗", "red")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,12 +53,12 @@ def execute(arguments: argparse.Namespace) -> int:
     for check in checks:
         mark, colour = _MARKS[check.status]
         console.print(Text.assemble((f"{mark} ", colour), (f"{check.name}: ", "bold"), check.what))
-        for line, style in ((check.costs, ""), (f"→ {check.advice}" if check.advice else "", "dim")):
+        for line, style in ((check.effect, ""), (f"→ {check.advice}" if check.advice else "", "dim")):
             if line and check.status != "ok":
                 console.print(Padding(Text(line, style=style), (0, 0, 0, 4)))
-    lacking = sum(check.status == "lacking" for check in checks)
+    limited = sum(check.status == "limited" for check in checks)
     summary = "Something here would make results wrong or impossible." if bad else "Runs can be made here."
-    console.print(f"\n{summary} {lacking} of {len(checks)} checks found a lack.", style="bold")
+    console.print(f"\n{summary} {limited} of {len(checks)} checks found something missing.", style="bold")
     return int(bad)
 
 

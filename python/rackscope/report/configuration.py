@@ -163,7 +163,9 @@ def _client(client: ClientPart) -> tuple[Row, ...]:
         rate = format_quantity(client.rate_per_second, "operations/s")
         loop = f"open, {client.arrivals or 'poisson'} arrivals at {rate}; latency counts from the intended start"
     else:
-        loop = "closed: each connection waits for its answers, so latency hides what a stall would cost an open client"
+        loop = (
+            "closed: each connection waits for its responses, so latency hides what a stall would cost an open client"
+        )
     return _rows(
         [
             ("loop", loop),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 STATUS_WORDS = {
     "limits": "limits",
     "near": "near its limit",
-    "spare": "room to spare",
+    "spare": "spare capacity",
     "unknown": "not known",
 }
 

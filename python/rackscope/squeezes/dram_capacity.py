@@ -56,7 +56,7 @@ class DramCapacity(Squeeze):
         needed = _least_bytes(use)
         if needed >= value:
             return NotSqueezable(
-                f"{format_bytes(use.fixed_bytes)} of the {format_bytes(value)} can go nowhere (no swap takes them)",
+                f"{format_bytes(use.fixed_bytes)} of the {format_bytes(value)} cannot be reclaimed (no swap)",
                 "swap, or a system that keeps files in memory",
             )
         return Capacity(float(value), "bytes", source, max(0.05, needed / value))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9_-]+")
 #: What a network of its own takes (network_namespaces(7), capabilities(7)).
-_RIGHTS = "a network of its own takes root (CAP_SYS_ADMIN, CAP_NET_ADMIN)"
+_RIGHTS = "a network namespace takes root (CAP_SYS_ADMIN, CAP_NET_ADMIN)"
 
 
 @contextmanager
@@ -83,4 +83,4 @@ def _why(error: OSError | SqueezeError) -> str:
         return f"{_RIGHTS}: {error.strerror}"
     if error.errno in {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}:
         return f"this kernel has no network namespaces or no veth: {error.strerror}"
-    return f"no network of its own can be made: {error.strerror}"
+    return f"no network namespace can be made: {error.strerror}"

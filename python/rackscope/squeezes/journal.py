@@ -176,7 +176,7 @@ class Journal:
             write_entries(self._path, self._owner, self._entries)
         except OSError as error:
             raise SqueezeError(
-                f"what is squeezed cannot be noted in {self._folder}: {error.strerror or error}",
+                f"the journal of squeezes cannot be written in {self._folder}: {error.strerror or error}",
                 f"Free some space there, or set {_FOLDER_VARIABLE} to a folder that can be written.",
             ) from error
 
@@ -195,7 +195,7 @@ def folder_refusal(folder: Path) -> str | None:
     if status.st_uid != os.geteuid():
         return f"{folder} belongs to another user (number {status.st_uid})"
     if stat.S_IMODE(status.st_mode) & 0o022:
-        return f"others may write to {folder}"
+        return f"other users may write to {folder}"
     return None
 
 
@@ -225,6 +225,6 @@ def _new_path(folder: Path, owner: Owner) -> Path:
 def _not_undone(stuck: list[tuple[Undo, Exception]]) -> SqueezeError:
     parts = [f"{step.describe()} ({getattr(error, 'strerror', None) or error})" for step, error in stuck]
     return SqueezeError(
-        f"could not be given back: {', '.join(parts)}",
+        f"could not be undone: {', '.join(parts)}",
         "The next rackscope command tries again; 'rackscope doctor --repair' does only that.",
     )

@@ -65,8 +65,8 @@ class LastLevelCache(Regulated):
             f"a load over {working_set / 2**20:.0f} MiB took {squeezed * 1e9:.1f} ns instead of {alone * 1e9:.1f} ns"
         )
         if squeezed >= alone * _SLOWER:
-            return Achieved(None, f"{figures}: lines had to go", effective=True)
-        return Achieved(None, f"{figures}: the working set kept its lines", effective=False)
+            return Achieved(None, f"{figures}: cache lines were evicted", effective=True)
+        return Achieved(None, f"{figures}: the working set stayed in the cache", effective=False)
 
 
 def _cache_bytes() -> int | None:

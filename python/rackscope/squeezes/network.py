@@ -54,7 +54,7 @@ class NetworkBandwidth(Squeeze):
         if isolation.network_namespace is None or isolation.address is None or isolation.host_interface is None:
             why = isolation.missing.get("network", "it was started without one")
             return NotSqueezable(
-                f"the system has no network of its own ({why}); a limit on loopback would hit everything on the host",
+                f"the system has no network namespace of its own ({why}); a limit on loopback would hit the whole host",
                 "root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and a kernel with veth and sch_tbf",
             )
         limit = subject.ceilings.get(LINK_CEILING)
@@ -139,7 +139,7 @@ def _restore(end: _End, rate: float | None) -> Callable[[], None]:
 def _end(isolation: Isolation, direction: Direction) -> _End:
     """The end that sends in this direction."""
     if isolation.host_interface is None or isolation.system_interface is None:
-        raise SqueezeError("the system has no network of its own to limit")
+        raise SqueezeError("the system has no network namespace of its own to limit")
     if direction == "in":
         return _End(isolation.host_interface, None)
     return _End(isolation.system_interface, isolation.network_namespace)
@@ -148,7 +148,7 @@ def _end(isolation: Isolation, direction: Direction) -> _End:
 def _network_of(isolation: Isolation) -> tuple[Path, str]:
     if isolation.network_namespace is None or isolation.address is None:
         why = isolation.missing.get("network", "it was started without one")
-        raise SqueezeError(f"the system has no network of its own ({why})")
+        raise SqueezeError(f"the system has no network namespace of its own ({why})")
     return isolation.network_namespace, isolation.address
 
 

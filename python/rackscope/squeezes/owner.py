@@ -35,7 +35,7 @@ class Owner:
         pid, ticks = content["pid"], content["start_ticks"]
         texts = content["boot_id"], content["pid_namespace"]
         if type(pid) is not int or type(ticks) is not int or not all(isinstance(text, str) for text in texts):
-            raise TypeError("an owner that is no process")
+            raise TypeError("an owner that is not a process")
         return cls(pid, ticks, *texts)
 
     def is_of_this_boot(self) -> bool:

@@ -96,7 +96,7 @@ def _look(folder: Path) -> _Found:
     except OSError as error:
         return _Found(sentences=[f"journals of squeezes cannot be read: {error}"])
     if refusal is not None:
-        return _Found(sentences=[f"journals of squeezes are not obeyed: {refusal}"])
+        return _Found(sentences=[f"journals of squeezes are not followed: {refusal}"])
     found = _Found()
     dated: list[tuple[float, _Left]] = []
     for path in sorted(paths):
@@ -105,9 +105,9 @@ def _look(folder: Path) -> _Found:
         except FileNotFoundError:
             continue
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            what = f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+            what = f"it has no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
             found.sentences.append(
-                f"the journal of squeezes {path} is not obeyed ({what}): undo by hand what it names, then remove it"
+                f"the journal of squeezes {path} is not followed ({what}): undo by hand what it names, then remove it"
             )
             continue
         if not left.owner.is_of_this_boot():
@@ -134,16 +134,16 @@ def _read(path: Path) -> tuple[float, _Left]:
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         if status.st_uid != os.geteuid():
             raise ValueError(f"it belongs to another user, number {status.st_uid}")
         if stat.S_IMODE(status.st_mode) & 0o022:
-            raise ValueError("others may write to it")
+            raise ValueError("other users may write to it")
         if status.st_size > _LARGEST_BYTES:
             raise ValueError("it is too long")
         content = json.loads(file.read(_LARGEST_BYTES))
     if not isinstance(content, dict):
-        raise TypeError("it is no journal")
+        raise TypeError("it is not a journal")
     if content["format_version"] != FORMAT_VERSION:
         raise ValueError(f"its format is {content['format_version']}, not {FORMAT_VERSION}")
     entries: dict[int, Undo] = {}
@@ -197,7 +197,7 @@ def _perform(step: Undo, deadline: float) -> str | None:
 
 
 def _who(owner: Owner) -> str:
-    return f"a rackscope that is gone (process {owner.pid})"
+    return f"a rackscope process that has ended ( {owner.pid})"
 
 
 def _listed(steps: Iterable[Undo]) -> str:

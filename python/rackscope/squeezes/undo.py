@@ -134,9 +134,9 @@ class RemoveLink(Undo):
         """Names that no link has, and links of hardware."""
         del roots
         if not _LINK_NAME.fullmatch(self.name):
-            return f"{self.name!r} is no name of a network link"
+            return f"{self.name!r} is not a valid name of a network link"
         if Path("/sys/class/net", self.name, "device").exists():
-            return f"{self.name} is a device, and no squeeze makes those"
+            return f"{self.name} is a hardware device, which no squeeze creates"
         return None
 
     def describe(self) -> str:

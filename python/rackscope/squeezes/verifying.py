@@ -37,7 +37,7 @@ def verify_rate(
     limit = capacity * fraction
     free = measure_free()
     if free <= 0:
-        return Achieved(None, "the load that was to measure what is left got nothing done", effective=False)
+        return Achieved(None, "the load that was to measure what is left completed nothing", effective=False)
     trial = limit if free > limit * (1 + TOLERANCE) else free / 2
     rate = measure_under(trial, lambda: measure_held(trial / capacity))
     if trial == limit:
@@ -54,7 +54,11 @@ def judge(fraction: float, wanted: float, sentence: str) -> Achieved:
     off = fraction / wanted - 1
     if abs(off) <= TOLERANCE:
         return Achieved(fraction, f"{sentence}: {fraction:.1%} of the capacity, {wanted:.1%} asked for", effective=True)
-    why = "the limit was not kept" if off > 0 else "the limit takes more than it should, or others used the resource"
+    why = (
+        "the limit was not kept"
+        if off > 0
+        else "the limit takes more than it should, or other processes used the resource"
+    )
     return Achieved(
         fraction, f"{sentence}: {fraction:.1%} of the capacity instead of {wanted:.1%}; {why}", effective=False
     )

@@ -154,7 +154,7 @@ def _fetch(tool: Tool, say: ProgressText) -> Acquired:
     except OSError as error:
         raise SystemUnderTestError(
             f"{tool.name} cannot be kept in {top}: {error.strerror or error}",
-            "Make room there, or set XDG_CACHE_HOME to a folder that can be written.",
+            "Free some space there, or set XDG_CACHE_HOME to a folder that can be written.",
         ) from error
 
 

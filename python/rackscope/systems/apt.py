@@ -268,7 +268,7 @@ def _staging() -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix="rackscope-get-"))
     except OSError as error:
         raise SystemUnderTestError(
-            f"there is no room for temporary files: {error.strerror}", "Set TMPDIR to a writable folder."
+            f"there is no space for temporary files: {error.strerror}", "Set TMPDIR to a writable folder."
         ) from error
     try:
         if os.geteuid() == 0:

@@ -50,7 +50,7 @@ class Cache(System):
     usual_port = 11211
     knobs = (
         Knob(
-            "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a share of what is available",
+            "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a percentage of what is available",
             _TABLE_2, minimum=8 * _MEBIBYTE,
         ),
         Knob(

@@ -129,9 +129,13 @@ def _checked(system: str, knob: Knob, text: str, context: KnobContext) -> str:
     number = int(value)
     show = str if knob.kind == "integer" else format_bytes
     if knob.minimum is not None and number < knob.minimum:
-        raise UsageError(f"{system} takes no {knob.name} below {show(knob.minimum)}, so not '{text}'", _help(knob))
+        raise UsageError(
+            f"{system}: invalid {knob.name}: the minimum is {show(knob.minimum)}, got '{text}'", _help(knob)
+        )
     if knob.maximum is not None and number > knob.maximum:
-        raise UsageError(f"{system} takes no {knob.name} above {show(knob.maximum)}, so not '{text}'", _help(knob))
+        raise UsageError(
+            f"{system}: invalid {knob.name}: the maximum is {show(knob.maximum)}, got '{text}'", _help(knob)
+        )
     if knob.kind == "memory" and number > context.memory_total_bytes:
         total = format_bytes(context.memory_total_bytes)
         raise UsageError(f"{knob.name}={text} is more memory than the {total} there is", f"Try {knob.name}=50%.")
@@ -150,15 +154,15 @@ def _canonical(knob: Knob, text: str, context: KnobContext) -> str:
             return str(parse_size_bytes(text))
         case "flag":
             if text.strip().lower() not in _FLAGS:
-                raise UsageError(f"{knob.name} is switched with yes or no, not '{text}'", _help(knob))
+                raise UsageError(f"invalid {knob.name}: expected yes or no, got '{text}'", _help(knob))
             return _FLAGS[text.strip().lower()]
         case "choice":
             if text not in knob.choices:
-                raise unknown_name(f"{knob.name} has no choice", text, "Choices", knob.choices)
+                raise unknown_name(f"invalid {knob.name}:", text, "Expected one of", knob.choices)
             return text
         case "text":
             if len(text) > _LONGEST_TEXT or not text.isprintable():
-                raise UsageError(f"{knob.name} takes a short printable text", _help(knob))
+                raise UsageError(f"{knob.name} expects a short printable text", _help(knob))
             return text
 
 

@@ -32,7 +32,7 @@ class Memcached(System):
     usual_port = 11211
     knobs = (
         Knob(
-            "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a share of what is available",
+            "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a percentage of what is available",
             f"{_TABLE_2}: 4 GB -> 60 GB of 128. Its text says over 90 %, which would leave a client here nothing",
             minimum=8 * _MEBIBYTE,
         ),
@@ -64,7 +64,7 @@ class Memcached(System):
             minimum=1, maximum=1_000_000,
         ),
         Knob(
-            "slab_chunk_min", "size", "48", None, "smallest room for key, value and flags (-n)", _MANUAL,
+            "slab_chunk_min", "size", "48", None, "smallest slot for key, value and flags (-n)", _MANUAL,
             minimum=1, maximum=10240,
         ),
         Knob(

@@ -38,7 +38,7 @@ class Pogocache(System):
     usual_port = 9401
     knobs = (
         Knob(
-            "memory", "memory", "80%", None, "memory for data (--maxmemory); a size or a share", _MANUAL,
+            "memory", "memory", "80%", None, "memory for data (--maxmemory); a size or a percentage", _MANUAL,
             minimum=8 * _MEBIBYTE,
         ),
         Knob(

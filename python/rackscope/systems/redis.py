@@ -50,10 +50,10 @@ class Redis(System):
             minimum=1, maximum=900_000,
         ),
         Knob(
-            "memory", "memory", "0", None, "memory for data (maxmemory); 0 is no limit; a size or a share", _MANUAL,
+            "memory", "memory", "0", None, "memory for data (maxmemory), a size or a percentage; 0: no limit", _MANUAL,
         ),
         Knob(
-            "eviction", "choice", "noeviction", None, "what gives way when memory is full (maxmemory-policy)", _MANUAL,
+            "eviction", "choice", "noeviction", None, "what is evicted when memory is full (maxmemory-policy)", _MANUAL,
             choices=(
                 "noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu",
                 "volatile-random", "volatile-ttl",

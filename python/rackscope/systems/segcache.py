@@ -67,7 +67,7 @@ class Segcache(System):
             minimum=1, maximum=1024,
         ),
         Knob(
-            "hash_power", "integer", "22", None, "its hash table has 2^N places for items", _MANUAL,
+            "hash_power", "integer", "22", None, "its hash table has 2^N slots for items", _MANUAL,
             minimum=12, maximum=36,
         ),
         Knob(

@@ -189,7 +189,7 @@ class RunningServer(RunningSystem):
             if time.monotonic() >= deadline:
                 tail = self._process.log_tail()
                 raise SystemUnderTestError(
-                    f"{self.name} did not answer on {self.endpoint.describe()} within {timeout_seconds:g} s"
+                    f"{self.name} did not respond on {self.endpoint.describe()} within {timeout_seconds:g} s"
                     + (f"; it said: {tail}" if tail else ""),
                     f"Its log is {self.log}.",
                 )

@@ -48,7 +48,7 @@ class Synthetic(System):
     """Does a known kind of work for each request and stores nothing."""
 
     name = "synthetic"
-    description = "a known kind of work for each request; for checking rackscope itself"
+    description = "a known amount of work for each request; for checking rackscope itself"
     protocols = ("memcached_text",)
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     usual_port = 11211
@@ -83,7 +83,7 @@ class Synthetic(System):
     def check_knobs(self, knobs: Mapping[str, str]) -> None:
         for name in ("on_read", "on_update"):
             if not _WORK.fullmatch(knobs[name]):
-                raise UsageError(f"knob {name} of synthetic: '{knobs[name]}' is no work", f"There are {_KINDS}.")
+                raise UsageError(f"invalid {name}: got '{knobs[name]}'", f"Expected {_KINDS}.")
 
     def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
         def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:

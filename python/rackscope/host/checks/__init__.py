@@ -1,4 +1,4 @@
-"""What this host lacks for measuring, and what each lack costs (``rackscope doctor``). Nothing here prints.
+"""What is missing on this host for measuring, and what that disables (``rackscope doctor``). Nothing here prints.
 
 One file a subject. A check is a function from what was examined to one ``Check`` or several; the list below is all.
 """

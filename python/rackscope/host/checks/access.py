@@ -18,7 +18,7 @@ _PARANOIA = "proc/sys/kernel/perf_event_paranoid"
 _ENOUGH_FILES = 4096
 #: Probes whose absence has a check of its own, which knows what to do about it.
 _HAVE_OWN_CHECKS = ("perf", "pressure", "frequency")
-_PERF_COSTS = "no cycles, instructions, CPI, cache misses or DRAM bandwidth"
+_PERF_EFFECT = "no cycles, instructions, CPI, cache misses or DRAM bandwidth"
 
 
 def perf_events(examined: Examined) -> list[Check]:
@@ -29,9 +29,9 @@ def perf_events(examined: Examined) -> list[Check]:
         return [
             Check(
                 "perf events",
-                "lacking",
+                "limited",
                 "this kernel has no perf events",
-                _PERF_COSTS,
+                _PERF_EFFECT,
                 "Use a kernel built with CONFIG_PERF_EVENTS.",
             )
         ]
@@ -40,7 +40,7 @@ def perf_events(examined: Examined) -> list[Check]:
         guest = examined.inventory.virtualisation.guest
         what = "this guest is shown no hardware counters" if guest else "the kernel knows no counters of this processor"
         advice = "Have the hypervisor pass them through (KVM: pmu=on), or measure on bare metal." if guest else ""
-        return [Check("perf events", "lacking", what, _PERF_COSTS, advice)]
+        return [Check("perf events", "limited", what, _PERF_EFFECT, advice)]
     counters = f"counters of {', '.join(present)}"
     # CAP_PERFMON would do as well as root: the probes, asked below, know.
     if examined.user_id == 0 or paranoia <= 0:
@@ -49,7 +49,7 @@ def perf_events(examined: Examined) -> list[Check]:
         return [
             Check(
                 "perf events",
-                "lacking",
+                "limited",
                 f"{counters}, for own processes only (kernel.perf_event_paranoid is {paranoia})",
                 "no DRAM bandwidth or CPI of the host as a whole",
                 "Set it to 0 (sysctl -w kernel.perf_event_paranoid=0), or run as root.",
@@ -58,9 +58,9 @@ def perf_events(examined: Examined) -> list[Check]:
     return [
         Check(
             "perf events",
-            "lacking",
+            "limited",
             f"{counters}, forbidden (kernel.perf_event_paranoid is {paranoia})",
-            _PERF_COSTS,
+            _PERF_EFFECT,
             "Set it to 0 (sysctl -w kernel.perf_event_paranoid=0), or run as root.",
         )
     ]
@@ -87,9 +87,9 @@ def probes(examined: Examined) -> list[Check]:
         checks.append(
             Check(
                 f"probe {name}",
-                "lacking",
+                "limited",
                 str(probe["reason"]),
-                "its values are not to be believed" if status == "untrusted" else "what it reads is missing from runs",
+                "its values are not trusted" if status == "untrusted" else "what it reads is missing from runs",
                 f"It needs {probe['needs']}." if probe.get("needs") else "",
             )
         )
@@ -105,7 +105,7 @@ def pressure(examined: Examined) -> list[Check]:
     return [
         Check(
             "pressure",
-            "lacking",
+            "limited",
             "no pressure stall information",
             "saturation of memory and disks is judged from queues alone",
             "Boot with psi=1 (the kernel needs CONFIG_PSI).",
@@ -120,7 +120,7 @@ def cgroups(examined: Examined) -> list[Check]:
         return [
             Check(
                 "control groups",
-                "lacking",
+                "limited",
                 "no control groups are mounted",
                 "no use per group, and no resource can be limited",
                 "Mount /sys/fs/cgroup (systemd does).",
@@ -132,7 +132,7 @@ def cgroups(examined: Examined) -> list[Check]:
     return [
         Check(
             "control groups",
-            "lacking",
+            "limited",
             f"{group.layout}, groups cannot be made below {group.path or 'an unknown group'}",
             "a system's own use is read per process only, and no resource can be taken away from it",
             "Run as root, or in a delegated group (systemd-run --user --scope -p Delegate=yes rackscope ...).",
@@ -150,7 +150,7 @@ def processes(examined: Examined) -> list[Check]:
     return [
         Check(
             "processes",
-            "lacking",
+            "limited",
             f"other users' processes are hidden (/proc is mounted with hidepid={hidden[1]})",
             "a system that runs as another user has no per-process figures",
             "Run as that user or as root.",
@@ -168,7 +168,7 @@ def file_descriptors(examined: Examined) -> list[Check]:
     return [
         Check(
             "open files",
-            "lacking",
+            "limited",
             f"at most {hard} files can be open",
             f"about {max(0, hard - 256)} connections are possible",
             "Raise it with ulimit -Hn as root, or in /etc/security/limits.conf.",

@@ -11,19 +11,19 @@ from typing import Any, Literal
 from rackscope.host.inventory import Inventory
 from rackscope.host.tree import Tree
 
-#: ``lacking``: something cannot be measured, or less well. ``bad``: results would be wrong or there would be none.
-Status = Literal["ok", "lacking", "bad"]
+#: ``limited``: something cannot be measured, or less well. ``bad``: results would be wrong or there would be none.
+Status = Literal["ok", "limited", "bad"]
 Probes = Callable[[str], Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was examined: ``what`` was found, what its lack ``costs``, and the ``advice``."""
+    """One thing that was examined: ``what`` was found, the ``effect`` of what is missing, and the ``advice``."""
 
     name: str
     status: Status
     what: str
-    costs: str = ""
+    effect: str = ""
     advice: str = ""
 
 

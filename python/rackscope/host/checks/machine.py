@@ -18,14 +18,14 @@ def kernel(examined: Examined) -> list[Check]:
     release = examined.inventory.kernel
     match = re.match(r"(\d+)\.(\d+)", release or "")
     if match is None:
-        return [Check("kernel", "lacking", "the kernel's version cannot be read", "nothing is known to work")]
+        return [Check("kernel", "limited", "the kernel's version cannot be read", "no probe is known to work")]
     if (int(match[1]), int(match[2])) >= _OLDEST_KERNEL:
         return [Check("kernel", "ok", f"Linux {release}")]
     wanted = ".".join(map(str, _OLDEST_KERNEL))
     return [
         Check(
             "kernel",
-            "lacking",
+            "limited",
             f"Linux {release} is older than {wanted}",
             "some probes may be missing; rackscope is not tested here",
             f"Use a kernel from {wanted} on.",
@@ -41,9 +41,9 @@ def cores(examined: Examined) -> list[Check]:
         return [
             Check(
                 "cores",
-                "lacking",
+                "limited",
                 f"this process may use {len(usable) or 'no known'} core{'' if len(usable) == 1 else 's'}",
-                "client and system take the core from each other: throughput is far too low and latency too high",
+                "client and system compete for the core: throughput is far too low and latency too high",
                 "Give it two cores or more (taskset, cpuset, a larger machine).",
             )
         ]
@@ -52,7 +52,7 @@ def cores(examined: Examined) -> list[Check]:
         return [
             Check(
                 "cores",
-                "lacking",
+                "limited",
                 f"the {len(usable)} usable cores are threads of one physical core",
                 "client and system slow each other down",
                 "Give it two physical cores or more.",
@@ -70,7 +70,7 @@ def cpu_limit(examined: Examined) -> list[Check]:
     return [
         Check(
             "CPU limit",
-            "lacking",
+            "limited",
             f"the control group may use {limit:g} cores' worth of time",
             "system and client are stopped for the rest of a period once it is spent: tail latency is the quota's",
             "Run without a CPU quota (docker run without --cpus, no cpu.max).",
@@ -87,9 +87,9 @@ def virtualisation(examined: Examined) -> list[Check]:
         checks.append(
             Check(
                 "virtual machine",
-                "lacking",
+                "limited",
                 f"this is a guest{name}",
-                "neighbours share caches, memory bandwidth and disks unseen: results move with what they do",
+                "neighbours share caches, memory bandwidth and disks unseen: results change with what they do",
                 "Compare runs side by side, or measure on bare metal.",
             )
         )
@@ -99,7 +99,7 @@ def virtualisation(examined: Examined) -> list[Check]:
         checks.append(
             Check(
                 "container",
-                "lacking",
+                "limited",
                 f"this is a {found.container} container",
                 "host-wide figures include what runs outside it; some of the host may be hidden",
                 "Run on the host itself where that matters.",
@@ -112,14 +112,14 @@ def memory(examined: Examined) -> list[Check]:
     """Room for a system, its data and the client."""
     available, limit = examined.inventory.memory.available_bytes, examined.inventory.cgroup.memory_limit_bytes
     if available is None:
-        return [Check("memory", "lacking", "/proc/meminfo does not say how much is available", "a run may not fit")]
+        return [Check("memory", "limited", "/proc/meminfo does not say how much is available", "a run may not fit")]
     within = f" and the control group allows {format_bytes(limit)}" if limit is not None else ""
     text = f"{format_bytes(available)} available{within}"
     if min(available, limit or available) >= _ENOUGH_MEMORY_BYTES:
         return [Check("memory", "ok", text)]
     return [
         Check(
-            "memory", "lacking", text, "data sets must be small, and may stay in caches", "End something, or add some."
+            "memory", "limited", text, "data sets must be small, and may stay in caches", "End something, or add some."
         )
     ]
 
@@ -145,7 +145,7 @@ def disk_space(examined: Examined) -> list[Check]:
     return [
         Check(
             "disk space",
-            "lacking",
+            "limited",
             f"{format_bytes(free)} free {where}",
             "a long run may not fit; disks cannot be calibrated",
             "Free some space, or choose another folder with --out.",

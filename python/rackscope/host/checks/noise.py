@@ -20,7 +20,7 @@ def clock_frequency(examined: Examined) -> list[Check]:
         return [
             Check(
                 "frequency",
-                "lacking",
+                "limited",
                 "this kernel shows no core's frequency (no cpufreq driver)",
                 "a change of the clock during a run is not seen",
                 "Guests usually lack it; on bare metal enable it in the firmware.",
@@ -31,7 +31,7 @@ def clock_frequency(examined: Examined) -> list[Check]:
     return [
         Check(
             "frequency",
-            "lacking",
+            "limited",
             f"governor {processor.governor}: the clock follows the load",
             "light loads run at a lower clock than heavy ones, so latency at a low rate is too high",
             "As root: cpupower frequency-set -g performance.",
@@ -49,7 +49,7 @@ def turbo(examined: Examined) -> list[Check]:
     return [
         Check(
             "turbo",
-            "lacking",
+            "limited",
             "on: the clock depends on temperature and on how many cores are busy",
             "repetitions drift as the machine warms up",
             "For tight intervals switch it off (intel_pstate/no_turbo or cpufreq/boost under /sys/devices/system/cpu).",
@@ -67,7 +67,7 @@ def steal(examined: Examined) -> list[Check]:
         if before and after:
             return []
         return [
-            Check("steal", "lacking", "/proc/stat cannot be read", "time given to other guests is not seen"),
+            Check("steal", "limited", "/proc/stat cannot be read", "time given to other guests is not seen"),
         ]
     text = f"{ratio:.1%} of the cores' time went to other guests in the last second"
     if ratio <= _SOME_STEAL:
@@ -75,9 +75,9 @@ def steal(examined: Examined) -> list[Check]:
     return [
         Check(
             "steal",
-            "bad" if ratio > _MUCH_STEAL else "lacking",
+            "bad" if ratio > _MUCH_STEAL else "limited",
             text,
-            "throughput and latency are the neighbours' as much as the system's",
+            "throughput and latency depend on other guests as much as on the system",
             "Use dedicated cores, or measure at another time.",
         )
     ]
@@ -87,7 +87,7 @@ def swap(examined: Examined) -> list[Check]:
     """Swapped-out pages make a cache slow without a trace in its own counters."""
     memory = examined.inventory.memory
     if memory.swap_total_bytes is None or memory.swap_free_bytes is None:
-        return [Check("swap", "lacking", "/proc/meminfo does not tell of swap", "swapping may go unseen")]
+        return [Check("swap", "limited", "/proc/meminfo does not tell of swap", "swapping may go unseen")]
     used = memory.swap_total_bytes - memory.swap_free_bytes
     if memory.swap_total_bytes == 0:
         return [Check("swap", "ok", "none: memory that is not there is an error, not a delay")]
@@ -97,9 +97,9 @@ def swap(examined: Examined) -> list[Check]:
     return [
         Check(
             "swap",
-            "lacking",
+            "limited",
             text,
-            "pages that a run touches may have to come back from disk first",
+            "pages that a run touches may first be read back from disk",
             "As root: swapoff -a and swapon -a brings them back, if memory is free.",
         )
     ]
@@ -115,7 +115,7 @@ def transparent_huge_pages(examined: Examined) -> list[Check]:
     return [
         Check(
             "huge pages",
-            "lacking",
+            "limited",
             "transparent huge pages: always",
             "systems that fork (Redis saving) copy 2 MiB at a time, and defragmentation adds to tail latency",
             "As root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled.",
@@ -127,13 +127,13 @@ def clock_source(examined: Examined) -> list[Check]:
     """Reading the time must be cheap: it is done twice a request."""
     source = examined.inventory.clock_source
     if source is None:
-        return [Check("clock", "lacking", "the clock source cannot be read", "reading the time may be slow")]
+        return [Check("clock", "limited", "the clock source cannot be read", "reading the time may be slow")]
     if source in _FAST_CLOCKS:
         return [Check("clock", "ok", f"clock source {source}")]
     return [
         Check(
             "clock",
-            "lacking",
+            "limited",
             f"clock source {source}: reading the time is a system call or slower",
             "the load generator reaches fewer requests a second, and short latencies are too long",
             "Where /sys/devices/system/clocksource/clocksource0 offers tsc, boot with clocksource=tsc.",

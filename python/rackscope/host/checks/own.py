@@ -47,22 +47,22 @@ def native_module(examined: Examined) -> list[Check]:
 def calibration(examined: Examined) -> list[Check]:
     """Ceilings: known, readable, not too old."""
     advice = "Run 'rackscope calibrate' (two minutes; --quick takes a quarter of one)."
-    costs = "how far a run is from what the hardware could do is not known"
+    effect = "how far a run is from what the hardware could do is not known"
     try:
         ceilings = load_ceilings(host_identity(examined.inventory))
     except CalibrationError as error:
-        return [Check("calibration", "bad", error.what, costs, error.advice)]
+        return [Check("calibration", "bad", error.what, effect, error.advice)]
     if ceilings is None:
-        return [Check("calibration", "lacking", "this host was never calibrated", costs, advice)]
+        return [Check("calibration", "limited", "this host was never calibrated", effect, advice)]
     age = _age(ceilings.measured_at, examined.now)
     untrusted = len(ceilings.untrusted())
     text = f"{len(ceilings.ceilings)} ceilings{f', {untrusted} of them not trusted' if untrusted else ''}"
     if age is None:
-        return [Check("calibration", "lacking", f"{text}, of unknown age", "they may be of another time", advice)]
+        return [Check("calibration", "limited", f"{text}, of unknown age", "they may be of another time", advice)]
     text = f"{text}, measured {_days(age)}"
     if age > _CALIBRATION_LASTS:
-        costs = "kernel, firmware or neighbours may have changed since"
-        return [Check("calibration", "lacking", text, costs, advice)]
+        effect = "kernel, firmware or neighbours may have changed since"
+        return [Check("calibration", "limited", text, effect, advice)]
     return [Check("calibration", "ok", text)]
 
 
@@ -92,7 +92,7 @@ def packages(examined: Examined) -> list[Check]:
     return [
         Check(
             "packages",
-            "lacking",
+            "limited",
             f"{' and '.join(lacking)} not found",
             "'rackscope get' cannot fetch systems",
             "Install memcached, redis and fio with this distribution's own means.",

@@ -12,7 +12,7 @@ from rackscope.metrics import parse_metric
 PREFIX = "power:"
 #: How the reason begins of a meter that this host does not have.
 _ABSENT = "none here: "
-_COSTS = "watts and energy per operation are modelled, not measured"
+_EFFECT = "watts and energy per operation are modelled, not measured"
 _NAME_ONE = "A power strip, a file or a command can be named: --meter snmp:..., file:... or command:...."
 
 
@@ -34,14 +34,14 @@ def power_meters(examined: Examined) -> list[Check]:
     else:
         why = "; ".join(f"{_name(probe)}: {str(probe['reason'])[len(_ABSENT) :]}" for probe in absent)
         what = f"none can be read here ({why})" if why else "none can be read here"
-        checks.append(Check("power meters", "lacking", what, _COSTS, _NAME_ONE))
+        checks.append(Check("power meters", "limited", what, _EFFECT, _NAME_ONE))
     for probe in found:
         if probe in absent or probe["status"] == "ok":
             continue
         untrusted = probe["status"] == "untrusted"
-        costs = "its values are not to be believed" if untrusted else "what it measures is missing from runs"
+        effect = "its values are not trusted" if untrusted else "what it measures is missing from runs"
         advice = f"It needs {probe['needs']}." if probe.get("needs") else ""
-        checks.append(Check(f"power meter {_name(probe)}", "lacking", str(probe["reason"]), costs, advice))
+        checks.append(Check(f"power meter {_name(probe)}", "limited", str(probe["reason"]), effect, advice))
     return checks
 
 

@@ -151,7 +151,7 @@ def _figures(output: bytes, complaint: bytes, status: int, job: Job) -> Figures:
             if report["error"] == 0:
                 return _read_side(report["read" if job.pattern in ("read", "randread") else "write"])
         except (ValueError, KeyError, IndexError, TypeError) as error:
-            raise CalibrationError(f"fio's answer could not be read: {error}", "Run 'rackscope get fio'.") from error
+            raise CalibrationError(f"fio's output could not be read: {error}", "Run 'rackscope get fio'.") from error
     said = " ".join(complaint.decode(errors="replace").split())[:300] or f"exit status {status}"
     raise CalibrationError(f"fio failed: {said}", "Choose another folder on the disk to measure.")
 

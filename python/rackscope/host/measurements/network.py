@@ -11,7 +11,7 @@ from rackscope.host.measurements.setting import Setting, now_text
 _CONNECTIONS = 50
 _KEYS = 1000
 _VALUE_BYTES = 100
-_SHARED_CORE = "this process may use one core only, so both ends took it from each other"
+_SHARED_CORE = "this process may use one core only, so both ends competed for it"
 
 
 def measure_loopback_bytes(setting: Setting) -> list[Ceiling]:

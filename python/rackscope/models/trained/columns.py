@@ -35,7 +35,7 @@ UNITS: Mapping[str, tuple[str, float, float]] = {
 
 
 def numbers(frame: pl.DataFrame, table: str, names: tuple[str, ...]) -> pl.DataFrame:
-    """``frame`` with the columns ``names`` as Float64, null where a cell is no number above zero.
+    """``frame`` with the columns ``names`` as Float64, null where a cell is not a number above zero.
 
     Raises ModelError where a column is missing, holds nothing, or has values that its unit rules out.
     """

@@ -13,7 +13,7 @@ def cycles_per_instruction(source: PanelSource) -> Panel:
     return source.panel(
         "cpi",
         "CPI",
-        "cycles per instruction; the lower, the more work each cycle does",
+        "cycles per instruction; lower is better",
         "cycles",
         _by_scope(source, "cycles_per_instruction", "line"),
         metrics=("perf_cycles_total", "perf_instructions_total"),

@@ -13,10 +13,10 @@ _SHOW_WHOLE_MEMORY = 0.3
 
 _CPU_STATES: tuple[tuple[str, tuple[str, ...], Colour, str], ...] = (
     ("user", ("user", "nice"), "blue", "programs"),
-    ("system", ("system",), "teal", "the kernel on behalf of programs"),
+    ("system", ("system",), "teal", "the kernel, called by programs"),
     ("interrupts", ("irq", "softirq"), "magenta", "hardware and software interrupts, receiving packets among them"),
     ("wait", ("iowait",), "yellow", "idle while a disk request was outstanding"),
-    ("steal", ("steal",), "red", "taken by other guests of the same machine"),
+    ("steal", ("steal",), "red", "used by other guests of the same machine (steal)"),
 )
 
 
@@ -35,7 +35,7 @@ def cpu(source: PanelSource) -> Panel:
     cores = [drawing.values(core) for core in samples.find_all("cpu_core_busy_ratio")]
     if series and len(cores) > 1:
         busiest = 100 * np.fmax.reduce(np.array(cores), axis=0)
-        series.append(drawing.series("busiest core", busiest, "ink", "dotted", explanation="whichever that was"))
+        series.append(drawing.series("busiest core", busiest, "ink", "dotted", explanation="at each moment"))
     return source.panel(
         "cpu",
         "CPU",

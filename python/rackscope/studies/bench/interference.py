@@ -36,7 +36,7 @@ Judge = Callable[[Mapping[str, Any]], str]
 
 @dataclass(frozen=True)
 class Taken:
-    """Share of all cores' time that was stolen, and how many cores' worth neither rackscope nor the system used.
+    """Fraction of all cores' time that was stolen, and how many cores' worth neither rackscope nor the system used.
 
     ``None`` where it could not be read.
     """

@@ -1,7 +1,7 @@
 """What a study directory or a run directory says about pressure points: per phase and resource, and on what it rests.
 
 A pressure study squeezed resources, so it may prove what limits. A run only knows how hard each resource worked and
-whether work queued for it: weaker evidence, of which nothing is ever called proven.
+whether tasks queued for it: weaker evidence, of which nothing is ever called proven.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``StudyRecord.result`` holds ``limit_bytes``, ``limited_by``, ``points`` (one a run that ended well), ``ran_out`` (those
 that did not), ``held_bytes`` (how much data was in when memory ran out) and ``wall`` (the change-point of time per byte
-with its interval, and what departed there).
+with its interval, and what changed there).
 """
 
 from __future__ import annotations
