@@ -1,4 +1,4 @@
 """What the samples mean: rates, intervals, intensities, saturation, verdicts. Pure: frames and plain values in and out.
 
-``characterisation.characterise`` is the door; ``facts`` says what it needs to know, ``findings`` what it answers.
+``characterisation.characterise`` is the entry; ``facts`` is what it needs to know, ``findings`` what it returns.
 """

@@ -225,7 +225,7 @@ class _Reader:
             read = f"{trace.name} was read in {energy.seconds:.1f} of {energy.wanted_seconds:.1f} s"
             return None, f"{read} only: what it took in the rest is not known"
         if trace.counts and energy.joules == 0:
-            return None, f"the energy counter of {trace.name} stood still"
+            return None, f"the energy counter of {trace.name} did not change"
         return energy.watts, ""
 
     def host_watts(self, start: float, end: float) -> tuple[float | None, str]:

@@ -1,4 +1,4 @@
-"""What the analysis answers: findings with their evidence, as plain values that become JSON."""
+"""What the analysis returns: findings with their evidence, as plain values that become JSON."""
 
 from __future__ import annotations
 

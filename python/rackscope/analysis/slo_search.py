@@ -42,7 +42,7 @@ _MOST_CONFIRMATIONS = 11
 
 
 def stalls_decide(stall_ratio: float, beyond: float) -> bool:
-    """Whether a core stood still for so much of the time (``stall_ratio``) that this may have decided a quantile.
+    """Whether a core was preempted for so much of the time (``stall_ratio``) that this may have decided a quantile.
 
     ``beyond`` is the share of requests beyond the quantile. The line is ``stalls.share`` of ``thresholds.toml``.
     """

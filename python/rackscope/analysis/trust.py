@@ -262,7 +262,7 @@ def _steal(phase: Phase) -> TrustWarning | None:
         "steal",
         "doubt",
         f"The hypervisor gave {wording.percent(value)} of this host's CPU time to other guests in '{phase.name}' "
-        "(noisy neighbours): figures would differ on a quiet host.",
+        "(steal): results would differ on a quiet host.",
         "Measure again at another time, or on a host of your own.",
         (evidence,),
     )

@@ -45,7 +45,7 @@ class LastLevelCache(Regulated):
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
         """Loads over a working set that fits into the cache and not into what is left of it, with and without.
 
-        How long they take does not tell a fraction, only whether lines had to go.
+        How long they take does not tell a fraction, only whether cache lines were evicted.
         """
         capacity = require(self.capacity(subject), self.name)
         core = subject.cores[0]

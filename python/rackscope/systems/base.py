@@ -102,7 +102,7 @@ class RunningSystem(ABC):
 
     @abstractmethod
     def wait_ready(self, timeout_seconds: float = 30.0) -> float:
-        """Poll until it answers; returns the seconds it took. Raises SystemUnderTestError with the log's last lines."""
+        """Poll until it responds; the seconds it took. Raises SystemUnderTestError with the log's last lines."""
 
     @abstractmethod
     def check_alive(self) -> None:

@@ -53,7 +53,7 @@ class Memcached(System):
             minimum=12, maximum=32,
         ),
         Knob("cas", "flag", "yes", None, "keep a compare-and-swap number with every item, 8 bytes (no: -C)", _MANUAL),
-        Knob("evict", "flag", "yes", None, "evict old items when memory is full; no answers an error (-M)", _MANUAL),
+        Knob("evict", "flag", "yes", None, "evict old items when memory is full; no: refuse writes (-M)", _MANUAL),
         Knob(
             "lru", "choice", "segmented", None, "segmented with a maintenance thread, or the flat one of 1.4", _MANUAL,
             choices=("segmented", "flat"),

@@ -129,7 +129,7 @@ class KeptProcess:
         word, _, rest = line.partition(" ")
         if word == "started" and rest.isdigit():
             return int(rest)
-        reason = rest or self.log_tail(1) or "the keeper did not answer"
+        reason = rest or self.log_tail(1) or "the keeper did not respond"
         raise SystemUnderTestError(
             f"{self.command.name} could not be started: {reason}",
             f"Run it by hand to see more: {self.command.program}.",

@@ -1,4 +1,4 @@
-"""A server that speaks a protocol over a socket: found a place to listen, started, polled until it answers."""
+"""A server that speaks a protocol over a socket: found a place to listen, started, polled until it responds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rackscope.systems.ports import (
 from rackscope.systems.process import Command, KeptProcess
 from rackscope.systems.text_socket import Dialect
 
-#: Seconds until a server that was started must answer.
+#: Seconds until a server that was started must respond.
 _READY_SECONDS = 30.0
 #: How often another port is tried when the one that was free has been taken.
 _PORT_ATTEMPTS = 5
@@ -51,7 +51,7 @@ class Server:
     starts_as_root: bool = False
 
     def start(self, acquired: Acquired, launch: Launch) -> RunningServer:
-        """Start it and wait until it answers: only then is it sure that a chosen port is really its own.
+        """Start it and wait until it responds: only then is it sure that a chosen port is really its own.
 
         Raises SystemUnderTestError or UsageError.
         """
@@ -151,7 +151,7 @@ class RunningServer(RunningSystem):
 
     def wait_ready(self, timeout_seconds: float = _READY_SECONDS) -> float:
         if self._ready_seconds is None:
-            self._await_answer(timeout_seconds)
+            self._await_response(timeout_seconds)
             self._ready_seconds = time.monotonic() - self._started
         self.check_alive()
         return self._ready_seconds
@@ -178,13 +178,13 @@ class RunningServer(RunningSystem):
     def stop(self) -> None:
         self._process.stop()
 
-    def _await_answer(self, timeout_seconds: float) -> None:
+    def _await_response(self, timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
         pause = _SHORTEST_PAUSE_SECONDS
         while True:
             if self._process.exit_reason() is not None:
                 raise self._process.death("while starting")
-            if self._answers():
+            if self._responds():
                 return
             if time.monotonic() >= deadline:
                 tail = self._process.log_tail()
@@ -196,7 +196,7 @@ class RunningServer(RunningSystem):
             time.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE_SECONDS)
 
-    def _answers(self) -> bool:
+    def _responds(self) -> bool:
         """Whether it serves, and it is this process that does: another could have taken the port."""
         try:
             if not self._dialect.is_ready(self.endpoint):

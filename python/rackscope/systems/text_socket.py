@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rackscope.systems.base import Endpoint
 
-#: Seconds for one whole answer. A loaded server is slow, a dead one is found out otherwise.
-ANSWER_SECONDS = 2.0
+#: Seconds for one whole response. A loaded server is slow, a dead one is found out otherwise.
+RESPONSE_SECONDS = 2.0
 #: No statistics are this long; a server that goes on and on is cut off.
-_LONGEST_ANSWER_BYTES = 1024 * 1024
+_LONGEST_RESPONSE_BYTES = 1024 * 1024
 
 
 class Dialect(ABC):
-    """What to say to servers of one kind. Every method raises OSError when the server does not answer in time."""
+    """What to say to servers of one kind. Every method raises OSError when the server does not respond in time."""
 
     #: The counter in which the server tells its process id.
     process_id_counter: str
@@ -51,8 +51,8 @@ class MemcachedDialect(Dialect):
 
 def told(endpoint: Endpoint, request: bytes) -> dict[str, str]:
     """The ``STAT`` lines of a memcached server's reply to ``request``. Raises OSError."""
-    answer = converse(endpoint, request, re.compile(rb"(?:^|\r\n)(?:END|ERROR)\r\n"))
-    lines = answer.decode("utf-8", errors="replace").split("\r\n")
+    response = converse(endpoint, request, re.compile(rb"(?:^|\r\n)(?:END|ERROR)\r\n"))
+    lines = response.decode("utf-8", errors="replace").split("\r\n")
     words = (line.split(" ", 2) for line in lines)
     return {word[1]: word[2] for word in words if len(word) == 3 and word[0] == "STAT"}
 
@@ -63,18 +63,18 @@ class RedisDialect(Dialect):
     process_id_counter = "process_id"
 
     def is_ready(self, endpoint: Endpoint) -> bool:
-        # While it loads a data set from disk it answers -LOADING.
+        # While it loads a data set from disk it responds -LOADING.
         return converse(endpoint, b"PING\r\n", re.compile(rb"\r\n")).startswith(b"+PONG")
 
     def statistics(self, endpoint: Endpoint) -> Mapping[str, str]:
         # A bulk string: $LENGTH, that many bytes, end of line; or -ERROR.
-        answer = converse(endpoint, b"INFO\r\n", re.compile(rb"^-.*\r\n|^\$(\d+)\r\n", re.DOTALL), bulk=True)
-        lines = answer.decode("utf-8", errors="replace").split("\r\n")
+        response = converse(endpoint, b"INFO\r\n", re.compile(rb"^-.*\r\n|^\$(\d+)\r\n", re.DOTALL), bulk=True)
+        lines = response.decode("utf-8", errors="replace").split("\r\n")
         pairs = (line.split(":", 1) for line in lines if not line.startswith(("#", "$", "-")))
         return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
-def connect(endpoint: Endpoint, timeout_seconds: float = ANSWER_SECONDS) -> socket.socket:
+def connect(endpoint: Endpoint, timeout_seconds: float = RESPONSE_SECONDS) -> socket.socket:
     """A connection to a server. Raises OSError."""
     if endpoint.kind == "tcp":
         return socket.create_connection((endpoint.host, endpoint.port), timeout_seconds)
@@ -89,24 +89,24 @@ def connect(endpoint: Endpoint, timeout_seconds: float = ANSWER_SECONDS) -> sock
 
 
 def converse(endpoint: Endpoint, request: bytes, end: re.Pattern[bytes], *, bulk: bool = False) -> bytes:
-    """Send ``request`` on a connection of its own and return the answer, which is complete once ``end`` is found.
+    """Send ``request`` on a connection of its own and return the response, which is complete once ``end`` is found.
 
     With ``bulk`` the first group of ``end``, where it matched, is how many bytes follow the match and an end of line.
     Raises OSError when the server closes early, is too slow or says too much.
     """
-    deadline = time.monotonic() + ANSWER_SECONDS
+    deadline = time.monotonic() + RESPONSE_SECONDS
     with connect(endpoint) as connection:
         connection.sendall(request)
-        answer = bytearray()
+        response = bytearray()
         while True:
-            match = end.search(answer)
-            if match and (not bulk or match[1] is None or len(answer) >= match.end() + int(match[1]) + 2):
-                return bytes(answer)
-            # A server that answers drop by drop gets no more time than one that does not answer.
+            match = end.search(response)
+            if match and (not bulk or match[1] is None or len(response) >= match.end() + int(match[1]) + 2):
+                return bytes(response)
+            # A server that responds byte by byte gets no more time than one that does not respond.
             connection.settimeout(max(0.001, deadline - time.monotonic()))
             block = connection.recv(65536)
             if not block:
-                raise ConnectionError(f"{endpoint.describe()} closed the connection before it had answered")
-            answer += block
-            if len(answer) > _LONGEST_ANSWER_BYTES:
-                raise ConnectionError(f"{endpoint.describe()} answered with more than {_LONGEST_ANSWER_BYTES} bytes")
+                raise ConnectionError(f"{endpoint.describe()} closed the connection before it had responded")
+            response += block
+            if len(response) > _LONGEST_RESPONSE_BYTES:
+                raise ConnectionError(f"{endpoint.describe()} sent more than {_LONGEST_RESPONSE_BYTES} bytes")

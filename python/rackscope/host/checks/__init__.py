@@ -56,7 +56,7 @@ def run_checks(
 ) -> list[Check]:
     """Examine the host below ``root`` and the storage of ``folder`` (by default the current one); about a second.
 
-    ``probes`` answers what ``rackscope._native.list_probes`` does; by default that is asked.
+    ``probes`` is by default ``rackscope._native.list_probes``.
     """
     inventory = read_inventory(root, folder)
     examined = Examined(

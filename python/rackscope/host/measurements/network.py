@@ -33,7 +33,7 @@ def measure_loopback_bytes(setting: Setting) -> list[Ceiling]:
 
 
 def measure_loopback_requests(setting: Setting) -> list[Ceiling]:
-    """The load generator on one core against a responder with canned answers on another, closed loop."""
+    """The load generator on one core against a responder with canned responses on another, closed loop."""
     server_core, client_core = _two_cores(setting)
     responder = setting.kernels.NullResponder(
         "memcached_text", json.dumps({"kind": "tcp", "host": "127.0.0.1", "port": 0}), server_core
@@ -53,7 +53,7 @@ def measure_loopback_requests(setting: Setting) -> list[Ceiling]:
             "requests/s",
             measured_at=now_text(),
             method=f"memcached reads over {_CONNECTIONS} TCP connections on 127.0.0.1, one outstanding on each, "
-            f"load generator on core {client_core} against canned answers from core {server_core}",
+            f"load generator on core {client_core} against canned responses from core {server_core}",
             distrust=_SHARED_CORE if server_core == client_core else None,
             detail={"connections": _CONNECTIONS, "pipeline": 1, "value_bytes": _VALUE_BYTES},
         )

@@ -40,7 +40,7 @@ class Kernels(Protocol):
 
     @property
     def NullResponder(self) -> Callable[[str, str, int | None], Any]:  # noqa: N802 - the name of the class
-        """What answers it with canned bytes."""
+        """What responds to it with canned bytes."""
 
     @property
     def Sampler(self) -> Callable[..., Any]:  # noqa: N802 - the name of the class
