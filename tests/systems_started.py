@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rackscope.systems import find_system, resolve_knobs
-from rackscope.systems.base import EndpointKind, Launch, RunningSystem
+from rackscope.systems.account import Account
+from rackscope.systems.base import Endpoint, EndpointKind, Launch, RunningSystem
+from rackscope.systems.server import ServerSystem
 
 
 @contextlib.contextmanager
@@ -32,3 +34,12 @@ def started(
         yield running
     finally:
         running.stop()
+
+
+def arguments_of(
+    name: str, knobs: Mapping[str, str], endpoint: Endpoint, account: Account | None = None, **launch: object
+) -> list[str]:
+    """What the server is told, without its program."""
+    system = find_system(name)
+    assert isinstance(system, ServerSystem)
+    return list(system.arguments(Launch(Path(), (), knobs, **launch), endpoint, account))  # type: ignore[arg-type]

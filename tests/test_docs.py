@@ -71,7 +71,7 @@ def test_the_system_of_the_example_starts_serves_and_stops(tmp_path: Path) -> No
     system = run_module(source).SYSTEM
     assert resolve_knobs(system, {}, tuned=True, cores=(0,)).values["threads"] == "1"
     redis = replace(acquire_tool("redis", fetch=True), name=system.name)
-    running = system.start(redis, Launch(tmp_path, (0,), {"threads": "1"}))
+    running = system.start(redis, Launch(tmp_path, (0,), {"threads": "1", "connections": "100"}))
     try:
         running.wait_ready()
         assert running.statistics()["redis_mode"] == "standalone"

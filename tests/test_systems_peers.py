@@ -12,12 +12,9 @@ from conftest import process_exists
 from rackscope.errors import SystemUnderTestError
 from rackscope.systems import find_system, resolve_knobs
 from rackscope.systems.base import Acquired, Endpoint, Launch
-from rackscope.systems.dragonfly import dragonfly_arguments
-from rackscope.systems.garnet import garnet_arguments
 from rackscope.systems.knobs import KnobContext
-from rackscope.systems.pogocache import pogocache_arguments
-from rackscope.systems.redis import redis_arguments
 from rackscope.systems.segcache import segcache_configuration
+from systems_started import arguments_of
 
 CONTEXT = KnobContext(cores=1, memory_available_bytes=2**34, memory_total_bytes=2**34)
 PEERS = {
@@ -72,17 +69,17 @@ def test_one_on_path_is_found_with_its_version(name: str, tmp_path: Path, monkey
 
 
 def test_all_are_on_loopback_with_one_thread_and_their_memory() -> None:
-    pogocache = pogocache_arguments(values("pogocache"), TCP)
+    pogocache = arguments_of("pogocache", values("pogocache"), TCP)
     assert pogocache[:8] == ["-h", "127.0.0.1", "-p", "4000", "--threads", "1", "--maxmemory", "1024M"]
-    assert pogocache_arguments(values("pogocache"), UNIX)[:4] == ["-p", "0", "-s", UNIX.path]
-    dragonfly = dragonfly_arguments(values("dragonfly"), TCP)
+    assert arguments_of("pogocache", values("pogocache"), UNIX)[:4] == ["-p", "0", "-s", UNIX.path]
+    dragonfly = arguments_of("dragonfly", values("dragonfly"), TCP)
     assert {"--bind=127.0.0.1", "--port=4000", "--proactor_threads=1", f"--maxmemory={2**30}"} <= set(dragonfly)
     # Nothing is written, and nobody is asked for newer versions.
     assert {"--dbfilename=", "--version_check=false"} <= set(dragonfly)
-    assert {"--port=0", f"--unixsocket={UNIX.path}"} <= set(dragonfly_arguments(values("dragonfly"), UNIX))
-    garnet = garnet_arguments(values("garnet"), TCP)
+    assert {"--port=0", f"--unixsocket={UNIX.path}"} <= set(arguments_of("dragonfly", values("dragonfly"), UNIX))
+    garnet = arguments_of("garnet", values("garnet"), TCP)
     assert garnet == ["--bind", "127.0.0.1", "--port", "4000", "--memory", "1024m", "--index", "128m"]
-    valkey = redis_arguments(values("valkey"), TCP)
+    valkey = arguments_of("valkey", values("valkey"), TCP)
     assert valkey[:4] == ["--bind", "127.0.0.1", "--port", "4000"]
     assert valkey[valkey.index("--maxmemory") + 1] == str(2**30)
 

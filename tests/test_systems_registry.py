@@ -12,8 +12,7 @@ from rackscope.systems import find_system, list_systems, resolve_knobs
 from rackscope.systems.account import Account, is_mapped, may_change_user
 from rackscope.systems.base import Endpoint
 from rackscope.systems.knobs import KnobContext
-from rackscope.systems.memcached import memcached_arguments
-from rackscope.systems.redis import redis_arguments
+from systems_started import arguments_of
 
 CONTEXT = KnobContext(cores=2, memory_available_bytes=2**34, memory_total_bytes=2**34)
 TCP = Endpoint("tcp", port=4000)
@@ -60,22 +59,19 @@ def _option(arguments: list[str], option: str) -> str:
 
 
 def test_memcached_listens_on_loopback_without_udp():
-    arguments = memcached_arguments(_values("memcached"), TCP, NOBODY)
+    arguments = arguments_of("memcached", _values("memcached"), TCP, NOBODY)
     assert _option(arguments, "-l") == "127.0.0.1"
     assert _option(arguments, "-p") == "4000"
     assert _option(arguments, "-U") == "0"
     assert "-s" not in arguments
-    arguments = memcached_arguments(_values("memcached"), UNIX, NOBODY)
+    arguments = arguments_of("memcached", _values("memcached"), UNIX, NOBODY)
     assert _option(arguments, "-s") == UNIX.path
     assert not {"-l", "-p"} & set(arguments)
 
 
 def test_memcached_takes_its_knobs():
-    arguments = memcached_arguments(
-        _values("memcached", memory="64MiB", threads="3", cas="no", evict="no", lru="flat", hash_power="20"),
-        TCP,
-        NOBODY,
-    )
+    knobs = _values("memcached", memory="64MiB", threads="3", cas="no", evict="no", lru="flat", hash_power="20")
+    arguments = arguments_of("memcached", knobs, TCP, NOBODY)
     assert _option(arguments, "-m") == "64"
     assert _option(arguments, "-t") == "3"
     assert {"-C", "-M"} <= set(arguments)
@@ -85,12 +81,12 @@ def test_memcached_takes_its_knobs():
 
 
 def test_redis_is_protected_and_writes_nothing_unless_asked():
-    arguments = redis_arguments(_values("redis"), TCP)
+    arguments = arguments_of("redis", _values("redis"), TCP)
     assert _option(arguments, "--bind") == "127.0.0.1"
     assert _option(arguments, "--protected-mode") == "yes"
     assert _option(arguments, "--save") == ""
     assert _option(arguments, "--appendonly") == "no"
-    arguments = redis_arguments(_values("redis", append_only="yes", save="60 1", list_node_size="64KiB"), UNIX)
+    arguments = arguments_of("redis", _values("redis", append_only="yes", save="60 1", list_node_size="64KiB"), UNIX)
     assert _option(arguments, "--port") == "0"
     assert _option(arguments, "--unixsocket") == UNIX.path
     assert _option(arguments, "--save") == "60 1"

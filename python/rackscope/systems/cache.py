@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rackscope.errors import SystemUnderTestError, UsageError
 from rackscope.network_namespace import hardware_address, interface_address
 from rackscope.systems.account import Account
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
+from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem
 from rackscope.systems.built_in import acquire_built_in
-from rackscope.systems.server import Server
+from rackscope.systems.server import Server, ServerSystem
 from rackscope.systems.text_socket import MemcachedDialect, told
 from rackscope.systems.tools import Tool
 
@@ -20,10 +20,6 @@ _TABLE_2 = "as for memcached (Awasthi 2015, Table 2)"
 _MICA = "Lim 2014, section 3.1.1"
 _MANUAL = "docs/cache.md"
 _MEBIBYTE = 1024 * 1024
-#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
-_OWN_CONNECTIONS = 8
-#: Descriptors beyond connections: listening sockets, epoll, pipes to the threads.
-_OWN_FILES = 256
 #: Over AF_XDP each connection has a queue, and each queue 8 to 16 MiB of locked memory.
 _MOST_QUEUES = 16
 #: The port from which the first AF_XDP connection sends; those of the others follow.
@@ -32,14 +28,12 @@ _FIRST_XDP_PORT = 40_000
 _PROGRAM = Tool(
     name="cache",
     program="rackscope-cached",
-    packages=(),
-    version_arguments=("--version",),
     version_pattern=r"rackscope-cached (\S+)",
     description="the embedded cache engine",
 )
 
 
-class Cache(System):
+class Cache(ServerSystem):
     """The embedded cache engine; its knobs are named as memcached's, so that the two compare."""
 
     name = "cache"
@@ -48,6 +42,7 @@ class Cache(System):
     #: No scans: it keeps no order among keys, so YCSB-E cannot be asked of it.
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     usual_port = 11211
+    dialect = MemcachedDialect()
     knobs = (
         Knob(
             "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a percentage of what is available",
@@ -124,21 +119,41 @@ class Cache(System):
                 "Run rackscope as root (CAP_SYS_ADMIN, CAP_NET_ADMIN), or set transport=udp.",
             )
 
-        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
-            return cache_arguments(launch, endpoint, account)
+        return super().start(acquired, launch)
 
-        open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
+    def server(self, launch: Launch) -> Server:
         # Where each worker has keys of its own, it has a port of its own.
-        threads = int(launch.knobs["threads"])
+        threads, transport = int(launch.knobs["threads"]), launch.knobs["transport"]
         own_ports = threads if threads > 1 and launch.knobs["access"] != "crcw" else 0
-        return Server(
-            self.name,
-            arguments,
-            _Dialect(launch),
-            open_files,
+        return replace(
+            super().server(launch),
+            dialect=_Dialect(launch),
             following_ports=own_ports,
             starts_as_root=transport == "af_xdp",
-        ).start(acquired, launch)
+        )
+
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
+        knobs = launch.knobs
+        arguments = ["-l", endpoint.host, "-p", str(endpoint.port)] if endpoint.kind == "tcp" else ["-s", endpoint.path]
+        arguments += [
+            "-m", str(int(knobs["memory"]) // _MEBIBYTE),
+            "-t", knobs["threads"],
+            "--access", knobs["access"],
+            "--transport", knobs["event_loop"],
+            "-c", self.served_connections(knobs),
+            "-I", knobs["item_size_max"],
+        ]  # fmt: skip
+        if knobs["transport"] == "udp":
+            arguments += ["-U", "free"]
+        if knobs["transport"] == "af_xdp":
+            # In a namespace of its own every port is free.
+            arguments += ["-U", str(endpoint.port), "--xdp", launch.system_interface or ""]
+            arguments += ["-u", account.name] if account is not None else []
+        if knobs["evict"] == "no":
+            arguments += ["-M"]
+        if knobs["memory_file"]:
+            arguments += ["-e", knobs["memory_file"]]
+        return [*arguments, "--cores", ",".join(map(str, launch.cores))] if launch.cores else arguments
 
 
 @dataclass(frozen=True)
@@ -173,31 +188,6 @@ class _Dialect(MemcachedDialect):
             "destination_mac": hardware_address(inside, self.launch.network_namespace),
             "ports": ports,
         }
-
-
-def cache_arguments(launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
-    """The command line, without the program; ``account`` is who it becomes where it has to start as root."""
-    knobs = launch.knobs
-    arguments = ["-l", endpoint.host, "-p", str(endpoint.port)] if endpoint.kind == "tcp" else ["-s", endpoint.path]
-    arguments += [
-        "-m", str(int(knobs["memory"]) // _MEBIBYTE),
-        "-t", knobs["threads"],
-        "--access", knobs["access"],
-        "--transport", knobs["event_loop"],
-        "-c", str(int(knobs["connections"]) + _OWN_CONNECTIONS),
-        "-I", knobs["item_size_max"],
-    ]  # fmt: skip
-    if knobs["transport"] == "udp":
-        arguments += ["-U", "free"]
-    if knobs["transport"] == "af_xdp":
-        # In a namespace of its own every port is free.
-        arguments += ["-U", str(endpoint.port), "--xdp", launch.system_interface or ""]
-        arguments += ["-u", account.name] if account is not None else []
-    if knobs["evict"] == "no":
-        arguments += ["-M"]
-    if knobs["memory_file"]:
-        arguments += ["-e", knobs["memory_file"]]
-    return [*arguments, "--cores", ",".join(map(str, launch.cores))] if launch.cores else arguments
 
 
 SYSTEM = Cache()

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from rackscope.systems.account import Account
-from rackscope.systems.acquire import acquire_from_path
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
-from rackscope.systems.server import Server
+from rackscope.systems.base import Endpoint, Knob, Launch
+from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import RedisDialect
 from rackscope.systems.tools import Tool
 
 _MANUAL = "dragonfly --helpfull"
 _MEBIBYTE = 1024 * 1024
-#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
-_OWN_CONNECTIONS = 8
-#: Descriptors beyond connections: rings, event descriptors, files.
-_OWN_FILES = 1024
 
 _PROGRAM = Tool(
     name="dragonfly",
     program="dragonfly",
-    packages=(),
-    version_arguments=("--version",),
     # The version is in colour, and may have its commit behind it.
     version_pattern=r"dragonfly\s+(?:\x1b\[[\d;]*m)?v?([\w.]+)",
     description="in-memory data structures, partitions owned by threads",
 )
 
 
-class Dragonfly(System):
+class Dragonfly(ServerSystem):
     """Dragonfly on loopback, which writes no snapshot and asks nobody for newer versions."""
 
     name = "dragonfly"
@@ -39,6 +30,11 @@ class Dragonfly(System):
         {"read", "update", "insert", "read_modify_write", "lpush", "lpop", "zadd", "zrange", "sadd"}
     )  # fmt: skip
     usual_port = 6379
+    programs = (_PROGRAM,)
+    dialect = RedisDialect()
+    data_folder = "dragonfly-data"
+    #: Rings, event descriptors, files.
+    own_files = 1024
     knobs = (
         Knob(
             "memory", "memory", "1GiB", None, "memory for data (--maxmemory), 256 MiB a thread at least", _MANUAL,
@@ -54,36 +50,19 @@ class Dragonfly(System):
         ),
     )  # fmt: skip
 
-    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        del fetch
-        return acquire_from_path(_PROGRAM, progress=progress)
-
-    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
-        return int(knobs["connections"])
-
-    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
-        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
-            del account
-            return dragonfly_arguments(launch.knobs, endpoint)
-
-        open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
-        server = Server(self.name, arguments, RedisDialect(), open_files, data_folder="dragonfly-data")
-        return server.start(acquired, launch)
-
-
-def dragonfly_arguments(knobs: Mapping[str, str], endpoint: Endpoint) -> list[str]:
-    """The command line, without the program."""
-    tcp = [f"--bind={endpoint.host}", f"--port={endpoint.port}"]
-    return [
-        *(tcp if endpoint.kind == "tcp" else ["--port=0", f"--unixsocket={endpoint.path}"]),
-        f"--proactor_threads={knobs['threads']}",
-        f"--maxmemory={knobs['memory']}",
-        f"--maxclients={int(knobs['connections']) + _OWN_CONNECTIONS}",
-        "--dbfilename=",
-        "--dir=.",
-        "--version_check=false",
-        "--logtostderr",
-    ]
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
+        del account
+        tcp = [f"--bind={endpoint.host}", f"--port={endpoint.port}"]
+        return [
+            *(tcp if endpoint.kind == "tcp" else ["--port=0", f"--unixsocket={endpoint.path}"]),
+            f"--proactor_threads={launch.knobs['threads']}",
+            f"--maxmemory={launch.knobs['memory']}",
+            f"--maxclients={self.served_connections(launch.knobs)}",
+            "--dbfilename=",
+            "--dir=.",
+            "--version_check=false",
+            "--logtostderr",
+        ]
 
 
 SYSTEM = Dragonfly()

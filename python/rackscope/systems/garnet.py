@@ -7,24 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rackscope.systems.account import Account
-from rackscope.systems.acquire import acquire_from_path
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
-from rackscope.systems.server import Server
+from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText
+from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import RedisDialect
 from rackscope.systems.tools import Tool
 
 _MANUAL = "garnet-server --help"
 _MEBIBYTE = 1024 * 1024
-#: Connections beyond those of clients are not limited; descriptors are.
-_OPEN_FILES = 20_000
 
 
 def _tool(program: str) -> Tool:
     return Tool(
         name="garnet",
         program=program,
-        packages=(),
-        version_arguments=("--version",),
         version_pattern=r"(\d+\.\d+[\w.]*)",
         description="in-memory store of Microsoft Research",
     )
@@ -34,7 +29,7 @@ def _tool(program: str) -> Tool:
 _PROGRAMS = (_tool("garnet-server"), _tool("GarnetServer"))
 
 
-class Garnet(System):
+class Garnet(ServerSystem):
     """Garnet on loopback. Its thread pool is as large as .NET makes it for the cores that it was given.
 
     Beside a unix socket it would keep a TCP port open, so it is offered on TCP alone.
@@ -46,6 +41,9 @@ class Garnet(System):
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     endpoint_kinds = ("tcp",)
     usual_port = 6379
+    programs = _PROGRAMS
+    dialect = RedisDialect()
+    data_folder = "garnet-data"
     knobs = (
         Knob(
             "memory", "memory", "1GiB", None, "memory of its log (--memory)", _MANUAL, minimum=8 * _MEBIBYTE,
@@ -57,29 +55,24 @@ class Garnet(System):
     )  # fmt: skip
 
     def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        del fetch
-        acquired = acquire_from_path(*_PROGRAMS, progress=progress)
-        # Where its runtime is, when that is in no usual place.
+        acquired = super().acquire(fetch=fetch, progress=progress)
+        # Where its runtime is, when that is in no usual folder.
         runtime = os.environ.get("DOTNET_ROOT")
         return replace(acquired, environment={"DOTNET_ROOT": runtime}) if runtime else acquired
 
-    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
-        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
-            del account
-            return garnet_arguments(launch.knobs, endpoint)
+    def open_files(self, knobs: Mapping[str, str]) -> int | None:
+        del knobs
+        # Connections are not limited; descriptors are.
+        return 20_000
 
-        server = Server(self.name, arguments, RedisDialect(), _OPEN_FILES, data_folder="garnet-data")
-        return server.start(acquired, launch)
-
-
-def garnet_arguments(knobs: Mapping[str, str], endpoint: Endpoint) -> list[str]:
-    """The command line, without the program."""
-    return [
-        "--bind", endpoint.host,
-        "--port", str(endpoint.port),
-        "--memory", f"{int(knobs['memory']) // _MEBIBYTE}m",
-        "--index", f"{int(knobs['index_memory']) // _MEBIBYTE}m",
-    ]  # fmt: skip
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
+        del account
+        return [
+            "--bind", endpoint.host,
+            "--port", str(endpoint.port),
+            "--memory", f"{int(launch.knobs['memory']) // _MEBIBYTE}m",
+            "--index", f"{int(launch.knobs['index_memory']) // _MEBIBYTE}m",
+        ]  # fmt: skip
 
 
 SYSTEM = Garnet()

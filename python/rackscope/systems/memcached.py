@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from rackscope.systems.account import Account
 from rackscope.systems.acquire import acquire_tool
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
-from rackscope.systems.server import Server, needs_root_flag
+from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText
+from rackscope.systems.server import ServerSystem, needs_root_flag
 from rackscope.systems.text_socket import MemcachedDialect
 
 _TABLE_2 = "Awasthi 2015, Table 2"
@@ -21,7 +21,7 @@ _OWN_CONNECTIONS_PER_THREAD = 8
 _OWN_FILES = 64
 
 
-class Memcached(System):
+class Memcached(ServerSystem):
     """memcached with Table 2's knobs, and those that papers about caches vary most."""
 
     name = "memcached"
@@ -30,6 +30,7 @@ class Memcached(System):
     #: No scans: it keeps no order among keys, so YCSB-E cannot be asked of it.
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     usual_port = 11211
+    dialect = MemcachedDialect()
     knobs = (
         Knob(
             "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a percentage of what is available",
@@ -77,45 +78,37 @@ class Memcached(System):
     def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
         return acquire_tool(self.name, fetch=fetch, progress=progress)
 
-    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
-        return int(knobs["connections"])
+    def served_connections(self, knobs: Mapping[str, str]) -> str:
+        own = _OWN_CONNECTIONS + _OWN_CONNECTIONS_PER_THREAD * int(knobs["threads"])
+        return str(int(knobs["connections"]) + own)
 
-    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
-        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
-            return memcached_arguments(launch.knobs, endpoint, account)
+    def open_files(self, knobs: Mapping[str, str]) -> int | None:
+        return int(self.served_connections(knobs)) + _OWN_FILES
 
-        open_files = _connections(launch.knobs) + _OWN_FILES
-        return Server(self.name, arguments, MemcachedDialect(), open_files).start(acquired, launch)
-
-
-def memcached_arguments(knobs: Mapping[str, str], endpoint: Endpoint, account: Account | None) -> list[str]:
-    """The command line, without the program."""
-    if endpoint.kind == "tcp":
-        arguments = ["-l", endpoint.host, "-p", str(endpoint.port), "-U", "0"]
-    else:
-        arguments = ["-s", endpoint.path, "-a", "700"]
-    arguments += [
-        "-m", str(int(knobs["memory"]) // _MEBIBYTE),
-        "-t", knobs["threads"],
-        "-c", str(_connections(knobs)),
-        "-I", knobs["item_size_max"],
-        "-n", knobs["slab_chunk_min"],
-        "-R", knobs["requests_per_event"],
-        "-b", knobs["backlog"],
-    ]  # fmt: skip
-    extended = [f"hashpower={knobs['hash_power']}"]
-    if knobs["lru"] == "flat":
-        extended += ["no_lru_maintainer", "no_lru_crawler"]
-    arguments += ["-o", ",".join(extended)]
-    for knob, when, flag in (("cas", "no", "-C"), ("evict", "no", "-M"), ("large_pages", "yes", "-L")):
-        if knobs[knob] == when:
-            arguments.append(flag)
-    # It refuses to run as root without being told as whom.
-    return [*arguments, "-u", "root"] if needs_root_flag(account) else arguments
-
-
-def _connections(knobs: Mapping[str, str]) -> int:
-    return int(knobs["connections"]) + _OWN_CONNECTIONS + _OWN_CONNECTIONS_PER_THREAD * int(knobs["threads"])
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
+        knobs = launch.knobs
+        if endpoint.kind == "tcp":
+            arguments = ["-l", endpoint.host, "-p", str(endpoint.port), "-U", "0"]
+        else:
+            arguments = ["-s", endpoint.path, "-a", "700"]
+        arguments += [
+            "-m", str(int(knobs["memory"]) // _MEBIBYTE),
+            "-t", knobs["threads"],
+            "-c", self.served_connections(knobs),
+            "-I", knobs["item_size_max"],
+            "-n", knobs["slab_chunk_min"],
+            "-R", knobs["requests_per_event"],
+            "-b", knobs["backlog"],
+        ]  # fmt: skip
+        extended = [f"hashpower={knobs['hash_power']}"]
+        if knobs["lru"] == "flat":
+            extended += ["no_lru_maintainer", "no_lru_crawler"]
+        arguments += ["-o", ",".join(extended)]
+        for knob, when, flag in (("cas", "no", "-C"), ("evict", "no", "-M"), ("large_pages", "yes", "-L")):
+            if knobs[knob] == when:
+                arguments.append(flag)
+        # It refuses to run as root without being told as whom.
+        return [*arguments, "-u", "root"] if needs_root_flag(account) else arguments
 
 
 SYSTEM = Memcached()

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from rackscope.systems.account import Account
-from rackscope.systems.acquire import acquire_from_path
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
-from rackscope.systems.server import Server
+from rackscope.systems.base import Endpoint, Knob, Launch
+from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import MemcachedDialect
 from rackscope.systems.tools import Tool
 
 _MANUAL = "pogocache --help, 1.3"
 _MEBIBYTE = 1024 * 1024
-#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
-_OWN_CONNECTIONS = 8
-#: Descriptors beyond connections: listening sockets, event queues.
-_OWN_FILES = 256
 
 _PROGRAM = Tool(
     name="pogocache",
     program="pogocache",
-    packages=(),
-    version_arguments=("--version",),
     version_pattern=r"pogocache v?(\S+)",
     description="in-memory cache of many protocols",
 )
 
 
-class Pogocache(System):
+class Pogocache(ServerSystem):
     """Pogocache as it comes, on loopback."""
 
     name = "pogocache"
@@ -36,6 +27,8 @@ class Pogocache(System):
     protocols = ("memcached_text", "resp")
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     usual_port = 9401
+    programs = (_PROGRAM,)
+    dialect = MemcachedDialect()
     knobs = (
         Knob(
             "memory", "memory", "80%", None, "memory for data (--maxmemory); a size or a percentage", _MANUAL,
@@ -51,32 +44,17 @@ class Pogocache(System):
         ),
     )  # fmt: skip
 
-    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        del fetch
-        return acquire_from_path(_PROGRAM, progress=progress)
-
-    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
-        return int(knobs["connections"])
-
-    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
-        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
-            del account
-            return pogocache_arguments(launch.knobs, endpoint)
-
-        open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
-        return Server(self.name, arguments, MemcachedDialect(), open_files).start(acquired, launch)
-
-
-def pogocache_arguments(knobs: Mapping[str, str], endpoint: Endpoint) -> list[str]:
-    """The command line, without the program."""
-    # Port 0 is no port: without it there is a TCP socket beside the unix one.
-    tcp = ["-h", endpoint.host, "-p", str(endpoint.port)]
-    return [
-        *(tcp if endpoint.kind == "tcp" else ["-p", "0", "-s", endpoint.path]),
-        "--threads", knobs["threads"],
-        "--maxmemory", f"{int(knobs['memory']) // _MEBIBYTE}M",
-        "--maxconns", str(int(knobs["connections"]) + _OWN_CONNECTIONS),
-    ]  # fmt: skip
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
+        del account
+        knobs = launch.knobs
+        # Port 0 is no port: without it there is a TCP socket beside the unix one.
+        tcp = ["-h", endpoint.host, "-p", str(endpoint.port)]
+        return [
+            *(tcp if endpoint.kind == "tcp" else ["-p", "0", "-s", endpoint.path]),
+            "--threads", knobs["threads"],
+            "--maxmemory", f"{int(knobs['memory']) // _MEBIBYTE}M",
+            "--maxconns", self.served_connections(knobs),
+        ]  # fmt: skip
 
 
 SYSTEM = Pogocache()

@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from rackscope.errors import UsageError
 from rackscope.systems.account import Account
 from rackscope.systems.acquire import acquire_tool
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
-from rackscope.systems.server import Server
+from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText
+from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import RedisDialect
 
 _PAPER = "Awasthi 2015, section 4.2"
 _MANUAL = "redis.conf of Redis 7"
-#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
-_OWN_CONNECTIONS = 8
 #: Files that Redis keeps for itself (CONFIG_MIN_RESERVED_FDS); it lowers maxclients when it has not that many more.
 _RESERVED_FILES = 32
 
@@ -23,9 +21,24 @@ _RESERVED_FILES = 32
 #: Redis counts these sizes downwards from -1.
 _LIST_NODE_SIZES = {"4KiB": "-1", "8KiB": "-2", "16KiB": "-3", "32KiB": "-4", "64KiB": "-5"}
 _SAVE_POINTS = re.compile(r"(?:\d+ \d+(?: \d+ \d+)*)?")
+#: Options that take a knob's value as it is. The names with "ziplist" serve Redis 6 and, as aliases, later ones.
+_PLAIN = {
+    "maxmemory": "memory",
+    "maxmemory-policy": "eviction",
+    "io-threads": "io_threads",
+    "io-threads-do-reads": "io_threads_read",
+    "appendonly": "append_only",
+    "appendfsync": "append_sync",
+    "zset-max-ziplist-entries": "sorted_set_compact_entries",
+    "hash-max-ziplist-entries": "hash_compact_entries",
+    "set-max-intset-entries": "set_integer_entries",
+    "activerehashing": "rehash_actively",
+    "hz": "ticks_per_second",
+    "tcp-backlog": "backlog",
+}
 
 
-class Redis(System):
+class Redis(ServerSystem):
     """Redis with its own defaults, save that nothing is written to disk unless asked for.
 
     The paper needed four instances to saturate its server: one process runs commands on one thread. Several
@@ -40,6 +53,9 @@ class Redis(System):
         {"read", "update", "insert", "read_modify_write", "lpush", "lpop", "zadd", "zrange", "sadd"}
     )  # fmt: skip
     usual_port = 6379
+    dialect = RedisDialect()
+    #: It looks for a snapshot where it starts, so that is a folder that holds none.
+    data_folder = "redis-data"
     knobs = (
         Knob(
             "open_files", "integer", "10040", "15000", "files and sockets that it may open (ulimit -n)",
@@ -108,56 +124,30 @@ class Redis(System):
         return acquire_tool(self.name, fetch=fetch, progress=progress)
 
     def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
-        return min(int(knobs["connections"]), int(knobs["open_files"]) - _RESERVED_FILES - _OWN_CONNECTIONS)
+        return min(int(knobs["connections"]), int(knobs["open_files"]) - _RESERVED_FILES - self.own_connections)
 
     def check_knobs(self, knobs: Mapping[str, str]) -> None:
         if not _SAVE_POINTS.fullmatch(knobs["save"]):
             raise UsageError(f"redis cannot save at '{knobs['save']}'", "Write pairs of seconds and changes: '3600 1'.")
 
-    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
-        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
-            del account
-            return redis_arguments(launch.knobs, endpoint, private=launch.network_namespace is not None)
+    def open_files(self, knobs: Mapping[str, str]) -> int | None:
+        return int(knobs["open_files"])
 
-        # It looks for a snapshot where it starts, so that is a folder that holds none.
-        open_files = int(launch.knobs["open_files"])
-        return Server(self.name, arguments, RedisDialect(), open_files, "redis-data").start(acquired, launch)
-
-
-#: Options that take a knob's value as it is. The names with "ziplist" serve Redis 6 and, as aliases, later ones.
-_PLAIN = {
-    "maxmemory": "memory",
-    "maxmemory-policy": "eviction",
-    "io-threads": "io_threads",
-    "io-threads-do-reads": "io_threads_read",
-    "appendonly": "append_only",
-    "appendfsync": "append_sync",
-    "zset-max-ziplist-entries": "sorted_set_compact_entries",
-    "hash-max-ziplist-entries": "hash_compact_entries",
-    "set-max-intset-entries": "set_integer_entries",
-    "activerehashing": "rehash_actively",
-    "hz": "ticks_per_second",
-    "tcp-backlog": "backlog",
-}
-
-
-def redis_arguments(knobs: Mapping[str, str], endpoint: Endpoint, *, private: bool = False) -> list[str]:
-    """The command line, without the program.
-
-    In protected mode it serves loopback alone. It is off only where the endpoint is ``private``: in a network
-    namespace of its own, which nobody but this host reaches.
-    """
-    if endpoint.kind == "tcp":
-        protected = "no" if private else "yes"
-        arguments = ["--bind", endpoint.host, "--port", str(endpoint.port), "--protected-mode", protected]
-    else:
-        arguments = ["--port", "0", "--unixsocket", endpoint.path, "--unixsocketperm", "700"]
-    arguments += ["--daemonize", "no", "--save", knobs["save"]]
-    arguments += ["--maxclients", str(int(knobs["connections"]) + _OWN_CONNECTIONS)]
-    arguments += ["--list-max-ziplist-size", _LIST_NODE_SIZES[knobs["list_node_size"]]]
-    for option, knob in _PLAIN.items():
-        arguments += [f"--{option}", knobs[knob]]
-    return arguments
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
+        del account
+        knobs = launch.knobs
+        if endpoint.kind == "tcp":
+            # In protected mode it serves loopback alone. It is off only in a network namespace of the system's own.
+            protected = "yes" if launch.network_namespace is None else "no"
+            arguments = ["--bind", endpoint.host, "--port", str(endpoint.port), "--protected-mode", protected]
+        else:
+            arguments = ["--port", "0", "--unixsocket", endpoint.path, "--unixsocketperm", "700"]
+        arguments += ["--daemonize", "no", "--save", knobs["save"]]
+        arguments += ["--maxclients", self.served_connections(knobs)]
+        arguments += ["--list-max-ziplist-size", _LIST_NODE_SIZES[knobs["list_node_size"]]]
+        for option, knob in _PLAIN.items():
+            arguments += [f"--{option}", knobs[knob]]
+        return arguments
 
 
 SYSTEM = Redis()

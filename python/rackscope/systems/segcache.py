@@ -8,25 +8,21 @@ from pathlib import Path
 
 from rackscope.errors import SystemUnderTestError
 from rackscope.systems.account import Account
-from rackscope.systems.acquire import acquire_from_path
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
+from rackscope.systems.base import Endpoint, Knob, Launch
 from rackscope.systems.ports import choose_port, give_to, network_of
-from rackscope.systems.server import Server
+from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import Dialect, converse
 from rackscope.systems.tools import Tool
 
 _MANUAL = "config/segcache.toml of Pelikan"
 _MEBIBYTE = 1024 * 1024
-_OPEN_FILES = 20_000
-_FOLDER, _CONFIGURATION = "segcache-data", "segcache.toml"
+_CONFIGURATION = "segcache.toml"
 
 
 def _tool(program: str) -> Tool:
     return Tool(
         name="segcache",
         program=program,
-        packages=(),
-        version_arguments=("--version",),
         version_pattern=r"segcache\S* v?(\d\S*)",
         description="in-memory cache, segments of items that expire together",
     )
@@ -49,7 +45,7 @@ class SegcacheDialect(Dialect):
         return {}
 
 
-class Segcache(System):
+class Segcache(ServerSystem):
     """Segcache on loopback; it has no unix sockets. Its administrative port is a free one, on loopback, too."""
 
     name = "segcache"
@@ -58,6 +54,9 @@ class Segcache(System):
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     endpoint_kinds = ("tcp",)
     usual_port = 12321
+    programs = _PROGRAMS
+    dialect = SegcacheDialect()
+    data_folder = "segcache-data"
     knobs = (
         Knob(
             "memory", "memory", "1GiB", None, "memory for items (heap_size)", _MANUAL, minimum=8 * _MEBIBYTE,
@@ -76,19 +75,16 @@ class Segcache(System):
         ),
     )  # fmt: skip
 
-    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        del fetch
-        return acquire_from_path(*_PROGRAMS, progress=progress)
+    def open_files(self, knobs: Mapping[str, str]) -> int | None:
+        del knobs
+        return 20_000
 
-    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
-        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
-            administration = choose_port(network_of(launch))
-            text = segcache_configuration(launch.knobs, endpoint, administration)
-            # Where it is started, so that whoever it runs as can read it.
-            _write(launch.folder / _FOLDER / _CONFIGURATION, text, account)
-            return [_CONFIGURATION]
-
-        return Server(self.name, arguments, SegcacheDialect(), _OPEN_FILES, _FOLDER).start(acquired, launch)
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
+        administration = choose_port(network_of(launch))
+        text = segcache_configuration(launch.knobs, endpoint, administration)
+        # Where it is started, so that whoever it runs as can read it.
+        _write(launch.folder / self.data_folder / _CONFIGURATION, text, account)
+        return [_CONFIGURATION]
 
 
 def segcache_configuration(knobs: Mapping[str, str], endpoint: Endpoint, administration_port: int) -> str:

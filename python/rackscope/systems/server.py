@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rackscope.errors import SystemUnderTestError, UsageError
 from rackscope.systems.account import Account, account_for_systems
-from rackscope.systems.base import Acquired, Endpoint, Launch, RunningSystem
+from rackscope.systems.acquire import acquire_from_path
+from rackscope.systems.base import Acquired, Endpoint, Launch, ProgressText, RunningSystem, System
 from rackscope.systems.ports import (
     choose_port,
     give_to,
@@ -23,6 +26,7 @@ from rackscope.systems.ports import (
 )
 from rackscope.systems.process import Command, KeptProcess
 from rackscope.systems.text_socket import Dialect
+from rackscope.systems.tools import Tool
 
 #: Seconds until a server that was started must respond.
 _READY_SECONDS = 30.0
@@ -131,6 +135,46 @@ class Server:
                 f"{self.name} cannot have {folder} for its data: {error.strerror}", "Choose another folder."
             ) from error
         return folder
+
+
+class ServerSystem(System):
+    """A system that is one server: subclasses say how its program is found and what it is told."""
+
+    #: What its program may be called, looked for on PATH; ``acquire`` may find it in another way.
+    programs: tuple[Tool, ...] = ()
+    dialect: Dialect
+    data_folder: str | None = None
+    #: Connections of rackscope's own (readiness, statistics), beyond those of the client.
+    own_connections = 8
+    #: Descriptors beyond connections: listening sockets, event queues, files.
+    own_files = 256
+
+    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
+        del fetch
+        return acquire_from_path(*self.programs, progress=progress)
+
+    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
+        return int(knobs["connections"]) if "connections" in knobs else None
+
+    def open_files(self, knobs: Mapping[str, str]) -> int | None:
+        """How many descriptors it may need."""
+        return int(knobs["connections"]) + self.own_connections + self.own_files
+
+    def served_connections(self, knobs: Mapping[str, str]) -> str:
+        """What the server is told: the client's connections and rackscope's own."""
+        return str(int(knobs["connections"]) + self.own_connections)
+
+    @abstractmethod
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> Sequence[str]:
+        """The command line, without the program; ``account`` is who it will run as."""
+
+    def server(self, launch: Launch) -> Server:
+        """How it is started."""
+        arguments = partial(self.arguments, launch)
+        return Server(self.name, arguments, self.dialect, self.open_files(launch.knobs), self.data_folder)
+
+    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
+        return self.server(launch).start(acquired, launch)
 
 
 class RunningServer(RunningSystem):

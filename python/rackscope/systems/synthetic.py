@@ -7,26 +7,20 @@ from collections.abc import Mapping
 
 from rackscope.errors import UsageError
 from rackscope.systems.account import Account
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem, System
+from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText
 from rackscope.systems.built_in import acquire_built_in
-from rackscope.systems.server import Server
+from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import MemcachedDialect
 from rackscope.systems.tools import Tool
 
 _MEBIBYTE = 1024 * 1024
 _SOURCE = "rackscope's own"
-#: Connections of rackscope's own (readiness, statistics), beyond those of the client.
-_OWN_CONNECTIONS = 8
-#: Descriptors beyond connections: the listening socket, files, pipes.
-_OWN_FILES = 64
 #: The folder, inside the system's own, where the server makes its files; it is removed in the end.
 DATA_FOLDER = "synthetic-data"
 
 _PROGRAM = Tool(
     name="synthetic",
     program="rackscope-synthetic",
-    packages=(),
-    version_arguments=("--version",),
     version_pattern=r"rackscope-synthetic (\S+)",
     description="the server of known limits",
 )
@@ -44,7 +38,7 @@ _STEP = (
 _WORK = re.compile(rf"none|{_STEP}(?:\+{_STEP}){{0,15}}", re.IGNORECASE)
 
 
-class Synthetic(System):
+class Synthetic(ServerSystem):
     """Does a known kind of work for each request and stores nothing."""
 
     name = "synthetic"
@@ -52,6 +46,9 @@ class Synthetic(System):
     protocols = ("memcached_text",)
     operations = frozenset({"read", "update", "insert", "read_modify_write"})
     usual_port = 11211
+    dialect = MemcachedDialect()
+    data_folder = DATA_FOLDER
+    own_files = 64
     knobs = (
         Knob("on_read", "text", "cpu:20", None, f"what a read does: {_KINDS}", _SOURCE),
         Knob("on_update", "text", "cpu:20", None, "what an update does, as on_read", _SOURCE),
@@ -77,40 +74,28 @@ class Synthetic(System):
         del fetch, progress
         return acquire_built_in(_PROGRAM)
 
-    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
-        return int(knobs["connections"])
-
     def check_knobs(self, knobs: Mapping[str, str]) -> None:
         for name in ("on_read", "on_update"):
             if not _WORK.fullmatch(knobs[name]):
                 raise UsageError(f"invalid {name}: got '{knobs[name]}'", f"Expected {_KINDS}.")
 
-    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
-        def arguments(endpoint: Endpoint, account: Account | None) -> list[str]:
-            del account
-            return synthetic_arguments(launch.knobs, endpoint)
-
-        open_files = int(launch.knobs["connections"]) + _OWN_CONNECTIONS + _OWN_FILES
-        server = Server(self.name, arguments, MemcachedDialect(), open_files, data_folder=DATA_FOLDER)
-        return server.start(acquired, launch)
-
-
-def synthetic_arguments(knobs: Mapping[str, str], endpoint: Endpoint) -> list[str]:
-    """The command line, without the program."""
-    arguments = ["-l", endpoint.host, "-p", str(endpoint.port)] if endpoint.kind == "tcp" else ["-s", endpoint.path]
-    work = [*_regulated(knobs["on_read"]), *_regulated(knobs["on_update"])]
-    # A rate that is part of the work is the channel's; two different ones are told by the program.
-    channel = [] if any("@" in step for step in work) else ["--channel-bytes-per-second", knobs["channel_rate"]]
-    return [
-        *arguments,
-        "-c", str(int(knobs["connections"]) + _OWN_CONNECTIONS),
-        "--on-read", knobs["on_read"],
-        "--on-update", knobs["on_update"],
-        "--value-bytes", knobs["value_size"],
-        "--folder", ".",
-        "--file-bytes", knobs["file_size"],
-        *channel,
-    ]  # fmt: skip
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
+        del account
+        knobs = launch.knobs
+        arguments = ["-l", endpoint.host, "-p", str(endpoint.port)] if endpoint.kind == "tcp" else ["-s", endpoint.path]
+        work = [*_regulated(knobs["on_read"]), *_regulated(knobs["on_update"])]
+        # A rate that is part of the work is the channel's; two different ones are told by the program.
+        channel = [] if any("@" in step for step in work) else ["--channel-bytes-per-second", knobs["channel_rate"]]
+        return [
+            *arguments,
+            "-c", self.served_connections(knobs),
+            "--on-read", knobs["on_read"],
+            "--on-update", knobs["on_update"],
+            "--value-bytes", knobs["value_size"],
+            "--folder", ".",
+            "--file-bytes", knobs["file_size"],
+            *channel,
+        ]  # fmt: skip
 
 
 def _regulated(work: str) -> list[str]:

@@ -20,10 +20,10 @@ class Tool:
 
     name: str
     program: str
-    packages: tuple[str, ...]
-    version_arguments: tuple[str, ...]
     version_pattern: str
     description: str
+    packages: tuple[str, ...] = ()
+    version_arguments: tuple[str, ...] = ("--version",)
 
     def ask_version(self, program: Path, environment: Mapping[str, str]) -> str:
         """The version that ``program`` prints. Raises ValueError with what it did instead."""
@@ -58,10 +58,10 @@ def tools() -> Mapping[str, Tool]:
         name: Tool(
             name,
             entry["program"],
-            tuple(entry["packages"]),
-            tuple(entry["version_arguments"]),
             entry["version_pattern"],
             entry["description"],
+            tuple(entry["packages"]),
+            tuple(entry["version_arguments"]),
         )
         for name, entry in table.items()
     }
