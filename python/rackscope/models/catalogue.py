@@ -165,7 +165,7 @@ def _size(bounds: _Bounds) -> PlainValidator:
         except UsageError as error:
             raise fault(f"is '{value}'", error.advice) from error
         if isinstance(size, bool) or not isinstance(size, int) or not bounds.least <= size <= bounds.most:
-            raise fault(f"is {str(value)[:40]}", bounds.hint)
+            raise fault(f"is {str(value)[:40]}{' bytes, out of range' * (type(value) is int)}", bounds.hint)
         return size
 
     return PlainValidator(check)
