@@ -19,7 +19,6 @@ from rackscope.models.throughput_ratio import (
     SqueezedTo,
     ThroughputRatioModel,
     fit_throughput_ratio,
-    validate_throughput_ratio,
 )
 from rackscope.models.uncertain import Uncertain
 
@@ -175,13 +174,6 @@ def test_what_cannot_be_is_said() -> None:
         fit_throughput_ratio([], memory_share=(0.5, 2.0))
     with pytest.raises(RackscopeError, match="has a level"):
         fit_throughput_ratio([Squeezed("cpu", "cpu_share", (SqueezedTo(1.2, 1.0, 0.9, 1.1),))])
-
-
-def test_levels_are_predicted_from_each_other() -> None:
-    good = validate_throughput_ratio(squeezed("cpu", 0.9, 0.05))
-    assert len(good.cases) == 2 and good.coverage == 1.0
-    knee = Squeezed("cpu", "cpu", (SqueezedTo(0.8, 1.0, 0.99, 1.01), SqueezedTo(0.4, 0.5, 0.49, 0.51)))
-    assert validate_throughput_ratio(knee).coverage == 0.0
 
 
 def test_doubts_say_what_alone_would_move_it() -> None:

@@ -488,7 +488,7 @@ def test_works_of_other_numbers_of_cores_are_not_put_together(whole: Path, tmp_p
     [
         (lambda record: record.result.update(works=[]), "measured no work"),
         (lambda record: record.result.update(works=[{"name": "a"}]), "is damaged: result.works.0.sensitivities"),
-        (lambda record: record.result.update(sides=[{"work": "nobody"}]), "names a work that there is not"),
+        (lambda record: record.result.update(sides=[{"work": "nobody"}]), "names a workload that there is not"),
         (lambda record: record.result.update(cores="many"), "no number of cores"),
         (lambda record: setattr(record, "kind", "slo"), "a study of another kind"),
         (lambda record: setattr(record, "kind", "pressure"), "has no elasticities"),

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from rackscope.models.estimates import (
     EXTRAPOLATED,
     Prediction,
-    Validation,
-    leave_groups_out,
     require_distinct,
     require_positive,
     require_same_length,
@@ -93,18 +91,6 @@ def fit_cluster_size(machines: Sequence[int], data: Sequence[float], seconds: Se
     fit = fit_non_negative([_terms(*one) for one in zip(machines, data, strict=True)], seconds, _NAMES)
     most = max(size / count for size, count in zip(data, machines, strict=True))
     return ClusterSizeModel(fit, max(machines), min(machines), most)
-
-
-def validate_cluster_size(machines: Sequence[int], data: Sequence[float], seconds: Sequence[float]) -> Validation:
-    """Each setting of machines and data predicted from the others."""
-    points = list(zip(machines, data, seconds, strict=True))
-
-    def predict(others: Sequence[tuple[int, float, float]], point: tuple[int, float, float]) -> Prediction:
-        columns = list(zip(*others, strict=True))
-        model = fit_cluster_size([int(one) for one in columns[0]], columns[1], columns[2])
-        return model.predict(point[0], point[1])
-
-    return leave_groups_out(points, lambda point: f"{point[0]}/{point[1]}", predict, lambda point: point[2])
 
 
 def _terms(machines: int, data: float) -> tuple[float, float, float, float]:

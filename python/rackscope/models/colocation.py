@@ -403,19 +403,15 @@ def from_elasticity(
 
 
 def _falling(points: Sequence[ResponsePoint]) -> tuple[ResponsePoint, ...]:
-    """Pool adjacent violators (Barlow 1972), weighed; losses below zero are none."""
+    """Isotonic regression (Barlow 1972), each point weighed by its error; losses below zero are none."""
+    from scipy.optimize import isotonic_regression
+
     ordered = sorted(points, key=lambda point: -point.left)
-    blocks: list[tuple[float, float, list[ResponsePoint]]] = []
-    for point in ordered:
-        weight = 1 / max(point.error, 1e-4) ** 2
-        blocks.append((point.log_kept, weight, [point]))
-        while len(blocks) > 1 and blocks[-1][0] > blocks[-2][0]:
-            value, heavy, members = blocks.pop()
-            before, weight, earlier = blocks.pop()
-            total = heavy + weight
-            blocks.append(((value * heavy + before * weight) / total, total, earlier + members))
+    weights = [1 / max(point.error, 1e-4) ** 2 for point in ordered]
+    fitted = isotonic_regression([point.log_kept for point in ordered], weights=weights, increasing=False).x
     return tuple(
-        ResponsePoint(point.left, min(value, 0.0), point.error) for value, _, members in blocks for point in members
+        ResponsePoint(point.left, min(float(value), 0.0), point.error)
+        for point, value in zip(ordered, fitted, strict=True)
     )
 
 

@@ -38,11 +38,6 @@ class ColocationValidation:
             for one, side in zip(self.predicted, self.sides, strict=True)
         )
 
-    @property
-    def wrongly_safe_share(self) -> float:
-        """Of all sides; NaN without any."""
-        return self.wrongly_safe / len(self.sides) if self.sides else math.nan
-
 
 def validate_colocation(
     sides: Sequence[Side], capacities: Mapping[str, float], bound: float = 0.05

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from rackscope.models.estimates import (
     Prediction,
-    Validation,
-    leave_groups_out,
     require_distinct,
     require_positive,
     require_same_length,
@@ -132,18 +130,6 @@ def fit_core_scaling(
         physical_cores,
         gates,
         fit,
-    )
-
-
-def validate_core_scaling(cores: Sequence[int], throughput: Sequence[float]) -> Validation:
-    """Each number of cores predicted from the others."""
-    return leave_groups_out(
-        list(zip(cores, throughput, strict=True)),
-        lambda point: point[0],
-        lambda others, point: fit_core_scaling([one[0] for one in others], [one[1] for one in others]).predict(
-            point[0]
-        ),
-        lambda point: point[1],
     )
 
 

@@ -18,8 +18,6 @@ from rackscope.errors import RackscopeError
 from rackscope.models.estimates import (
     EXTRAPOLATED,
     Prediction,
-    Validation,
-    leave_groups_out,
     require_distinct,
     require_positive,
     require_same_length,
@@ -114,16 +112,6 @@ def fit_data_size(
         )
     start, each = fit.coefficients
     return DataSizeModel(start, each, min(data_bytes), limit, wall, max(no_wall_below_bytes or 0.0, limit), fit)
-
-
-def validate_data_size(data_bytes: Sequence[float], seconds: Sequence[float]) -> Validation:
-    """Each size predicted from the others; the largest is refused, as nothing shows that it is below the wall."""
-    return leave_groups_out(
-        list(zip(data_bytes, seconds, strict=True)),
-        lambda point: point[0],
-        lambda others, point: fit_data_size([one[0] for one in others], [one[1] for one in others]).predict(point[0]),
-        lambda point: point[1],
-    )
 
 
 def _line(data_bytes: Sequence[float], seconds: Sequence[float], limit: float) -> NonNegativeFit:

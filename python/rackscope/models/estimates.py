@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -74,27 +74,6 @@ class Validation:
         """Share of the measurements inside their intervals; NaN without cases."""
         held = sum(one.prediction.contains(one.measured) for one in self.cases)
         return held / len(self.cases) if self.cases else math.nan
-
-
-def leave_groups_out(
-    points: Sequence[_Point],
-    group: Callable[[_Point], float | str],
-    predict: Callable[[Sequence[_Point], _Point], Prediction],
-    measured: Callable[[_Point], float],
-) -> Validation:
-    """Predict each group from the others: points measured at one place (a frequency, a size) are left out together.
-
-    ``predict`` fits on the points it is given and answers for one; a RackscopeError of it counts as refused.
-    """
-    cases, refused = [], 0
-    for name in dict.fromkeys(group(one) for one in points):
-        others = [one for one in points if group(one) != name]
-        for point in (one for one in points if group(one) == name):
-            try:
-                cases.append(LeftOut(measured(point), predict(others, point)))
-            except RackscopeError:
-                refused += 1
-    return Validation(tuple(cases), refused)
 
 
 def require_positive(values: Sequence[float], what: str) -> None:

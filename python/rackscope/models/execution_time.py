@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from rackscope.models.estimates import (
     EXTRAPOLATED,
     Prediction,
-    Validation,
-    leave_groups_out,
     require_distinct,
     require_positive,
     require_same_length,
@@ -87,18 +85,6 @@ def fit_execution_time(
         )
     core_cycles, memory_seconds = fit.coefficients
     return ExecutionTimeModel(core_cycles, memory_seconds, min(frequencies_hertz), max(frequencies_hertz), gates, fit)
-
-
-def validate_execution_time(frequencies_hertz: Sequence[float], seconds: Sequence[float]) -> Validation:
-    """Each frequency predicted from the others."""
-    return leave_groups_out(
-        list(zip(frequencies_hertz, seconds, strict=True)),
-        lambda point: point[0],
-        lambda others, point: fit_execution_time([one[0] for one in others], [one[1] for one in others]).predict(
-            point[0]
-        ),
-        lambda point: point[1],
-    )
 
 
 def _terms(frequency_hertz: float) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rackscope.models.estimates import Prediction, Validation, leave_groups_out, require_positive, require_same_length
+from rackscope.models.estimates import Prediction, require_positive, require_same_length
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.monotone import BASIS, MonotoneFit, fit_monotone
 
@@ -29,27 +29,6 @@ class LatencyPercentileModel:
         value, low, high = self.curve.interval(rate_per_second)
         return Prediction(value, low, high, "seconds", BASIS, False)
 
-    def highest_rate_within(self, bound_seconds: float) -> float:
-        """The highest measured rate at which the curve is within ``bound_seconds``.
-
-        Raises ProjectionRefused for none.
-        """
-        import numpy as np
-
-        require_positive([bound_seconds], "the bound")
-        places, values = np.array(self.curve.places), np.array(self.curve.values)
-        within = np.flatnonzero(values <= bound_seconds)
-        if len(within) == 0:
-            raise ProjectionRefused(
-                f"even the lowest rate measured has {values[0]:.3g} s, beyond the bound of {bound_seconds:.3g} s",
-                "Measure at lower rates.",
-            )
-        last = int(within[-1])
-        if last == len(places) - 1:
-            return float(places[-1])
-        share = (bound_seconds - values[last]) / (values[last + 1] - values[last])
-        return float(places[last] + share * (places[last + 1] - places[last]))
-
 
 def fit_latency_percentile(rates_per_second: Sequence[float], seconds: Sequence[float]) -> LatencyPercentileModel:
     """Fit from one percentile at four rates or more. Raises RackscopeError for less or for values not above zero."""
@@ -57,15 +36,3 @@ def fit_latency_percentile(rates_per_second: Sequence[float], seconds: Sequence[
     require_positive(rates_per_second, "the rate")
     require_positive(seconds, "the response time")
     return LatencyPercentileModel(fit_monotone(rates_per_second, seconds, "rates"))
-
-
-def validate_latency_percentile(rates_per_second: Sequence[float], seconds: Sequence[float]) -> Validation:
-    """Each rate predicted from the others; the lowest and the highest are refused, as nothing is beyond them."""
-    return leave_groups_out(
-        list(zip(rates_per_second, seconds, strict=True)),
-        lambda point: point[0],
-        lambda others, point: fit_latency_percentile([one[0] for one in others], [one[1] for one in others]).predict(
-            point[0]
-        ),
-        lambda point: point[1],
-    )

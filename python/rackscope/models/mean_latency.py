@@ -16,8 +16,6 @@ from rackscope.errors import RackscopeError
 from rackscope.models.estimates import (
     EXTRAPOLATED,
     Prediction,
-    Validation,
-    leave_groups_out,
     require_distinct,
     require_positive,
     require_same_length,
@@ -134,20 +132,6 @@ def fit_mean_latency(
         highest,
         gates,
         profile,
-    )
-
-
-def validate_mean_latency(
-    rates_per_second: Sequence[float], mean_seconds: Sequence[float], *, servers: int
-) -> Validation:
-    """Each rate predicted from the others."""
-    return leave_groups_out(
-        list(zip(rates_per_second, mean_seconds, strict=True)),
-        lambda point: point[0],
-        lambda others, point: fit_mean_latency(
-            [one[0] for one in others], [one[1] for one in others], servers=servers
-        ).predict(point[0]),
-        lambda point: point[1],
     )
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from rackscope.models.estimates import (
     EXTRAPOLATED,
     Prediction,
-    Validation,
-    leave_groups_out,
     require_distinct,
     require_positive,
     require_same_length,
@@ -83,16 +81,4 @@ def fit_power_over_frequency(frequencies_hertz: Sequence[float], watts: Sequence
     fixed, scaling = profile.fit.coefficients
     return PowerOverFrequencyModel(
         fixed, scaling, profile.unknown, reference, min(frequencies_hertz), max(frequencies_hertz), profile
-    )
-
-
-def validate_power_over_frequency(frequencies_hertz: Sequence[float], watts: Sequence[float]) -> Validation:
-    """Each frequency predicted from the others."""
-    return leave_groups_out(
-        list(zip(frequencies_hertz, watts, strict=True)),
-        lambda point: point[0],
-        lambda others, point: fit_power_over_frequency([one[0] for one in others], [one[1] for one in others]).predict(
-            point[0]
-        ),
-        lambda point: point[1],
     )

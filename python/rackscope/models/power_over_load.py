@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rackscope.errors import RackscopeError
-from rackscope.models.estimates import Prediction, Validation, leave_groups_out, require_positive, require_same_length
+from rackscope.models.estimates import Prediction, require_positive, require_same_length
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.monotone import BASIS, MonotoneFit, fit_monotone
 
@@ -31,11 +31,6 @@ class PowerOverLoadModel:
         value, low, high = self.curve.interval(load)
         return Prediction(value, low, high, "watts (modelled)", BASIS, False)
 
-    @property
-    def dynamic_share(self) -> float:
-        """What the highest measured load adds to the lowest, as a share of it: 1 is proportional, 0 is constant."""
-        return 1 - self.curve.values[0] / self.curve.values[-1]
-
 
 def fit_power_over_load(loads: Sequence[float], watts: Sequence[float]) -> PowerOverLoadModel:
     """Fit from at least four loads between 0 and 1.
@@ -46,18 +41,6 @@ def fit_power_over_load(loads: Sequence[float], watts: Sequence[float]) -> Power
     _require_loads(loads)
     require_positive(watts, "the power")
     return PowerOverLoadModel(fit_monotone(loads, watts, "loads"))
-
-
-def validate_power_over_load(loads: Sequence[float], watts: Sequence[float]) -> Validation:
-    """Each load predicted from the others; the lowest and the highest are refused, as nothing is beyond them."""
-    return leave_groups_out(
-        list(zip(loads, watts, strict=True)),
-        lambda point: point[0],
-        lambda others, point: fit_power_over_load([one[0] for one in others], [one[1] for one in others]).predict(
-            point[0]
-        ),
-        lambda point: point[1],
-    )
 
 
 def _require_loads(loads: Sequence[float]) -> None:

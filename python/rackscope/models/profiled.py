@@ -32,11 +32,6 @@ class ProfiledFit:
         """The least of the likely values."""
         return min(value for value, _ in self.likely)
 
-    @property
-    def unknown_high(self) -> float:
-        """The most of the likely values."""
-        return max(value for value, _ in self.likely)
-
     def interval(self, terms: Callable[[float], Sequence[float]]) -> tuple[float, float, float]:
         """Value, low and high for one more measurement; ``terms`` gives its terms for a value of the unknown."""
         value, _, high = self.fit.interval(terms(self.unknown))

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from rackscope.errors import RackscopeError
-from rackscope.models.estimates import LEVEL, LeftOut, Prediction, Validation
+from rackscope.models.estimates import LEVEL, Prediction
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.uncertain import Uncertain
 
@@ -355,23 +355,6 @@ def fit_throughput_ratio(
     if not 0 <= low <= high <= 1:
         raise RackscopeError(f"a memory share of {low:g} to {high:g} is none", "Give two shares between 0 and 1.")
     return ThroughputRatioModel(found, memory_share, pipelined)
-
-
-def validate_throughput_ratio(squeezed: Squeezed) -> Validation:
-    """The throughput at each level of a squeeze predicted from its other levels."""
-    cases, refused = [], 0
-    for level in squeezed.levels if len(squeezed.levels) > 1 else ():
-        others = Squeezed(
-            squeezed.resource, squeezed.squeeze, tuple(one for one in squeezed.levels if one.left != level.left)
-        )
-        estimate, low, high = others.elasticity(level.left)
-        # The ends are those of 95 %, and the next measurement has an error of its own: the level's.
-        reach = math.hypot((high - low) / 2 * math.log(level.left), math.log(level.high / level.low) / 2)
-        reach *= _NINETY_PERCENT / _NINETY_FIVE_PERCENT
-        value = level.left**estimate
-        prediction = Prediction(value, value * math.exp(-reach), value * math.exp(reach), "ratio", BASIS, True)
-        cases.append(LeftOut(level.ratio, prediction))
-    return Validation(tuple(cases), refused)
 
 
 class _Chance:

@@ -141,11 +141,6 @@ def cpi_from_time(
     return seconds * frequency_hertz * cores / (data_bytes * instructions_per_byte)
 
 
-def switching_watts(*, k: float, capacitance_farads: float, volts: float, frequency_hertz: float) -> float:
-    """Equation 4: k C V^2 f."""
-    return k * capacitance_farads * volts**2 * frequency_hertz
-
-
 def printed_power_watts(*, fixed_watts: float, watts: float, at_hertz: float, frequency_hertz: float) -> float:
     """Equation 5 as printed: P0 + (P1 - P0) f1 / f. It is the form for time: see ``scaled_power_watts``."""
     _positive(frequency_hertz, "a frequency")
