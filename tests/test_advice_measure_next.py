@@ -64,7 +64,7 @@ def test_the_unmeasured_server_is_worth_measuring_and_the_measured_are_not() -> 
 def test_known_rates_leave_nothing_to_measure() -> None:
     found = ranked(KNOWN, OTHER)
     assert [row.value_per_year.value for row in found.rows] == [0, 0]
-    assert "Nothing is worth measuring" in found.advice[0].sentence
+    assert "No measurement is worth its cost" in found.advice[0].sentence
     assert found.advice[0].changes_if
 
 
@@ -92,7 +92,7 @@ def test_the_fleet_has_its_spares() -> None:
 def test_what_cannot_be_ranked_is_said() -> None:
     with pytest.raises(CatalogueError, match="no server measured under 'get'"):
         ranked(NEW, server("b", "1", 2, None))
-    with pytest.raises(RackscopeError, match=r"1 servers are no choice: .*price is missing"):
+    with pytest.raises(RackscopeError, match=r"1 servers are too few to choose from: .*price is missing"):
         ranked(KNOWN, server("free", "None", 4, "1000"))
     # One measured server tells nothing of others.
     with pytest.raises(RackscopeError, match="cannot be guessed: 1 measured servers"):

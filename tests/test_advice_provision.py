@@ -107,7 +107,7 @@ def test_the_cost_at_which_it_changes_is_no_too_early() -> None:
 def test_limits_hold_and_what_cannot_be_is_said() -> None:
     free = planned(Demand(3_000_000, 1))
     assert planned(Demand(3_000_000, 1, watts=free.site_watts)).site_watts <= free.site_watts
-    with pytest.raises(NoFleetError, match=r"no fleet serves 3.00 M a second at N\+1 within the power"):
+    with pytest.raises(NoFleetError, match=r"no fleet meets 3.00 M a second at N\+1 within the power"):
         planned(Demand(3_000_000, 1, watts=1000))
     with pytest.raises(NoFleetError, match="within the budget"):
         planned(Demand(3_000_000, 1, budget_per_year=1000))
@@ -119,7 +119,7 @@ def test_an_objective_costs_servers_and_is_called_modelled() -> None:
     assert within.cost_per_year.value > plain.cost_per_year.value
     assert "M/M/c queue (modelled)" in within.advice[0].stands_on
     assert 0.94 < within.suffices <= 1
-    with pytest.raises(NoFleetError, match="no server answers 99 % within 100 µs, even idle"):
+    with pytest.raises(NoFleetError, match="no server responds within 100 µs to 99 % of requests, even idle"):
         planned(Demand(1), objective=Objective(100e-6))
     with pytest.raises(CatalogueError, match=r'server "large"\.threads is missing'):
         planned(Demand(1), TEXT.replace("threads = 32", ""), Objective(1e-3))
@@ -145,7 +145,7 @@ def test_the_command_plans_and_refuses(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*ask, "--rate", "2M", "--p99", "1ms"]) == 0
     assert "modelled" in capsys.readouterr().out
     assert main([*ask, "--rate", "2M", "--watts", "100"]) == 1
-    assert "no fleet serves" in capsys.readouterr().err
+    assert "no fleet meets" in capsys.readouterr().err
     for amount in ("nan", "-1", "0", "5 EUR"):
         assert main([*ask, "--rate", "2M", "--watts", amount]) == 2
         assert "no number above zero" in capsys.readouterr().err

@@ -262,9 +262,9 @@ def test_too_few_or_colinear_points_are_refused_in_words(files: Path) -> None:
     with pytest.raises(NoWayError, match="3 different sizes, and at least 5 are needed"):
         advise_scale(JobEvidence(tuple(few)), catalogue, Job(30 * GIGA), draws=500)
     colinear = [JobPoint("small", n, 6 * n * GIGA, 100.0 + n, None, "f") for n in (2, 4, 8, 16, 32)]
-    with pytest.raises(NoWayError, match="apart: they vary together"):
+    with pytest.raises(NoWayError, match="they vary together"):
         advise_scale(JobEvidence(tuple(colinear)), catalogue, Job(30 * GIGA), draws=500)
-    with pytest.raises(UsageError, match="nothing says how long"):
+    with pytest.raises(UsageError, match="no server has a measured time"):
         advise_scale(JobEvidence(memory=(MemoryNeed(None, Uncertain.certain(2), "w"),)), catalogue, Job(1e9))
     for wrong in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(RackscopeError, match="cannot be"):

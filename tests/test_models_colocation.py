@@ -152,9 +152,9 @@ def test_levels_that_contradict_each_other_are_made_to_fall() -> None:
 
 
 def test_what_was_not_squeezed_or_not_measured_is_refused() -> None:
-    with pytest.raises(RackscopeError, match="how a suffers is not known"):
+    with pytest.raises(RackscopeError, match="sensitivity of a is not known"):
         textbook(CORE).predict(Work("a", {}, {"cpu": Demand(1.0)}), work("b"))
-    with pytest.raises(RackscopeError, match="what b takes is not known"):
+    with pytest.raises(RackscopeError, match="what b uses is not known"):
         textbook(CORE).predict(work("a"), Work("b", {}, {}))
     with pytest.raises(RackscopeError, match="no squeeze of cpu"):
         sensitivity("cpu", 1.0, [])

@@ -282,16 +282,16 @@ def test_advice_says_what_it_stands_on_and_what_would_change_it() -> None:
 
     before = compare_costs(catalogue(), "get")
     best, saving = before.advice
-    assert best.sentence.startswith("large does the most for each EUR")
+    assert best.sentence.startswith("large gives the most throughput per EUR")
     assert "run 2; price: offer" in best.stands_on
     assert "mine.toml [site]" in best.stands_on
-    assert saving.sentence.startswith("large does the most for each joule")
+    assert saving.sentence.startswith("large gives the most throughput per watt")
     found = re.search(r"more than ([\d,]+) EUR \(now 4,000\)", best.changes_if)
     assert found is not None
     tie = int(found[1].replace(",", ""))
     for price, winner in ((tie * 1.03, "small"), (tie * 0.97, "large")):
         moved = parse_catalogue(GOOD.replace("4,000 EUR", f"{price:.0f} EUR"), "mine.toml")
-        assert compare_costs(moved, "get").advice[0].sentence.startswith(f"{winner} does the most")
+        assert compare_costs(moved, "get").advice[0].sentence.startswith(f"{winner} gives the most")
 
 
 def test_the_command_shows_costs_and_refuses_bad_catalogues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

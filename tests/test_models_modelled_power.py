@@ -96,7 +96,7 @@ def test_a_long_run_is_as_its_parts() -> None:
 
 @pytest.mark.parametrize("use", [[], [1.5], [-0.1], [float("nan")], [50.0]])
 def test_a_use_that_is_no_share_is_refused(use: list[float]) -> None:
-    with pytest.raises(RackscopeError, match="no share"):
+    with pytest.raises(RackscopeError, match="not a fraction"):
         ModelledPower(server(80.0, 240.0)).predict(use)
 
 
@@ -106,7 +106,7 @@ def test_a_guest_is_refused_unless_its_share_is_given() -> None:
     with pytest.raises(PowerNotModelledError, match="cannot be modelled from within"):
         host_watts(GUEST, server(80.0, 240.0))
     assert host_watts(GUEST, server(80.0, 240.0), 0.25).share == 0.25
-    with pytest.raises(PowerNotModelledError, match="no part of a server"):
+    with pytest.raises(PowerNotModelledError, match="not a fraction of a server"):
         host_watts(GUEST, server(80.0, 240.0), 25.0)
 
 

@@ -204,7 +204,7 @@ def test_nothing_is_said_past_the_wall() -> None:
     assert model.predict(10e9).value == pytest.approx(size_seconds(10e9), rel=0.01)
     with pytest.raises(ProjectionRefused, match="past the wall, which is between 16"):
         model.predict(100e9)
-    with pytest.raises(RackscopeError, match="was said to be none"):
+    with pytest.raises(RackscopeError, match="was assumed to be none"):
         fit_data_size(SIZES, [wall_at(one) for one in SIZES], no_wall_below_bytes=1e12)
 
 
@@ -297,11 +297,11 @@ REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: fit_power_over_frequency([1e9, 2e9, 3e9], [50, 60, 80]), "3 measurements for 3 unknowns"),
     (lambda: fit_power_over_frequency(CLOCKS, [150, 140, 130, 120, 110]), "falls as frequency rises"),
     (lambda: fit_power_over_frequency(CLOCKS, [watts_at(one) for one in CLOCKS]).predict(6e9), "too far"),
-    (lambda: fit_power_over_load([0, 25, 50, 100], [50, 60, 70, 80]), "a load of 25 is not a percentage"),
+    (lambda: fit_power_over_load([0, 25, 50, 100], [50, 60, 70, 80]), "a load of 25 is not a fraction of full load"),
     (lambda: fit_power_over_load([0, 0.5, 1], [50, 60, 80]), "3 different loads, and at least 4 are needed"),
     (lambda: fit_power_over_load([0, 0.1, 0.2, 0.5], [50, 60, 70, 80]).predict(0.9), "not at 90 %"),
     (lambda: fit_mean_latency([1, 2, 3, 4], [1, 1, 1, 1], servers=1), "4 different rates, and at least 5 are needed"),
-    (lambda: fit_mean_latency(RATES, [response(one) for one in RATES], servers=0), "0 servers serve nothing"),
+    (lambda: fit_mean_latency(RATES, [response(one) for one in RATES], servers=0), "0 servers cannot serve requests"),
     (lambda: fit_mean_latency(RATES, [1 / one for one in RATES], servers=4), "fall as load rises"),
     (lambda: fit_latency_percentile(RATES, [response(one) for one in RATES]).predict(2e5), "not at 200,000"),
     (lambda: fit_data_size(SIZES[:4], [1, 2, 4, 8]), "4 different sizes, and at least 5 are needed"),

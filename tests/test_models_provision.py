@@ -66,7 +66,7 @@ def tried_out(chosen: list[Kind], demand: Demand) -> list[Fleet]:
 def test_no_fleet_is_cheaper_and_none_is_missed(chosen: list[Kind], demand: Demand) -> None:
     fitting = [one for one in tried_out(chosen, demand) if one.rate_after_loss_per_second >= demand.rate_per_second]
     if not fitting:
-        with pytest.raises(NoFleetError, match="no fleet serves"):
+        with pytest.raises(NoFleetError, match="no fleet meets"):
             cheapest_fleet(chosen, demand)
         return
     found = cheapest_fleet(chosen, demand)
@@ -100,10 +100,10 @@ def test_mixed_when_that_is_cheaper() -> None:
 
 def test_what_cannot_be_met_says_what_could() -> None:
     fast = Kind("fast", 100_000, 300, 2500)
-    says = "no fleet serves 1.00 M a second at N+1 within the power. The most is 500 k a second, by 6 x fast."
+    says = "no fleet meets 1.00 M a second at N+1 within the power. The most is 500 k a second, by 6 x fast."
     with pytest.raises(NoFleetError, match=re.escape(says)):
         cheapest_fleet([fast], Demand(1e6, 1, watts=2000))
-    with pytest.raises(NoFleetError, match="No kind serves anything"):
+    with pytest.raises(NoFleetError, match="No kind of server has any capacity"):
         cheapest_fleet([Kind("idle", 0, 1, 1)], Demand(1))
 
 

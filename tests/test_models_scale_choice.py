@@ -172,7 +172,7 @@ def test_a_cluster_goes_no_further_than_its_model() -> None:
         ways[0].predict(40 * GIGA)
     assert ways[7].largest_bytes == pytest.approx(48 * GIGA)
     # What was measured past the memory of a machine is no part of the fit: of the rest here there is too little.
-    with pytest.raises(RackscopeError, match="leave nothing"):
+    with pytest.raises(RackscopeError, match="leave no residual"):
         clusters("small", cluster_jobs(), memory_wall(8 * GIGA, Uncertain.certain(2.0)))
 
 

@@ -160,13 +160,13 @@ def test_a_speed_that_was_never_squeezed_is_refused() -> None:
 
 @pytest.mark.parametrize("elasticity", [1.6, -0.6])
 def test_an_elasticity_outside_of_nought_to_one_is_refused(elasticity: float) -> None:
-    with pytest.raises(ProjectionRefused, match="which that alone cannot do"):
+    with pytest.raises(ProjectionRefused, match="which that resource alone cannot cause"):
         fit_throughput_ratio([squeezed("cpu", elasticity)])
 
 
 def test_what_cannot_be_is_said() -> None:
     model = bound_by_cpu()
-    with pytest.raises(RackscopeError, match="'speed' is no resource"):
+    with pytest.raises(RackscopeError, match="'speed' is not a known resource"):
         model.predict({"speed": certain(1.0)}, likeness="itself")
     with pytest.raises(RackscopeError, match="cannot be"):
         model.predict({"core_speed": certain(-1.0)}, likeness="itself")
@@ -194,7 +194,7 @@ def test_rated_power_is_between_idle_and_full() -> None:
         assert low <= found.value <= high
         assert found.low < found.value < found.high
         assert "modelled" in found.unit
-    with pytest.raises(RackscopeError, match="no share"):
+    with pytest.raises(RackscopeError, match="not a fraction"):
         model.predict(75.0)
 
 

@@ -489,7 +489,7 @@ def test_works_of_other_numbers_of_cores_are_not_put_together(whole: Path, tmp_p
         (lambda record: record.result.update(works=[]), "measured no work"),
         (lambda record: record.result.update(works=[{"name": "a"}]), "is damaged: result.works.0.sensitivities"),
         (lambda record: record.result.update(sides=[{"work": "nobody"}]), "names a workload that there is not"),
-        (lambda record: record.result.update(cores="many"), "no number of cores"),
+        (lambda record: record.result.update(cores="many"), "not a number of cores"),
         (lambda record: setattr(record, "kind", "slo"), "a study of another kind"),
         (lambda record: setattr(record, "kind", "pressure"), "has no elasticities"),
     ],
@@ -506,7 +506,7 @@ def test_one_work_alone_has_nothing_beside_it(whole: Path, tmp_path: Path) -> No
     def one_only(record: StudyRecord) -> None:
         record.result.update(works=record.result["works"][:1], sides=[])
 
-    with pytest.raises(RackscopeError, match="there is nothing to put beside greedy"):
+    with pytest.raises(RackscopeError, match="there is no second workload beside greedy"):
         advise_colocation([changed(whole, tmp_path / "one", one_only)])
 
 
@@ -515,7 +515,7 @@ def test_works_without_elasticities_are_refused_in_a_line(whole: Path, tmp_path:
         for work in record.result["works"]:
             work["sensitivities"] = {}
 
-    with pytest.raises(RackscopeError, match=r"nothing can be said of any pair: .* nothing of it was squeezed"):
+    with pytest.raises(RackscopeError, match=r"no pair can be compared: .* no resource of it was squeezed"):
         advise_colocation([changed(whole, tmp_path / "blind", without)])
 
 
@@ -582,7 +582,7 @@ def test_a_run_beside_a_pressure_study_is_a_neighbour_of_which_one_side_is_missi
     run = tmp_path / "run"
     write_example(run, Example())
     change_manifest(run, lambda content: content["system"].update(name="redis", cores=[0]))
-    with pytest.raises(RackscopeError, match=r"how redis under .* suffers is not known"):
+    with pytest.raises(RackscopeError, match=r"sensitivity of redis under .* is not known"):
         advise_colocation([study, run])
 
 

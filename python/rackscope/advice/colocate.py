@@ -86,8 +86,8 @@ def advise_colocation(paths: Sequence[Path], bound: float = 0.05) -> Colocation:
     works = _named(sources)
     if len(works) < 2:
         raise RackscopeError(
-            f"there is nothing to put beside {listing([work.name for work, _ in works]) or 'nothing'}",
-            "Name directories of two works or more.",
+            f"there is no second workload beside {listing([work.name for work, _ in works]) or 'nothing'}",
+            "Name directories of two workloads or more.",
         )
     capacities: dict[str, float] = {"cpu": float(cores)}
     for source in sources:
@@ -109,7 +109,7 @@ def advise_colocation(paths: Sequence[Path], bound: float = 0.05) -> Colocation:
             refused.append(f"{first} and {second}: {error.what}")
     if not pairs:
         raise RackscopeError(
-            f"nothing can be said of any pair: {refused[0]}",
+            f"no pair can be compared: {refused[0]}",
             "Squeeze both: 'rackscope study pressure' of each, or 'rackscope study colocate' of all.",
         )
     pairs.sort(key=lambda pair: (not pair.fits, max(pair.first.value, pair.second.value)))
@@ -149,7 +149,7 @@ def _of_colocate(path: Path, record: StudyRecord) -> Source:
     told = [one for one in result.get("sides") or [] if not (isinstance(one, Mapping) and one.get("crowded"))]
     capacities = result.get("capacities")
     if not isinstance(capacities, Mapping) or not all(isinstance(one, int | float) for one in capacities.values()):
-        raise MalformedWorkError("result.capacities are no amounts", "Measure it again.")
+        raise MalformedWorkError("result.capacities are not numbers above zero", "Measure it again.")
     return Source(
         path,
         str(record.host.get("identity")),
@@ -263,7 +263,7 @@ def _measured(run: RunDirectory, phase: str, *, several: bool) -> Work:
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise MalformedWorkError("result.cores is no number of cores", "Measure it again.")
+        raise MalformedWorkError("result.cores is not a number of cores", "Measure it again.")
     return value
 
 
@@ -274,12 +274,12 @@ def _the_same(sources: Sequence[Source]) -> int:
         if other.host != first.host:
             raise RackscopeError(
                 f"{first.path} and {other.path} were measured on different hosts",
-                "Measure both on the host that they are to share.",
+                "Measure both on the host that they will share.",
             )
         if other.cores != first.cores:
             raise RackscopeError(
                 f"{first.path} was measured on {first.cores} cores, {other.path} on {other.cores}",
-                "Measure both on the cores that they are to share: --cores.",
+                "Measure both on the cores that they will share: --cores.",
             )
     return first.cores
 

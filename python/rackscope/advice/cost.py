@@ -122,8 +122,8 @@ def _advice(catalogue: Catalogue, rows: Sequence[CostRow], drawn: Sequence[CostD
     best, next_best = (rows[k] for k in by_money[:2])
     found.append(
         Advice(
-            f"{best.name} does the most for each {catalogue.currency}, {_how_sure(best.most_per_money)}: "
-            f"{best.rate_per_money.value / next_best.rate_per_money.value:.2f} times as much as {next_best.name}.",
+            f"{best.name} gives the most throughput per {catalogue.currency}, {_how_sure(best.most_per_money)}: "
+            f"{best.rate_per_money.value / next_best.rate_per_money.value:.2f} times that of {next_best.name}.",
             "; ".join(dict.fromkeys((best.stands_on, next_best.stands_on, site))),
             _price_to_tie(catalogue.currency, drawn[by_money[0]], best, next_best),
         )
@@ -133,8 +133,8 @@ def _advice(catalogue: Catalogue, rows: Sequence[CostRow], drawn: Sequence[CostD
     ratio = first.rate_per_joule.value / second.rate_per_joule.value
     found.append(
         Advice(
-            f"{first.name} does the most for each joule, {_how_sure(first.most_per_joule)}: "
-            f"{ratio:.2f} times as much as {second.name}.",
+            f"{first.name} gives the most throughput per watt, {_how_sure(first.most_per_joule)}: "
+            f"{ratio:.2f} times that of {second.name}.",
             "; ".join(dict.fromkeys((first.stands_on, second.stands_on))),
             f"It changes if {first.name} takes {ratio:.2f} times the watts, or {second.name} is that much faster.",
         )

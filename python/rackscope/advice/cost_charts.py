@@ -62,7 +62,7 @@ def record_of(comparison: CostComparison, file: str, command_line: Sequence[str]
         parameters={"catalogue": file, "workload": comparison.workload},
     )
     record.findings = [
-        Finding(sentence=one.sentence, evidence=f"{one.changes_if} Stands on {one.stands_on}.")
+        Finding(sentence=one.sentence, evidence=f"{one.changes_if} Evidence: {one.stands_on}.")
         for one in comparison.advice
     ]
     record.findings += [Finding(sentence=f"left out: {one}", severity="note") for one in comparison.left_out]

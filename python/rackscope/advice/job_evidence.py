@@ -80,7 +80,7 @@ def read_job_evidence(sources: Iterable[str]) -> JobEvidence:
                 curves.append(_core_curve(record, server, path))
             else:
                 raise UsageError(
-                    f"{path} is a study of kind '{record.kind}', which says nothing of size or cores",
+                    f"{path} is a study of kind '{record.kind}', which varies neither data size nor cores",
                     "Give one of 'study wall' or 'study sweep', or a file of measured jobs.",
                 )
         elif server is not None:
@@ -127,7 +127,7 @@ def _memory_need(record: StudyRecord, server: str | None, path: Path) -> MemoryN
         need, how = _from_interval(limit, at), "where time per byte broke away"
     else:
         raise RackscopeError(
-            f"{path} met no wall, so that it does not say how much memory the data takes",
+            f"{path} met no wall, so it does not show how much memory the data takes",
             "Run 'rackscope study wall' with a smaller --memory.",
         )
     return MemoryNeed(server, need, f"{path.name} ({record.title}; {how})")

@@ -67,7 +67,7 @@ def ways_known(
     measured = list(dict.fromkeys(one.server for one in evidence.points))
     if not measured:
         raise UsageError(
-            "nothing says how long the job takes on any server",
+            "no server has a measured time for this job",
             "Give a file of measured jobs (server,machines,data_bytes,seconds), or SERVER=DIR of 'study wall'.",
         )
     found: list[Known] = []

@@ -84,18 +84,21 @@ def measure_next(
 
     if not (math.isfinite(rate_per_second) and rate_per_second > 0) or spares < 0:
         raise RackscopeError(
-            f"a demand of {rate_per_second:g} a second at N+{spares} is none", "Give it above zero, and spares from 0."
+            f"a demand of {rate_per_second:g} a second at N+{spares} is invalid",
+            "Write a rate above zero, and --spares 0 or more.",
         )
     candidates, guessed, left_out = _candidates(catalogue, workload, names)
     if len(candidates) < 2:
         said = f": {'; '.join(left_out)}" if left_out else ""
-        raise RackscopeError(f"{len(candidates)} servers are no choice{said}", "Add what is missing to the catalogue.")
+        raise RackscopeError(
+            f"{len(candidates)} servers are too few to choose from{said}", "Add what is missing to the catalogue."
+        )
     drawn = draw_costs(candidates, catalogue.site, draws=draws, seed=seed)
     counts = {one.candidate.name: np.ceil(rate_per_second / one.rate_per_second) + spares for one in drawn}
     if min(float(np.median(one)) for one in counts.values()) > MOST_SERVERS:
         raise NoFleetError(
             f"no fleet of {MOST_SERVERS:,} servers of any kind serves {rate_per_second:g} a second",
-            "Is the demand in the unit of the catalogue's rates?",
+            "Check that the demand is in the unit of the catalogue's rates.",
         )
     costs = {one.candidate.name: _shown_cost(one, counts[one.candidate.name]) for one in drawn}
     values = measuring_values(costs, error=error, seed=seed)
@@ -198,8 +201,8 @@ def _advice(catalogue: Catalogue, rows: Sequence[MeasureRow], chosen: MeasuringV
     if first.value_per_year.value <= 0:
         found.append(
             Advice(
-                f"Nothing is worth measuring for this: {best.name} stays the cheapest to expect, whatever measuring "
-                "any one of them shows.",
+                f"No measurement is worth its cost here: {best.name} keeps the lowest expected cost, whatever "
+                "measuring any one of them shows.",
                 "; ".join(dict.fromkeys([*(row.stands_on for row in rows), site])),
                 "It changes with the demand, with prices, or with a wider interval of any rate.",
             )
@@ -213,7 +216,7 @@ def _advice(catalogue: Catalogue, rows: Sequence[MeasureRow], chosen: MeasuringV
         )  # fmt: skip
         found.append(
             Advice(
-                f"Measure {first.name} next: to know what it does is worth {figure(value.value)} {currency} a "
+                f"Measure {first.name} next: knowing its throughput is worth {figure(value.value)} {currency} a "
                 f"year ({figure(value.low)} to {figure(value.high)} by the error of drawing); "
                 f"{draws_share(first.changes)} one would then buy {other}; {less}.",
                 "; ".join(dict.fromkeys([first.stands_on, best.stands_on, site])),

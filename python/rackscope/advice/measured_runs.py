@@ -152,16 +152,14 @@ def read_measurements(paths: Sequence[Path], phase: str | None = None) -> Measur
     chosen = _choose_phase(phases, phase)
     points = [point for name, run in opened for point in _points(name, run, chosen)]
     remarks += [
-        f"{one.run}: the load generator had no time to spare ({100 * (one.generator_idle or 0):.0f} %), so more may be "
-        "possible than was measured"
+        f"{one.run}: the load generator itself was the limit (idle {100 * (one.generator_idle or 0):.0f} %), so the "
+        "system may do more than was measured"
         for one in points
         if one.generator_idle is not None and one.generator_idle < _BUSY_GENERATOR
     ]
     squeezed = _squeezed(studies, chosen)
     if not points:
-        raise RunDirectoryError(
-            f"{runs[0][1]} has no repetition of '{chosen}' that counts", "Run it again, and to its end."
-        )
+        raise RunDirectoryError(f"{runs[0][1]} has no repetition of '{chosen}' that counts", "Run it again to the end.")
     return Measurements(
         first.system.name,
         first.workload.name,
@@ -223,7 +221,7 @@ def _phases(runs: Iterable[RunDirectory]) -> list[str]:
 
 def _choose_phase(phases: Sequence[str], wanted: str | None) -> str:
     if not phases:
-        raise RunDirectoryError("the runs have no measured phase", "Run the workload to its end.")
+        raise RunDirectoryError("the runs have no measured phase", "Run the workload to the end.")
     if wanted is None:
         if len(phases) > 1:
             raise UsageError(f"the runs have several phases: {', '.join(phases)}", "Choose one with --phase.")

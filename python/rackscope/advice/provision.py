@@ -70,7 +70,9 @@ def provision(
     import numpy as np
 
     if not 0 < caution < 1:
-        raise RackscopeError(f"a caution of {caution:g} is not a percentage", "Give one such as 0.05.")
+        raise RackscopeError(
+            f"a caution of {caution:g} is invalid: expected a fraction such as 0.05", "Give one such as 0.05."
+        )
     candidates, left_out = candidates_for(catalogue, workload, names)
     if not candidates:
         raise RackscopeError(f"no server can be planned with: {'; '.join(left_out)}", "Add what is missing.")
@@ -88,8 +90,8 @@ def provision(
     ]
     if objective is not None and not any(kind.rate_per_second for kind in kinds):
         raise NoFleetError(
-            f"no server answers {100 * objective.quantile:g} % within {format_duration(objective.bound_seconds)}, "
-            "even idle",
+            f"no server responds within {format_duration(objective.bound_seconds)} to "
+            f"{100 * objective.quantile:g} % of requests, even idle",
             "By an M/M/c queue (modelled), from its threads and its rate. Allow more time.",
         )
     fleet = cheapest_fleet(kinds, demand)
@@ -115,9 +117,13 @@ def _within(catalogue: Catalogue, drawn: CostDraws, rate: float, objective: Obje
     name = drawn.candidate.name
     threads = catalogue.server(name).threads
     if drawn.candidate.unit != "operations":
-        raise RackscopeError(f"{name} is measured in {drawn.candidate.unit}", "An objective is of operations.")
+        raise RackscopeError(
+            f"{name} is measured in {drawn.candidate.unit}", "A bound of response time needs operations per second."
+        )
     if threads is None:
-        raise CatalogueError(f'{catalogue.file}: server "{name}".threads is missing', "An objective needs them.")
+        raise CatalogueError(
+            f'{catalogue.file}: server "{name}".threads is missing', "A bound of response time needs them."
+        )
     return rate_within(rate, threads, objective.bound_seconds, objective.quantile)
 
 
@@ -162,9 +168,9 @@ def _sufficient(
     return Advice(
         f"{_named(fleet)} is the cheapest fleet for {demand.rate_per_second:,.0f} a second at N+{demand.spares}: "
         f"{cost.value:,.0f} {catalogue.currency} a year ({100 * CONFIDENCE:.0f} % of the draws: {cost.low:,.0f} to "
-        f"{cost.high:,.0f}); it suffices in {100 * suffices:.1f} % of them.",
+        f"{cost.high:,.0f}); the demand is met in {100 * suffices:.1f} % of them.",
         stands_on,
-        f"It suffices up to {fleet.rate_after_loss_per_second:,.0f} a second{shrinks}.",
+        f"It meets up to {fleet.rate_after_loss_per_second:,.0f} a second{shrinks}.",
     )
 
 

@@ -63,7 +63,7 @@ class Job:
                 raise RackscopeError(f"{name.replace('_', ' ')} of {value:g} cannot be", "Give it above zero.")
         if self.data_bytes < LEAST_DATA_BYTES:
             raise RackscopeError(
-                f"{format_bytes(self.data_bytes)} of data are too little to scale", "Write the unit, such as 120G."
+                f"{format_bytes(self.data_bytes)} of data are too few to project from", "Write the unit, such as 120G."
             )
 
 

@@ -193,7 +193,7 @@ def _to_measure(job: Job, shown: Sequence[Priced]) -> list[Advice]:
             f"Of one more job, {machines} x {worst.way.server} over {format_bytes(size)} would narrow the interval of "
             f"{worst.name}'s mean time the most: to {100 * left:.0f} % of its width.",
             worst.known.stands_on,
-            "It takes the model's form to hold, and jobs to scatter as they did.",
+            "It assumes that the model's form holds, and that jobs scatter as they did.",
         )
     ]
 
@@ -218,7 +218,7 @@ def _joined(first: ScaleRow, second: ScaleRow) -> str:
 
 def _how(row: ScaleRow) -> str:
     groups = f" in {row.groups} groups of {row.machines}" if row.groups > 1 and row.machines > 1 else ""
-    beyond = " (outside of what was measured: the model's form is taken to hold)" if row.seconds.extrapolated else ""
+    beyond = " (outside of what was measured: the model's form is assumed to hold)" if row.seconds.extrapolated else ""
     return groups + beyond
 
 

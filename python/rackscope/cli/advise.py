@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-HELP = "say what to do about servers and what runs on them, and what would change that"
+HELP = "advise what to buy, run together or measure next, and what would change the advice"
 UNDOES_LEFTOVERS = False
 
 #: Modules of ``cli.advising``, in the order of ``--help``.

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from rackscope.advice.cost import CostComparison
     from rackscope.models.cost import Amount
 
-HELP = "set servers beside each other by work per watt and per dollar"
+HELP = "compare servers by performance per watt and per dollar"
 UNDOES_LEFTOVERS = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("workload", metavar="WORKLOAD", help="one that the catalogue's servers are measured under")
+    parser.add_argument("workload", metavar="WORKLOAD", help="a workload of the catalogue's [[server.measured]]")
     parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with the Pareto plot")
@@ -63,7 +63,7 @@ def _print(comparison: CostComparison) -> None:
     console = open_console()
     for one in comparison.advice:
         console.print(f"• {one.sentence}", style="bold", markup=False)
-        console.print(f"  → {one.changes_if} Stands on: {one.stands_on}.", style="dim", markup=False)
+        console.print(f"  → {one.changes_if} Evidence: {one.stands_on}.", style="dim", markup=False)
     unit = comparison.rows[0].unit
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     energy = by_energy(comparison.rows[0])[0]

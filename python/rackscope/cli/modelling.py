@@ -13,7 +13,7 @@ def add_server(parser: argparse._ActionsContainer) -> None:
         help="TOML with the server's idle_watts and full_watts: power is modelled from them where no meter is",
     )
     parser.add_argument(
-        "--share", metavar="SHARE", type=_share, help="a guest's part of the server, such as 8/64 (with --server)"
+        "--share", metavar="FRACTION", type=_share, help="fraction of the server that this guest has, such as 8/64"
     )
 
 
@@ -24,5 +24,7 @@ def _share(text: str) -> float:
     except (ValueError, ZeroDivisionError):
         value = -1.0
     if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no part of a server. Write it like 8/64 or 0.125.")
+        raise argparse.ArgumentTypeError(
+            f"invalid --share '{text}': expected a fraction of a server, such as 8/64 or 0.125"
+        )
     return value

@@ -29,21 +29,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", metavar="FILE", type=common.path, help="servers to project to (TOML)")
     parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this one; may be repeated")
     parser.add_argument(
-        "--cores", metavar="N", type=common.positive_count, help="hardware threads for it (default: its share)"
+        "--cores",
+        metavar="N",
+        type=common.positive_count,
+        help="hardware threads to use there (default: the same fraction as here)",
     )
-    parser.add_argument("--rate", metavar="N", type=common.rate, help="operations a second to state times and power at")
+    parser.add_argument(
+        "--rate", metavar="N", type=common.rate, help="offered rate at which to state response times and power"
+    )
     parser.add_argument(
         "--fit",
         metavar="FOLDER",
         type=common.path,
-        help="tables of servers to train models on (default: what RACKSCOPE_DATA names, if set)",
+        help="tables of servers to train models on (default: $RACKSCOPE_DATA)",
     )
-    parser.add_argument("--phase", metavar="NAME", help="of runs with several phases")
+    parser.add_argument("--phase", metavar="NAME", help="which phase, if the runs have several")
     parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with plots")
     parser.add_argument(
-        "--catalogue-out", metavar="FILE", type=common.path, help="write the servers with this, for 'cost' and 'advise'"
+        "--catalogue-out",
+        metavar="FILE",
+        type=common.path,
+        help="write a catalogue with the projected rates and watts, for 'cost' and 'advise'",
     )
-    parser.add_argument("--describe", action="store_true", help="print a file of the host of the runs instead")
+    parser.add_argument("--describe", action="store_true", help="print a server file of the measured host instead")
     # It moved to 'rackscope paper': said for one version.
     parser.add_argument("--model", help=argparse.SUPPRESS)
     common.add_json(parser)
@@ -63,7 +71,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.model is not None:
         raise UsageError("papers have a verb of their own", f"Write 'rackscope paper {arguments.model}'.")
     if not arguments.runs:
-        raise UsageError("there is nothing to project", "Write 'rackscope project RUN... --to server.toml'.")
+        raise UsageError("no run is named", "Write 'rackscope project RUN... --to server.toml'.")
     if arguments.describe:
         unused = ("to", "server", "cores", "rate", "out", "catalogue_out", "json")
         given = next((one for one in unused if getattr(arguments, one)), None)
@@ -148,7 +156,7 @@ def _write_catalogue(arguments: argparse.Namespace, projection: Projection, serv
 
     text, left_out = projected_catalogue(projection, servers)
     if not text:
-        raise RackscopeError(f"nothing is written to {arguments.catalogue_out}: {left_out[0]}")
+        raise RackscopeError(f"{arguments.catalogue_out} was not written: {left_out[0]}")
     try:
         write_atomically(arguments.catalogue_out, f"{text.rstrip()}\n".encode())
     except RackscopeError as error:

@@ -53,7 +53,7 @@ def _print_server(one: ServerProjection, said: set[str]) -> None:
         table.add_row(Text(answer.what), Text(value, style="bold"), Text(f"{low} to {high}"))
     console.print(table)
     for answer in known:
-        stands, changes = f"{answer.what}: stands on {answer.stands_on}.", f"→ {answer.changes_if}"
+        stands, changes = f"{answer.what}: evidence: {answer.stands_on}.", f"→ {answer.changes_if}"
         if stands not in said:
             _paragraph(stands, dim=True)
         if answer.changes_if and (stands not in said or changes not in said):

@@ -65,7 +65,7 @@ _MEMORY = _Bounds(2**20, 2**60, 'Write bytes, or give the unit: "384GiB".')
 _CACHE = _Bounds(2**14, 2**40, 'Write bytes, or give the unit: "32MiB".')
 #: Ceilings that 'rackscope calibrate' measures and a projection may compare by, with what they can be.
 CEILINGS: Mapping[str, _Bounds] = {
-    "instructions_per_second": _Bounds(1e8, 1e16, "Write instructions a second of all cores together, no MIPS."),
+    "instructions_per_second": _Bounds(1e8, 1e16, "Write instructions a second of all cores together, not MIPS."),
     "dram_read_bytes_per_second": _Bounds(1e8, 1e14, "Write bytes a second, not MB/s or GB/s: 21e9."),
     "dram_latency_seconds": _Bounds(1e-9, 1e-5, "Write seconds, not nanoseconds: 95e-9."),
     "network_bytes_per_second": _Bounds(1e5, 1e12, "Write bytes a second, not Gbit/s: 1.25e9 is 10 Gbit/s."),

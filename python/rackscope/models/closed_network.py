@@ -63,7 +63,7 @@ class ClosedNetwork:
             if not (math.isfinite(seconds) and seconds >= 0):
                 raise RackscopeError(f"a {name} of {seconds:g} s cannot be", "Give zero or more seconds.")
         if self.servers < 1:
-            raise RackscopeError(f"a network of {self.servers} servers serves nobody", "Give it one or more.")
+            raise RackscopeError(f"a network of {self.servers} servers has no server", "Give it one or more.")
         names = [station.name for station in self.stations]
         if len(set(names)) < len(names):
             raise RackscopeError(f"two stations have one name: {', '.join(sorted(names))}", "Name each differently.")
@@ -103,7 +103,7 @@ def mean_value_analysis(network: ClosedNetwork, clients: int) -> tuple[Solution,
     means come from the convolution algorithm, which adds only. Raises RackscopeError for fewer than one client.
     """
     if clients < 1:
-        raise RackscopeError(f"a network of {clients} clients does nothing", "Give it one or more.")
+        raise RackscopeError(f"a network of {clients} clients has no client", "Give it one or more.")
     solutions = _recursion(network, clients)
     return convolution(network, clients) if solutions is None else solutions
 

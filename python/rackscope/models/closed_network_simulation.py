@@ -49,7 +49,7 @@ def simulate(
     """
     if clients < 1 or requests < _FEWEST_REQUESTS:
         raise RackscopeError(
-            f"a simulation of {clients} clients and {requests} requests says nothing",
+            f"a simulation of {clients} clients and {requests} requests is too small",
             f"Give one client or more, and {_FEWEST_REQUESTS} requests or more.",
         )
     answers = _answers(network, clients, seed, variability)

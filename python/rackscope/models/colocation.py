@@ -253,12 +253,12 @@ class ColocationModel:
         """Slowdown of ``work``. Raises RackscopeError where it was not squeezed at all."""
         if not work.sensitivities:
             raise RackscopeError(
-                f"how {work.name} suffers is not known: nothing of it was squeezed",
+                f"the sensitivity of {work.name} is not known: no resource of it was squeezed",
                 "Run 'rackscope study pressure' of it, or 'rackscope study colocate'.",
             )
         if not set(neighbour.demands) & set(self.capacities):
             raise RackscopeError(
-                f"what {neighbour.name} takes is not known: nothing of its use was measured",
+                f"what {neighbour.name} uses is not known: its resource use was not measured",
                 "Run 'rackscope run' of it, or 'rackscope study colocate'.",
             )
         value, shares = _log_kept(self, work, neighbour)
@@ -327,8 +327,8 @@ def fit_colocation(sides: Sequence[Side], capacities: Mapping[str, float]) -> Co
     count = len({side.pair for side in sides})
     if count < FEWEST_PAIRS:
         raise RackscopeError(
-            f"{count} measured pairs of at least {FEWEST_PAIRS} say nothing of those that were not measured",
-            "Measure more pairs: 'rackscope study colocate' with three works or more.",
+            f"{count} measured pairs of at least {FEWEST_PAIRS} are too few to predict other pairs",
+            "Measure more pairs: 'rackscope study colocate' with three workloads or more.",
         )
     model = textbook(capacities)
     names = _parameters(capacities)
@@ -390,7 +390,7 @@ def sensitivity(
     """
     usable = [one for one in levels if 0 < one.left < 1 and math.isfinite(one.log_kept) and math.isfinite(one.error)]
     if not usable or not 0 < capacity < math.inf:
-        raise RackscopeError(f"no squeeze of {resource} took something away", "Squeeze it: 'rackscope study pressure'.")
+        raise RackscopeError(f"no squeeze of {resource} took effect", "Squeeze it: 'rackscope study pressure'.")
     return Sensitivity(resource, capacity, _falling(usable), use)
 
 

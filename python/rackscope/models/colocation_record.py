@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from rackscope.errors import RackscopeError
 from rackscope.models.colocation import RULES, Side, Work
-
-_Value = TypeVar("_Value")
 
 
 class MalformedWorkError(RackscopeError):
@@ -23,10 +21,9 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _checked(kind: type[_Value], content: Any, place: str) -> _Value:
+def _checked(kind: Any, content: Any, place: str) -> Any:
     try:
-        checked: _Value = _adapter(kind).validate_python(content)
-        return checked
+        return _adapter(kind).validate_python(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, (place, *first["loc"])))
@@ -47,7 +44,7 @@ def work_from_dict(content: Any, place: str = "work") -> Work:
     holder = _checked(dict[str, Any], content, place)
     found = _checked(dict[str, dict[str, Any]], holder.get("sensitivities"), f"{place}.sensitivities")
     named = {name: {**one, "resource": name} for name, one in found.items()}
-    work = _checked(Work, {**holder, "sensitivities": named}, place)
+    work: Work = _checked(Work, {**holder, "sensitivities": named}, place)
     for name, one in work.sensitivities.items():
         if (
             not one.points

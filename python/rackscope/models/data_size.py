@@ -81,8 +81,9 @@ class DataSizeModel:
             )
         if data_bytes > self.no_wall_below_bytes:
             raise ProjectionRefused(
-                f"no wall was met up to {format_bytes(self.line_bytes)}, and nothing is known of {asked}",
-                "Measure larger data, or say up to which size every resource suffices.",
+                f"no wall was met up to {format_bytes(self.line_bytes)}, "
+                f"and no larger size was measured: {asked} is beyond",
+                "Measure with larger data.",
             )
 
 
@@ -101,8 +102,8 @@ def fit_data_size(
     limit = max(data_bytes) if wall is None else wall.low_bytes
     if wall is not None and no_wall_below_bytes is not None and no_wall_below_bytes > wall.high_bytes:
         raise RackscopeError(
-            f"the measurements have a wall below {format_bytes(wall.high_bytes)}, where there was said to be none",
-            "Leave the claim out, or the sizes past the wall.",
+            f"the measurements have a wall below {format_bytes(wall.high_bytes)}, where there was assumed to be none",
+            "Leave out no_wall_below_bytes, or the sizes past the wall.",
         )
     fit = _line(data_bytes, seconds, limit)
     if fit.negative:

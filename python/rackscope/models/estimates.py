@@ -10,7 +10,7 @@ from typing import TypeVar
 from rackscope.errors import RackscopeError
 
 #: Said of predictions outside of what was measured, whose interval knows of noise only.
-EXTRAPOLATED = "; outside of what was measured it also takes the model's form to hold there"
+EXTRAPOLATED = "; outside of what was measured it also assumes that the model's form holds"
 #: The level of every interval of a prediction, two-sided.
 LEVEL = 0.90
 

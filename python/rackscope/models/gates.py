@@ -100,7 +100,7 @@ def instruction_drift_gate(
     change = math.exp(estimate * math.log(max(factors) / min(factors))) - 1
     shown = f"instructions per operation change by {100 * change:+.1f} % over {name}"
     if abs(change) > _DRIFT and (low > 0 or high < 0):
-        return Gate("instructions", False, f"{shown}: another work at each point, not the same one faster")
+        return Gate("instructions", False, f"{shown}: the workload differs from point to point")
     return Gate("instructions", True, shown)
 
 

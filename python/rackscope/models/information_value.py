@@ -112,7 +112,9 @@ def _check(costs: Mapping[str, Array], error: float) -> None:
     import numpy as np
 
     if len(costs) < 2:
-        raise RackscopeError("one thing alone is no choice, and nothing to measure for it", "Give two or more.")
+        raise RackscopeError(
+            "a single option leaves no choice, so no measurement is worth anything", "Give two or more."
+        )
     lengths = {len(one) for one in costs.values()}
     if len(lengths) > 1 or min(lengths) < _BATCHES * 2:
         raise RackscopeError(f"draws of {sorted(lengths)} cannot be compared", "Give as many of each, 40 at least.")
@@ -120,7 +122,7 @@ def _check(costs: Mapping[str, Array], error: float) -> None:
     if wrong is not None:
         raise RackscopeError(f"what {wrong} costs is not above zero in every draw", "Look at its prices and rates.")
     if not 0 <= error < math.inf:
-        raise RackscopeError(f"an error of {error:g} cannot be", "Give a share such as 0.05.")
+        raise RackscopeError(f"an error of {error:g} cannot be", "Give a fraction such as 0.05.")
 
 
 def narrowing(fit: NonNegativeFit, target: Sequence[float], points: Sequence[Sequence[float]]) -> tuple[float, ...]:

@@ -101,7 +101,9 @@ def fit_mean_latency(
     require_positive(mean_seconds, "the mean response time")
     require_distinct(rates_per_second, _FEWEST_LOADS, "rates")
     if servers < 1:
-        raise RackscopeError(f"{servers} servers serve nothing", "Give the cores or threads that serve at a time.")
+        raise RackscopeError(
+            f"{servers} servers cannot serve requests", "Give the cores or threads that serve at a time."
+        )
     counted = [None] * len(mean_seconds) if outstanding is None else list(outstanding)
     points = [
         CurvePoint(achieved=rate, latency_seconds=mean, mean_response_seconds=mean, mean_outstanding=count)

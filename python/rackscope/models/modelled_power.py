@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _DRAWS, _SEED = 4_000, 1
 #: More bins of time than this say nothing more of a mean.
 _MOST_BINS = 200
-BASIS = "drawn from what is not known of the server's watts, of the form between idle and full, and of the work"
+BASIS = "drawn from what is not known of the server's watts, of the form between idle and full, and of the workload"
 
 #: Watts of a whole server at full load by processors and cores of each: median, and the factor that 90 % lie within, of
 #: 647 SPECpower_ssj2008 results published until 2022; that of the largest is wider, as newer ones took up to 970 W.
@@ -82,7 +82,9 @@ class ServerWatts:
     def of_share(self, share: float) -> ServerWatts:
         """The same server, of which the host is a share above 0 and at most 1. Raises RackscopeError."""
         if not 0 < share <= 1:
-            raise PowerNotModelledError(f"a share of {share:g} is no part of a server", "Write it like 8/64 or 0.125.")
+            raise PowerNotModelledError(
+                f"a share of {share:g} is not a fraction of a server", "Write it like 8/64 or 0.125."
+            )
         return ServerWatts(self.name, self.source, self.idle, self.full, share, self.is_class)
 
 
@@ -198,7 +200,7 @@ class ModelledPower:
 
         found = np.asarray(use, dtype=np.float64)
         if len(found) == 0 or not np.all((found >= 0) & (found <= 1.0001)):
-            raise RackscopeError("the CPU's use is no share between 0 and 1", "Give it as a share, not in %.")
+            raise RackscopeError("the CPU's use is not a fraction between 0 and 1", "Give it as a fraction, not in %.")
         if len(found) > _MOST_BINS:
             found = np.array([part.mean() for part in np.array_split(found, _MOST_BINS)])
         drawn = self._draw(np.clip(found, 0.0, 1.0))
@@ -250,7 +252,7 @@ class ModelledEnergy:
         """What it stands on and what it is worth."""
         return (
             f"Power is modelled, not metered, from the CPU's use and {self.model.server.sentence}. Its intervals hold "
-            "90 % of what is not known about such a server; they say nothing about differences between repetitions."
+            "90 % of what is not known about such a server; differences between repetitions are not in them."
         )
 
     def phase(self, name: str, kind: str = "measure") -> ModelledPhase | None:

@@ -85,17 +85,17 @@ def fit_non_negative(terms: Sequence[Sequence[float]], values: Sequence[float], 
     count, width = len(values), len(names)
     if count <= width:
         raise RackscopeError(
-            f"{count} measurements for {width} unknowns leave nothing to tell an error from",
+            f"{count} measurements for {width} unknowns leave no residual to estimate the error from",
             f"Measure at least {width + 1} times.",
         )
     require_positive(values, "the measured value")
     matrix, target = np.asarray(terms, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if not np.all(np.isfinite(matrix)):
-        raise RackscopeError("a measurement has a setting that is no number", "Leave it out.")
+        raise RackscopeError("a measurement has a setting that is not a number", "Leave it out.")
     scale = np.linalg.norm(matrix / target[:, None], axis=0)
     if np.any(scale == 0) or np.linalg.cond(matrix / target[:, None] / scale) > _LARGEST_CONDITION:
         raise RackscopeError(
-            f"the measurements do not tell {_listed(names)} apart: they vary together or not at all",
+            f"the measurements cannot separate {_listed(names)}: they vary together or not at all",
             "Measure where one of them changes and the others do not.",
         )
     fitted = target

@@ -47,5 +47,5 @@ def _require_loads(loads: Sequence[float]) -> None:
     for load in loads:
         if not 0 <= load <= 1 or math.isnan(load):
             raise RackscopeError(
-                f"a load of {load:g} is no share of the most that the server does", "Give it between 0 and 1, not in %."
+                f"a load of {load:g} is not a fraction of full load", "Give it between 0 and 1, not in %."
             )

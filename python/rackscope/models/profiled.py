@@ -61,7 +61,7 @@ def fit_profiled(
 
     if len(values) < len(names) + 2:
         raise RackscopeError(
-            f"{len(values)} measurements for {len(names) + 1} unknowns leave nothing to tell an error from",
+            f"{len(values)} measurements for {len(names) + 1} unknowns leave no residual to estimate the error from",
             f"Measure at least {len(names) + 2} times.",
         )
     fits = [(one, fit_non_negative(terms(one), values, names)) for one in candidates]

@@ -72,9 +72,11 @@ class Demand:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.rate_per_second) and self.rate_per_second > 0):
-            raise RackscopeError(f"a demand of {self.rate_per_second:g} a second is none", "Give it above zero.")
+            raise RackscopeError(
+                f"a demand of {self.rate_per_second:g} a second is invalid", "Write a rate above zero."
+            )
         if self.spares < 0:
-            raise RackscopeError(f"N+{self.spares} cannot be", "Give zero or more spares.")
+            raise RackscopeError(f"--spares must be 0 or more, not {self.spares}", "Write how many servers may fail.")
         for name in ("watts", "budget_per_year", "purchase_budget"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
@@ -155,10 +157,10 @@ def _why_none(kinds: Sequence[Kind], demand: Demand) -> tuple[str, str]:
     named = [name for name, limit in limits.items() if limit is not None]
     best = largest_fleet(kinds, demand) if named else None
     within = f" within {' and '.join(named)}" if named else ""
-    what = f"no fleet serves {format_count(demand.rate_per_second)} a second at N+{demand.spares}{within}"
+    what = f"no fleet meets {format_count(demand.rate_per_second)} a second at N+{demand.spares}{within}"
     if best is None or best.rate_after_loss_per_second <= 0:
         if not named:
-            return what, "No kind serves anything."
+            return what, "No kind of server has any capacity."
         return what, f"It is too little for any fleet: give more{', or ask for fewer spares' if demand.spares else ''}."
     fleet = " and ".join(f"{count} x {name}" for name, count in best.counts.items())
     return what, f"The most is {format_count(best.rate_after_loss_per_second)} a second, by {fleet}."

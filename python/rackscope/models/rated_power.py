@@ -46,7 +46,7 @@ class RatedPowerModel:
 
         if not np.all((load >= 0) & (load <= 1)):
             raise RackscopeError(
-                f"a load of {float(load.max()):g} is no share of the most that the server does", "Give it from 0 to 1."
+                f"a load of {float(load.max()):g} is not a fraction of full load", "Give it from 0 to 1."
             )
         count = len(load)
         idle, full = self.idle.draw("idle watts", count, seed), self.full.draw("full watts", count, seed)

@@ -190,7 +190,7 @@ class ThroughputRatioModel:
 
         for name, ratio in ratios.items():
             if name not in RESOURCES:
-                raise RackscopeError(f"'{name}' is no resource", f"Known: {', '.join(RESOURCES)}.")
+                raise RackscopeError(f"'{name}' is not a known resource", f"Known: {', '.join(RESOURCES)}.")
             if not 0 < ratio.low <= ratio.high < math.inf:
                 raise RackscopeError(f"a ratio of {name} of {ratio.low:g} cannot be", "Give what both servers have.")
         self._check(ratios)
@@ -347,13 +347,13 @@ def fit_throughput_ratio(
         estimate, low, high = one.elasticity()
         if low > 1 + _SLACK or high < -_SLACK:
             raise ProjectionRefused(
-                f"no projection: throughput changes by {estimate:.2f} % for 1 % of {one.squeeze}, which that alone "
-                "cannot do: something else changed with it",
+                f"no projection: throughput changes by {estimate:.2f} % for 1 % of {one.squeeze}, which "
+                "that resource alone cannot cause: something else changed with it",
                 "Measure again on a quiet host.",
             )
     low, high = memory_share
     if not 0 <= low <= high <= 1:
-        raise RackscopeError(f"a memory share of {low:g} to {high:g} is none", "Give two shares between 0 and 1.")
+        raise RackscopeError(f"a memory share of {low:g} to {high:g} is invalid", "Give two fractions between 0 and 1.")
     return ThroughputRatioModel(found, memory_share, pipelined)
 
 

@@ -82,7 +82,7 @@ def core_scaling_chart(measured: Measurements, found: Throughput) -> Chart | Non
     return Chart(
         identifier="cores",
         title="Throughput over cores",
-        caption="The curve ends where it may not be followed any further; the band holds 90 % of further measurements.",
+        caption="The curve ends where the model refuses to extrapolate; the band holds 90 % of further measurements.",
         x=Axis(label="cores", unit="count"),
         y=Axis(label="throughput", unit="operations/s"),
         series=[line, points],
@@ -182,7 +182,7 @@ def efficiency_over_load_chart(projection: Projection) -> Chart | None:
         identifier="efficiency-load",
         title="Performance per watt over load, modelled",
         caption="Operations for each joule; a server that idles half of the time pays for it.",
-        x=Axis(label="load, of the most that it does", unit="ratio"),
+        x=Axis(label="load, as a fraction of its maximum", unit="ratio"),
         y=Axis(label="operations/J (modelled)"),
         series=series,
     )  # fmt: skip
@@ -210,7 +210,7 @@ def efficiency_over_frequency_chart(measured: Measurements) -> Chart | None:
     return Chart(
         identifier="efficiency-frequency",
         title="Performance per watt over frequency",
-        caption="Operations for each joule of what the meter saw; the band takes both models at their worst.",
+        caption="Operations per joule of what the meter covers; the band takes both models at their worst.",
         x=Axis(label="core frequency", unit="hertz"),
         y=Axis(label="operations/J"),
         series=[line, there],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rackscope.advice.measured_runs import Measurements
     from rackscope.advice.projecting.project import Projection
 
-_PRICED = "Prices and watts are yours to add: price, idle_watts, full_watts, and a [site] for costs."
+_PRICED = "Add prices and watts: price, idle_watts, full_watts, and a [site] for costs."
 
 
 def describe_source(measured: Measurements) -> str:

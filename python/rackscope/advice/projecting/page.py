@@ -73,7 +73,7 @@ def _findings(projection: Projection) -> list[Finding]:
             found.append(
                 Finding(
                     sentence=f"{server.server.name}, {answer.what}: {value} (90 % interval {low} to {high})",
-                    evidence=f"Stands on {answer.stands_on}. {answer.changes_if}",
+                    evidence=f"Evidence: {answer.stands_on}. {answer.changes_if}",
                 )
             )
     return found
@@ -102,7 +102,7 @@ def _table(projection: Projection) -> Table:
     return Table(
         identifier="answers",
         title="Every figure, and how it was obtained",
-        caption="Everything here is modelled but what is said to be measured.",
+        caption="Everything here is modelled, except what is marked as measured.",
         columns=[
             Column(name="server"),
             Column(name="what"),

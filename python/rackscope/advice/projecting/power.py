@@ -77,7 +77,7 @@ def draw_watts(
             model.draw(busy),
             RATED_BASIS,
             f"idle_watts and full_watts of {server.name} ({server.source}); model: rated_power, modelled",
-            "A meter there would settle it; rated watts are often those of a fuller or emptier server.",
+            "A meter there would give the true value; rated watts are often those of a server with other parts.",
         )
     if not same_processor and modelled is None:
         raise RackscopeError(
@@ -89,12 +89,12 @@ def draw_watts(
             modelled.rated.draw(busy),
             modelled.basis + RATED_BASIS,
             modelled.stands_on,
-            "Write idle_watts and full_watts: what a meter or a maker's configurator says is surer than a model.",
+            "Write idle_watts and full_watts: a meter or the maker's configurator is more certain than a model.",
         )
     metered = [one for one in measured.closed if one.watts is not None and one.cores == found.cores]
     runs = ", ".join(dict.fromkeys(one.run for one in (*measured.loads, *measured.closed) if one.watts is not None))
     scope = next((one.scope for one in (*measured.loads, *measured.closed) if one.watts is not None), "")
-    changes = f"The meter saw {scope or 'the host'} only, of this host: another copy differs."
+    changes = f"The meter covers {scope or 'the host'} of this host only; another server of this kind differs."
     try:
         prediction = metered_power(measured).predict(float(np.median(busy)))
         drawn, basis, name = (
@@ -164,13 +164,13 @@ def power_answers(
                 of_draws(served / watts, f"operations/joule{unit}", "draws of throughput over draws of watts",
                          extrapolated=True),
                 f"throughput and power; {found.cores} of {threads} hardware threads at work, the rest idle",
-                "It rises with what else the idle threads would be given.",
+                "It rises when the idle threads do other work.",
             )
         )  # fmt: skip
     except RackscopeError as error:
         answers += [
             Answer("watts", f"power {at}", None, refused=str(error)),
-            Answer("operations_per_joule", f"per watt {at}", None, refused="without watts there is none"),
+            Answer("operations_per_joule", f"per watt {at}", None, refused="its power is not known"),
         ]
     answers += _money(server, served, watts, site, currency)
     return answers, Projected(found.drawn, served, watts)
@@ -178,7 +178,7 @@ def power_answers(
 
 def _money(server: Server, served: Array, watts: Array | None, site: Site | None, currency: str) -> list[Answer]:
     if server.price is None:
-        refused = f"{server.name} has no price. Write one to know what is done for it."
+        refused = f"{server.name} has no price. Write one to get performance per price."
         return [Answer("operations_per_second_per_price", "per price", None, refused=refused)]
     price = server.price.draw(f"{server.name} price", DRAWS, 1)
     found = [

@@ -72,11 +72,11 @@ _DOUBTED = {
     ),
     "processor": (
         "that another server does this workload better or worse than its calibration says",
-        "Only a run there narrows it: public servers lie that far from what their micro-benchmarks say.",
+        "Only a run on that server narrows it: public servers lie that far from what their micro-benchmarks say.",
     ),
     "by processor": (
         "how far servers with these processors lie from others with the same in the tables",
-        "Only a run there narrows it.",
+        "Only a run on that server narrows it.",
     ),
     "by calibration": (
         "what sizes, DRAM bandwidth and caches do not say of processors that were never seen",
@@ -127,7 +127,7 @@ class Throughput:
 def project_throughput(
     measured: Measurements, server: Server, cores: int | None, trained: Trained | None = None
 ) -> Throughput:
-    """At the most that the system does on ``cores`` of the server (by default the share of them that it had here).
+    """The maximum throughput of the system on ``cores`` of the server (by default the same fraction of them as here).
 
     With ``trained``, another processor is projected to by its tables where those know more than elasticities do.
 
@@ -162,7 +162,7 @@ class _Throughput:
         points = measured.closed
         if not points:
             raise ProjectionRefused(
-                "no projection: no run shows the most that the system does, only offered rates",
+                "no projection: no run measured the maximum throughput, only offered rates",
                 "Add a run without --rate (a closed loop), or a 'study slo'.",
             )
         self._points = points
@@ -256,7 +256,7 @@ class _Throughput:
                 found = self._by_tables("by calibration", anchor, time, group)
             except RackscopeError as second:
                 said = "; ".join(dict.fromkeys([reason, why_not(second)]))
-                raise type(error)(error.what, f"{error.advice} Nor do the tables tell: {said}.") from None
+                raise type(error)(error.what, f"{error.advice} The tables cannot tell either: {said}.") from None
             return replace(found, why=f"throughput_ratio was not used: {why_not(error)}. {surer}")
 
     def _by_elasticities(self, anchor: int, time: ExecutionTimeModel | None, group: Sequence[Point]) -> _Elsewhere:
@@ -316,7 +316,7 @@ class _Throughput:
                     "Name a server with more memory, or measure with a smaller data set.",
                 )
         else:
-            self._notes.append("its memory is taken to hold the data set")
+            self._notes.append("assumed: the data set fits its memory")
 
     def _core_scaling(self) -> CoreScalingModel | None:
         points = at_top_clock(self._points)
@@ -419,7 +419,7 @@ class _Throughput:
             if there is None or here is None:
                 where = self._server.name if there is None else "this host"
                 self._notes.append(
-                    f"its {name.replace('_', ' ').replace('dram', 'DRAM')} is taken to be as here: "
+                    f"assumed: its {name.replace('_', ' ').replace('dram', 'DRAM')} is as here; "
                     f"{ceiling} of {where} is not known"
                 )
                 continue
@@ -435,7 +435,7 @@ class _Throughput:
         absent = [name for name in ("last_level_cache", "network", "disk") if name not in found]
         said = {"last_level_cache": "last-level cache"}
         self._notes.append(
-            f"its {', '.join(said.get(one, one) for one in absent)} and the clients are taken to serve as well as here"
+            f"assumed: its {', '.join(said.get(one, one) for one in absent)} and the clients are as fast as here"
         )
         # The host itself, as far as can be known: two readings of one figure are no difference.
         return {
@@ -455,7 +455,7 @@ class _Throughput:
             if clock is not None and known:
                 mean = math.fsum(known) / len(known)
                 return Uncertain(clock.shape, clock.low / mean, clock.middle / mean, clock.high / mean)
-            self._notes.append("its cores are taken to be as fast as here: the processor is the same")
+            self._notes.append("assumed: its cores are as fast as here, as the processor is the same")
             return None
         if there is None:
             raise RackscopeError(

@@ -52,7 +52,7 @@ class Trained:
         if measured.system not in _SYSTEMS:
             raise ModelError(
                 f"the tables have no {measured.system}, only {' and '.join(_SYSTEMS)}",
-                "Another system's throughput follows other resources, so it is no stand-in.",
+                "The throughput of another system depends on other resources, so the tables do not apply.",
             )
         from rackscope.models.trained.redis_elsewhere import fit_redis_elsewhere
 

@@ -1,4 +1,4 @@
-"""Say of measured works which fit on the same cores."""
+"""Say which measured workloads fit on the same cores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rackscope.cli import arguments as common
 if TYPE_CHECKING:
     from rackscope.advice.colocate import Colocation
 
-HELP = "which works fit on the same cores"
+HELP = "which workloads fit on the same cores"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="STUDY-OR-RUN",
         nargs="+",
         type=common.path,
-        help="left by 'study colocate' (works and pairs), 'study pressure' (works) or 'run' (uses only)",
+        help="left by 'study colocate' (workloads and pairs), 'study pressure' (workloads) or 'run' (use only)",
     )
     parser.add_argument(
-        "--slowdown", type=common.share, default=0.05, metavar="SHARE", help="a loss below it is none (default 5%%)"
+        "--slowdown", type=common.share, default=0.05, metavar="SHARE", help="largest acceptable slowdown (default 5%%)"
     )
     common.add_json(parser)
 
@@ -54,6 +54,6 @@ def _print(found: Colocation) -> None:
     )
     print_advice(console, [pair.advice for pair in found.pairs])
     for sentence in found.refused:
-        complain(f"nothing is said of {sentence}.")
+        complain(f"not compared: {sentence}.")
     for sentence in found.remarks:
         complain(f"{sentence}.")

@@ -21,14 +21,18 @@ HELP = "the server that is worth measuring before a fleet is bought"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("workload", metavar="WORKLOAD", help="one that some servers are measured under")
+    parser.add_argument("workload", metavar="WORKLOAD", help="a workload of the catalogue's [[server.measured]]")
     parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
     parser.add_argument("--rate", type=common.rate, required=True, help="operations (or jobs) a second, such as 5M")
     parser.add_argument(
-        "--spares", type=common.count, default=0, metavar="K", help="serve it without any K servers, too"
+        "--spares", type=common.count, default=0, metavar="K", help="tolerate the loss of any K servers (default 0)"
     )
     parser.add_argument(
-        "--error", type=common.share, default=0.05, metavar="SHARE", help="of a measurement, 90 %% (default 0.05)"
+        "--error",
+        type=common.share,
+        default=0.05,
+        metavar="FRACTION",
+        help="of a measurement: half its 90 %% interval (default 0.05)",
     )
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     common.add_json(parser)

@@ -18,18 +18,23 @@ HELP = "the cheapest fleet for a demand"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("workload", metavar="WORKLOAD", help="one that the catalogue's servers are measured under")
+    parser.add_argument("workload", metavar="WORKLOAD", help="a workload of the catalogue's [[server.measured]]")
     parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
     parser.add_argument("--rate", type=common.rate, required=True, help="operations (or jobs) a second, such as 5M")
     parser.add_argument(
-        "--spares", type=common.count, default=0, metavar="K", help="serve it without any K servers, too"
+        "--spares", type=common.count, default=0, metavar="K", help="tolerate the loss of any K servers (default 0)"
     )
     parser.add_argument(
-        "--p99", type=common.duration, metavar="TIME", help="99 %% answered within it (M/M/c, modelled)"
+        "--p99",
+        type=common.duration,
+        metavar="TIME",
+        help="bound for the 99th percentile of response time (M/M/c queue, modelled)",
     )
-    parser.add_argument("--watts", type=common.positive_number, help="at most so much power, PUE included")
-    parser.add_argument("--budget", type=common.positive_number, metavar="MONEY", help="at most so much a year")
-    parser.add_argument("--purchase", type=common.positive_number, metavar="MONEY", help="at most so much for servers")
+    parser.add_argument("--watts", type=common.positive_number, help="largest power, PUE included")
+    parser.add_argument("--budget", type=common.positive_number, metavar="MONEY", help="largest cost per year")
+    parser.add_argument(
+        "--purchase", type=common.positive_number, metavar="MONEY", help="largest purchase price of all servers"
+    )
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     common.add_json(parser)
 

@@ -31,16 +31,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=common.checked(parse_size_bytes), required=True, metavar="SIZE", help="of a job, such as 120G"
     )
-    parser.add_argument("--deadline", type=common.duration, metavar="TIME", help="95 %% of the jobs done within it")
     parser.add_argument(
-        "--jobs-per-day", type=common.rate, metavar="N", help="machines for these jobs only (else others share them)"
+        "--deadline", type=common.duration, metavar="TIME", help="95 %% of the jobs must finish within it"
+    )
+    parser.add_argument(
+        "--jobs-per-day",
+        type=common.rate,
+        metavar="N",
+        help="the machines run only these jobs (default: other jobs share them)",
     )
     parser.add_argument(
         "--like", type=_pair, action="append", default=[], metavar="NEW=MEASURED",
-        help="NEW was not measured, and has more of MEASURED's cores and memory",
+        help="NEW was not measured; it is MEASURED with more cores and memory",
     )  # fmt: skip
-    parser.add_argument("--most", type=common.positive_count, metavar="N", help="at most so many machines on a job")
-    parser.add_argument("--workload", metavar="NAME", help="watts are those measured under it (else full_watts)")
+    parser.add_argument("--most", type=common.positive_count, metavar="N", help="most machines for one job")
+    parser.add_argument(
+        "--workload", metavar="NAME", help="use the watts measured under this workload (default: full_watts)"
+    )
     parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
     common.add_json(parser)
 
@@ -105,13 +112,13 @@ def _print(given: ScaleAdvice) -> None:
         table.add_row(*(Text(cell) for cell in cells))
     console.print(table)
     console.print(
-        "All modelled. 90 %: of the next jobs, and of the draws of prices and models; fastest and cheapest: in so many "
-        "draws. *: outside of what was measured. Time and money only: what else a cluster gives (it outlives a "
-        "machine, it grows) is not in it.",
+        "All modelled. 90 %: of the next jobs, and of the draws of prices and models; fastest and cheapest: in "
+        "which fraction of the draws. *: outside of what was measured. Time and money only: what else a cluster gives "
+        "(it outlives a machine, it grows) is not in it.",
         style="dim",
         markup=False,
     )
     for sentence in given.refused:
-        complain(f"not counted on: {sentence}.")
+        complain(f"left out: {sentence}.")
     for sentence in given.left_out:
         complain(f"{sentence}.")

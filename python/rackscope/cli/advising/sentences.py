@@ -18,5 +18,5 @@ def print_advice(console: Console, advice: Sequence[Advice]) -> None:
         console.print(f"• {one.sentence}", style="bold", markup=False)
         console.print(f"  → {one.changes_if}", markup=False)
         stands_on = "the same" if one.stands_on == before else one.stands_on
-        console.print(f"  Stands on: {stands_on}.", style="dim", markup=False)
+        console.print(f"  Evidence: {stands_on}.", style="dim", markup=False)
         before = one.stands_on
