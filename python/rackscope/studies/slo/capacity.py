@@ -16,6 +16,7 @@ from typing import Literal
 from rackscope.analysis.crossing import FEWEST_BLOCKS, Seen, block_rates, estimate_crossing, excess
 from rackscope.analysis.intervals import Interval, relative_half_width
 from rackscope.analysis.slo_search import Observation, SloSearch, confirmed
+from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.errors import StudyError
 from rackscope.studies.bench.bounds import Bound
 from rackscope.studies.bench.windows import Load, Window
@@ -35,7 +36,6 @@ _ENOUGH_NEAR = 4
 _FEWEST_CONFIRMATIONS, _MOST_CONFIRMATIONS = 5, 8
 #: Share of the budget for the blocks and everything before.
 _BLOCKS_UNTIL = 0.86
-WANTED_HALF_WIDTH = 0.025
 #: Others come in bursts of seconds to a minute. After a disturbed window nothing is done, longer each time.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 #: Times that the lowest rate must miss the bound before no rate is said to meet it.
@@ -277,7 +277,7 @@ class CapacityStudy:
 
     def _is_narrow(self) -> bool:
         width = relative_half_width(self.found.rate) if self.found.rate is not None else None
-        return width is not None and width <= WANTED_HALF_WIDTH
+        return width is not None and width <= packaged_thresholds().limit("slo.half_width")
 
     def _confirm(self) -> None:
         found = self.found
