@@ -148,6 +148,6 @@ def test_the_command_plans_and_refuses(tmp_path: Path, capsys: pytest.CaptureFix
     assert "no fleet meets" in capsys.readouterr().err
     for amount in ("nan", "-1", "0", "5 EUR"):
         assert main([*ask, "--rate", "2M", "--watts", amount]) == 2
-        assert "no number above zero" in capsys.readouterr().err
+        assert "not a number above zero" in capsys.readouterr().err
     assert main(["advise", "provision"]) == 2
     assert "SERVER" not in capsys.readouterr().err  # all servers, unless some are named

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import get_type_hints
 import pytest
 
 import rackscope
-from conftest import REPOSITORY
+from conftest import REPOSITORY, Rackscope
 from rackscope.api.settings import RunSettings
 from rackscope.errors import RunDirectoryError, UsageError
 from rackscope.runs.options import RunOptions
@@ -87,3 +89,15 @@ def test_mistakes_are_errors_of_rackscope(tmp_path: Path, monkeypatch: pytest.Mo
 def test_settings_are_the_fields_of_run_options() -> None:
     fields = set(RunOptions.__dataclass_fields__) - {"system", "workload", "server"}
     assert set(get_type_hints(RunSettings)) == fields
+
+
+def test_a_study_that_was_killed_says_where_its_windows_are(tmp_path: Path, rackscope: Rackscope) -> None:
+    folder = Path(shutil.copytree(KEPT / "study", tmp_path / "study"))
+    record = json.loads((folder / "study.json").read_text())
+    (folder / "study.json").write_text(json.dumps({**record, "status": "running"}))
+    ended = rackscope("report", str(folder), "--json")
+    assert ended.returncode == 0, ended.stderr
+    said = json.loads(ended.stdout)["remarks"]
+    assert "did not finish" in said[0]
+    assert str(folder / "runs" / "squeezed") in said[1]
+    assert str(folder / "runs" / "squeezed") in rackscope("report", str(folder)).stdout

@@ -144,7 +144,9 @@ def test_after_kill_9_the_next_command_gives_everything_back(
         groups = [Path(word) for word in holder.stdout.readline().split()]
         link = holder.stdout.readline().strip()
         assert not groups or list((tmp_path / "state/squeezes").glob("*.json"))
-        assert rackscope("doctor", "--repair").stdout == "Nothing was left squeezed.\n", "it lives: nothing to repair"
+        assert rackscope("doctor", "--repair").stdout == "No limits were left in place.\n", (
+            "it lives: nothing to repair"
+        )
         assert all(group.is_dir() for group in groups)
     finally:
         holder.send_signal(signal.SIGKILL)

@@ -90,7 +90,7 @@ def parse_rate_per_second(text: str) -> float:
 
 
 def parse_share(text: str) -> float:
-    """A share between 0 and 1: ``5%`` or ``0.05``. Raises UsageError."""
+    """A fraction between 0 and 1: ``5%`` or ``0.05``. Raises UsageError."""
     number = text.strip().removesuffix("%")
     try:
         share = float(number) / (100 if text.strip().endswith("%") else 1)

@@ -1,4 +1,4 @@
-"""However a measurement ends, what was measured is kept, and whoever called is told where."""
+"""However a measurement ends, what was measured is kept, and the caller is told where."""
 
 from __future__ import annotations
 

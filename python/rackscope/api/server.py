@@ -15,7 +15,7 @@ def server_watts(server: str | None, share: float | None = None) -> ServerWatts 
     """The server that ``FILE`` or ``FILE:NAME`` describes. Raises RackscopeError."""
     if server is None:
         if share is not None:
-            raise UsageError("--share needs the server that it is a part of", "Name it with --server FILE.")
+            raise UsageError("--share is given without --server", "Name it with --server FILE.")
         return None
     from rackscope.advice.catalogue import read_server_watts
 

@@ -38,4 +38,4 @@ class RunSettings(TypedDict, total=False):
 
 
 def silent(_progress: Progress) -> None:
-    """The progress of a call that nobody watches."""
+    """The default: progress is not shown."""

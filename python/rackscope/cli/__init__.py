@@ -48,8 +48,8 @@ the hardware could do.
 Start here:
   rackscope run cache ycsb-b        characterise the built-in cache engine: about a minute, leaves a report
   rackscope run memcached ycsb-b    the same for memcached (fetched without root if it is not installed)
-  rackscope doctor                  what can be measured on this host, and what is missing and what that disables
-  rackscope calibrate               measure this host's ceilings once: runs are then judged against them
+  rackscope doctor                  what can be measured on this host, what is missing, and what that disables
+  rackscope calibrate               measure this host's ceilings once: later runs are compared with them
   rackscope --help                  everything else
 """
 

@@ -1,4 +1,4 @@
-"""Arguments that several verbs share, and their types: a mistake becomes argparse's one clear line."""
+"""Arguments that several verbs have in common, and their types: a mistake becomes one clear line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def checked(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
 
 def _path(text: str) -> Path:
     if not text or "\0" in text:
-        raise UsageError("an empty name is no path", "Write '.' for the current folder.")
+        raise UsageError("invalid path: the name is empty", "Write '.' for the current folder.")
     return Path(text)
 
 
@@ -50,7 +50,7 @@ def setting(text: str) -> tuple[str, str]:
     """``name=value``."""
     name, sign, value = text.partition("=")
     if not sign or not name.strip() or not value.strip():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a setting. Write it like threads=8.")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a setting: expected NAME=VALUE. Write it like threads=8.")
     return name.strip(), value.strip()
 
 
@@ -88,7 +88,7 @@ def add_meter(parser: argparse._ActionsContainer) -> None:
         type=meter,
         default=[],
         help="also read this power meter: snmp:ADDRESS,preset=apc,outlet=4, file:PATH,unit=watts or "
-        "command:ARGUMENTS,unit=watts; none: not those of this host either (docs/power-meters.md)",
+        "command:ARGUMENTS,unit=watts; 'none' reads no meter of this host either (docs/power-meters.md)",
     )
 
 
@@ -100,7 +100,7 @@ def add_json(parser: argparse._ActionsContainer) -> None:
 def add_system_settings(parser: argparse._ActionsContainer, what: str) -> None:
     """``--set``, ``--tuned``, ``--cores``, ``--endpoint``, ``--port``, ``--no-fetch``."""
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", type=setting, default=[], help=what)
-    parser.add_argument("--tuned", action="store_true", help="start from the papers' tuned values of the knobs")
+    parser.add_argument("--tuned", action="store_true", help="start from the values of the knobs that the papers tuned")
     _add_cores(parser)
     parser.add_argument("--endpoint", choices=("tcp", "unix"), default="tcp", help="loopback TCP or a unix socket")
     parser.add_argument("--port", type=int, metavar="N", help="TCP port (default: a free one)")
@@ -109,7 +109,9 @@ def add_system_settings(parser: argparse._ActionsContainer, what: str) -> None:
 
 def add_load(parser: argparse._ActionsContainer) -> None:
     """``--connections``, ``--client-cores``, ``--seed``, ``--no-verify``, ``--meter``."""
-    parser.add_argument("--connections", metavar="N", type=count, default=50, help="connections (default 50)")
+    parser.add_argument(
+        "--connections", metavar="N", type=count, default=50, help="connections of the load generator (default 50)"
+    )
     _add_client(parser)
     parser.add_argument("--no-verify", action="store_true", help="do not check returned values")
     add_meter(parser)
@@ -148,13 +150,13 @@ def add_places(parser: argparse._ActionsContainer) -> None:
 
 
 def _add_cores(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--cores", metavar="LIST", type=cores, help="cores of the system, like 0 or 0-3")
+    parser.add_argument("--cores", metavar="LIST", type=cores, help="cores that the system runs on, such as 0 or 0-3")
 
 
 def _add_client(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--client-cores", metavar="LIST", type=cores, help="cores of the load generator")
+    parser.add_argument("--client-cores", metavar="LIST", type=cores, help="cores that the load generator runs on")
     parser.add_argument("--seed", type=int, default=42, help="seed of keys, values and arrivals (default 42)")
 
 
 def _add_no_fetch(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--no-fetch", action="store_true", help="never download: the system must be here already")
+    parser.add_argument("--no-fetch", action="store_true", help="never download: the system must be installed already")

@@ -1,11 +1,12 @@
-"""Measure this host's ceilings once: what each resource gives when no system is in the way.
+"""Measure the ceilings of this host: the most that each resource gives when no system limits it.
 
-Runs are judged against them from then on. The disk is measured with fio, fetched without root where it is missing.
+Later runs are compared with them. Once is enough, on a quiet host. The disk is measured with fio, which is downloaded
+without root where it is missing.
 
 Examples:
   rackscope calibrate             everything: about two minutes
   rackscope calibrate --quick     without disks and counters: about fifteen seconds
-  rackscope calibrate --show      what is known already
+  rackscope calibrate --show      what was measured before
 """
 
 from __future__ import annotations
@@ -21,17 +22,24 @@ if TYPE_CHECKING:
     from rackscope.host.ceilings import Ceilings
     from rackscope.host.measurements.setting import FioProgram
 
-HELP = "measure this host's ceilings, which runs are judged against"
+HELP = "measure the ceilings of this host, with which runs are compared"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
     parser.add_argument("--quick", action="store_true", help="leave out disks and counters")
-    parser.add_argument("--if-missing", action="store_true", help="do nothing when this host was calibrated before")
-    parser.add_argument("--show", action="store_true", help="print what is known, measure nothing")
-    parser.add_argument("--only", metavar="GROUP", action="append", help="cpu, memory, network, counters or disk")
+    parser.add_argument("--if-missing", action="store_true", help="do nothing if this host was calibrated before")
+    parser.add_argument("--show", action="store_true", help="print what was measured before, measure nothing")
+    parser.add_argument(
+        "--only",
+        metavar="GROUP",
+        action="append",
+        help="measure only cpu, memory, network, counters or disk; may be given again",
+    )
     parser.add_argument("--cores", metavar="LIST", type=common.cores, help="cores to measure on (default: all)")
-    parser.add_argument("--folder", metavar="DIR", type=common.path, help="a folder on the disk to measure")
+    parser.add_argument(
+        "--folder", metavar="DIR", type=common.path, help="folder on the disk to measure (default: the current one)"
+    )
     parser.add_argument("--no-fetch", action="store_true", help="never download: without fio the disk is left out")
     common.add_json(parser)
 

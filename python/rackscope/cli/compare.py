@@ -1,4 +1,4 @@
-"""Set two runs side by side, with the interval of each difference."""
+"""Compare two runs: the ratio of each metric with its 95 % interval."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import argparse
 from rackscope.cli import arguments as common
 from rackscope.cli.output import print_json
 
-HELP = "set two runs side by side, with the interval of each difference"
+HELP = "compare two runs: the ratio of each metric with its 95 % interval"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("a", metavar="A", type=common.path, help="the run to compare with")
-    parser.add_argument("b", metavar="B", type=common.path, help="the run that is compared")
+    parser.add_argument("a", metavar="A", type=common.path, help="the run directory to compare with")
+    parser.add_argument("b", metavar="B", type=common.path, help="the run directory that is compared with A")
     common.add_json(parser)
 
 

@@ -49,7 +49,12 @@ def print_comparison(comparison: Comparison, a: str, b: str, remarks: Sequence[s
         )
     console.print()
     console.print(table)
-    console.print(Text("\nNothing is said where the interval of the ratio holds 1.", style="dim"))
+    console.print(
+        Text(
+            "\nA row without a word at its end: the interval of the ratio contains 1, no difference was seen.",
+            style="dim",
+        )
+    )
 
 
 def _style(row: ComparisonRow) -> str:

@@ -1,7 +1,7 @@
-"""What can be measured on this host, what is missing and what that disables.
+"""What can be measured on this host, what is missing, and what that disables.
 
 Ends with status 1 when something would make results wrong or impossible.
-With --repair only undoes what commands that were killed left squeezed; status 1 when some of it cannot be.
+With --repair it only undoes the limits that killed commands left in place; status 1 when some cannot be undone.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from rackscope.cli import arguments as common
 if TYPE_CHECKING:
     from rackscope.host.checks.check import Probes
 
-HELP = "what can be measured on this host, and what is missing and what that disables"
-#: It shows what is left squeezed instead of undoing it first, as the other verbs do.
+HELP = "what can be measured on this host, what is missing, and what that disables"
+#: It shows which limits are left instead of undoing it first, as the other verbs do.
 UNDOES_LEFTOVERS = False
 
 _MARKS = {"ok": ("✓", "green"), "limited": ("–", "yellow"), "bad": ("✗", "red")}
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
     common.add_json(parser)
     common.add_meter(parser)
-    parser.add_argument("--repair", action="store_true", help="undo what killed commands left squeezed, nothing else")
+    parser.add_argument("--repair", action="store_true", help="only undo the limits that killed commands left in place")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -79,6 +79,6 @@ def _repair(*, as_json: bool) -> int:
 
         print_json({"repaired": said, "left": left})
     else:
-        for sentence in said or ["nothing was left squeezed"]:
+        for sentence in said or ["no limits were left in place"]:
             print(f"{sentence[:1].upper()}{sentence[1:]}.")
     return int(bool(left))

@@ -1,4 +1,4 @@
-"""Make a system (or a tool) available: found on PATH, or the distribution's package unpacked without root."""
+"""Find a system or a tool on PATH, or download its package and unpack it without root."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 from rackscope.cli import arguments as common
 
-HELP = "make a system available: find it, or fetch its package without root"
+HELP = "find a system on PATH, or download its package without root"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

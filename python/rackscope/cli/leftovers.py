@@ -25,7 +25,7 @@ def check_leftovers() -> Check:
 
     left = find_leftovers()
     if not left:
-        return Check("squeezes", "ok", "nothing is left squeezed")
+        return Check("squeezes", "ok", "no limits are left from killed commands")
     return Check(
         "squeezes",
         "bad",

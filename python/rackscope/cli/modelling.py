@@ -10,7 +10,7 @@ def add_server(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--server",
         metavar="FILE[:NAME]",
-        help="TOML with the server's idle_watts and full_watts: power is modelled from them where no meter is",
+        help="TOML file with idle_watts and full_watts of the server: power is modelled from them without a meter",
     )
     parser.add_argument(
         "--share", metavar="FRACTION", type=_share, help="fraction of the server that this guest has, such as 8/64"

@@ -1,6 +1,6 @@
-"""Write (again) the report of a run directory or of a study directory, and print its findings.
+"""Write the report of a run or study directory anew, and print its findings.
 
-The directory is all it takes: it can be made anywhere, later, of what was killed too.
+Only the directory is needed: on any host, at any time, also of a run or study that was killed.
 """
 
 from __future__ import annotations

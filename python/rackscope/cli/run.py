@@ -1,4 +1,4 @@
-"""Run a workload against a system, sample the host, and say what was found.
+"""Run a workload against a system, sample the host, and say what limits it.
 
 Examples:
   rackscope run cache ycsb-b
@@ -18,7 +18,7 @@ from rackscope.errors import UsageError
 if TYPE_CHECKING:
     from rackscope.api.settings import RunSettings
 
-HELP = "run a workload against a system and say what holds it back"
+HELP = "run a workload against a system and say what limits it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,33 +28,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list systems, workloads and their settings")
     load = parser.add_argument_group("load")
     load.add_argument(
-        "--rate", metavar="N", type=common.rate, help="open loop: N operations/s, latency from intended start"
+        "--rate",
+        metavar="N",
+        type=common.rate,
+        help="open loop: N operations/s; latency counts from the intended start (default: closed loop)",
     )
     load.add_argument(
-        "--arrivals", choices=("poisson", "constant"), default="poisson", help="open loop: how they are spaced"
+        "--arrivals",
+        choices=("poisson", "constant"),
+        default="poisson",
+        help="open loop: how requests are spaced in time (default poisson)",
     )
     common.add_load(load)
     length = parser.add_argument_group("length")
     length.add_argument(
-        "--duration", metavar="TIME", type=common.duration, default=5.0, help="one measured repetition (default 5s)"
+        "--duration",
+        metavar="TIME",
+        type=common.duration,
+        default=5.0,
+        help="length of one measured repetition (default 5s)",
     )
-    length.add_argument("--warm-up", metavar="TIME", type=_warm_up, default=2.0, help="before measuring (default 2s)")
+    length.add_argument(
+        "--warm-up", metavar="TIME", type=_warm_up, default=2.0, help="unmeasured load before that (default 2s)"
+    )
     often = length.add_mutually_exclusive_group()
     often.add_argument(
         "--repeat",
         metavar="N",
         type=common.count,
-        help="repetitions (default: until the 95 %% interval is within 2 %%)",
+        help="number of repetitions (default: until the 95 %% interval of throughput is within ± 2 %%)",
     )
     often.add_argument(
         "--budget",
         metavar="TIME",
         type=common.duration,
-        help="measuring time that repetition may spend (default 40s, at least three repetitions)",
+        help="longest measuring time of all repetitions together (default 40s; at least three are made)",
     )
     system = parser.add_argument_group("system")
     common.add_system_settings(system, "a knob of the system or a parameter of the workload")
-    power = parser.add_argument_group("power, where no meter is")
+    power = parser.add_argument_group("power, where there is no meter")
     add_server(power)
     output = parser.add_argument_group("output")
     output.add_argument(
@@ -76,7 +88,7 @@ def execute(arguments: argparse.Namespace) -> int:
         print_listing(arguments.json)
         return 0
     if arguments.system is None or arguments.workload is None:
-        raise UsageError("a run needs a system and a workload", "For example: rackscope run memcached ycsb-b.")
+        raise UsageError("no system and workload are named", "For example: rackscope run memcached ycsb-b.")
     from rackscope.api.running import run
     from rackscope.cli.findings import print_run
     from rackscope.cli.progress import ProgressLine

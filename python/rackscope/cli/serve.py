@@ -22,7 +22,7 @@ _LOOK_SECONDS = 0.5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("system", nargs="?", default="cache", metavar="SYSTEM", help="which (default: cache)")
+    parser.add_argument("system", nargs="?", default="cache", metavar="SYSTEM", help="the system (default: cache)")
     common.add_system_settings(parser, "a knob of the system")
 
 

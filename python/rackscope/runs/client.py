@@ -1,4 +1,4 @@
-"""The load generator as the runs room sees it: its configuration, one phase at a time, its answers as rows."""
+"""The load generator as runs use it: its configuration, one phase at a time, its results as rows."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def performance_per_watt_chart(frame: pl.DataFrame, over: Over) -> Chart:
     scope = known["power_scope"][0]
     axes = {
         "frequency_hertz": Axis(label="clock of the system's cores", unit="hertz"),
-        "load_ratio": Axis(label="share of the highest throughput", unit="ratio"),
+        "load_ratio": Axis(label="fraction of the highest throughput", unit="ratio"),
     }
     return Chart(
         identifier=f"performance-per-watt-over-{'frequency' if over == 'frequency_hertz' else 'load'}",

@@ -101,7 +101,7 @@ class RunOptions:
         # Raises for a rate that is out of bounds.
         _ = self.loop
         if not 0 <= self.seed < 2**64:
-            raise UsageError(f"{self.seed} is no seed", "Choose --seed between 0 and 2^64 - 1.")
+            raise UsageError(f"invalid seed {self.seed}", "Choose --seed between 0 and 2^64 - 1.")
 
     def _check_length(self) -> None:
         if self.duration_seconds < 0.1:

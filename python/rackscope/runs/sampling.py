@@ -64,7 +64,7 @@ class HostSampler:
             name = str(probe["name"]).removeprefix("power:")
             if probe["status"] == "missing" and name != probe["name"] and name.partition(":")[0] in kinds:
                 raise ProbeError(
-                    f"the power meter {name} cannot be read: {probe['reason']}", "Mend it, or leave out its --meter."
+                    f"the power meter {name} cannot be read: {probe['reason']}", "Correct it, or leave out its --meter."
                 )
 
     def start(self) -> None:
@@ -91,11 +91,11 @@ class HostSampler:
         return pl.DataFrame([pl.Series("timestamp_ns", times, dtype=pl.Int64), *columns])
 
     def _remember(self, times: list[int], values: Any) -> None:
-        places = self._system_columns
-        if len(places) < len(_SYSTEM_CPU) + 1:
+        positions = self._system_columns
+        if len(positions) < len(_SYSTEM_CPU) + 1:
             return
-        cpu = values[:, [places[name] for name in _SYSTEM_CPU]].sum(axis=1)
-        resident = values[:, places[_SYSTEM_RESIDENT]]
+        cpu = values[:, [positions[name] for name in _SYSTEM_CPU]].sum(axis=1)
+        resident = values[:, positions[_SYSTEM_RESIDENT]]
         self._system_rows.extend(zip(times, cpu.tolist(), resident.tolist(), strict=True))
 
     def system_use(self, start_ns: int, end_ns: int) -> tuple[float | None, float | None]:

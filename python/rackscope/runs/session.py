@@ -252,8 +252,8 @@ class Session:
             )
         if result["wrong_values"]:
             raise LoadError(
-                f"{result['wrong_values']} answers of phase {plan.name} were wrong; the first: {result['first_wrong']}",
-                "The system returned what was never written: its numbers mean nothing.",
+                f"{result['wrong_values']} wrong responses in phase {plan.name}; the first: {result['first_wrong']}",
+                "The system returned values that were never written: do not use its figures.",
             )
 
     def _tick(
