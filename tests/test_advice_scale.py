@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from rackscope.advice.job_evidence import JobEvidence, MemoryNeed, read_job_evidence
-from rackscope.advice.scale import Job, NoWayError, ScaleAdvice, advise_scale
+from rackscope.advice.scale import NoWayError, advise_scale
+from rackscope.advice.scale_types import Job, ScaleAdvice
 from rackscope.cli import main
 from rackscope.errors import RackscopeError, RunDirectoryError, UsageError
 from rackscope.models.catalogue import CatalogueError, parse_catalogue

@@ -13,7 +13,7 @@ from rackscope.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from rackscope.advice.job_ways import Known
-    from rackscope.advice.scale import Change, Job, Priced, ScaleRow, ServerWall
+    from rackscope.advice.scale_types import Change, Job, Priced, ScaleRow, ServerWall
 
 #: A crossing in fewer of the draws is not worth a sentence, and one in more of them is sure.
 _FEW, _MOST = 0.05, 0.95

@@ -10,7 +10,7 @@ from rackscope.advice.colocate import Colocation
 from rackscope.advice.cost import CostComparison
 from rackscope.advice.measure_next import MeasureNext
 from rackscope.advice.provision import Provision
-from rackscope.advice.scale import ScaleAdvice
+from rackscope.advice.scale_types import ScaleAdvice
 from rackscope.api import outputs
 from rackscope.host.ceilings import Ceilings
 from rackscope.runs.manifest import Manifest

@@ -20,7 +20,7 @@ from rackscope.cli import arguments as common
 from rackscope.units import parse_size_bytes
 
 if TYPE_CHECKING:
-    from rackscope.advice.scale import ScaleAdvice
+    from rackscope.advice.scale_types import ScaleAdvice
 
 HELP = "one bigger server or a cluster of small ones, for a job and its data"
 
@@ -63,7 +63,8 @@ def execute(arguments: argparse.Namespace) -> int:
     """Compare and print."""
     from rackscope.advice.catalogue import read_catalogue, sample_catalogue
     from rackscope.advice.job_evidence import read_job_evidence
-    from rackscope.advice.scale import Job, advise_scale
+    from rackscope.advice.scale import advise_scale
+    from rackscope.advice.scale_types import Job
     from rackscope.cli.output import print_json
 
     catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
