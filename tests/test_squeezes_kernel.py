@@ -16,8 +16,7 @@ from rackscope.squeezes.base import Achieved, Capacity, Isolation, NotSqueezable
 from rackscope.squeezes.block_device import find_block_device
 from rackscope.squeezes.cpu_set import CpuSet
 from rackscope.squeezes.cpu_share import CpuShare
-from rackscope.squeezes.disk_bandwidth import DiskBandwidth
-from rackscope.squeezes.disk_operations import DiskOperations
+from rackscope.squeezes.disk import DiskBandwidth, DiskOperations
 from rackscope.squeezes.dram_capacity import DramCapacity
 from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal

@@ -211,8 +211,7 @@ def test_swap_takes_anonymous_memory_as_far_as_it_goes(tmp_path: Path) -> None:
 
 
 def disk_squeezes(root: Path) -> list[Squeeze]:
-    from rackscope.squeezes.disk_bandwidth import DiskBandwidth
-    from rackscope.squeezes.disk_operations import DiskOperations
+    from rackscope.squeezes.disk import DiskBandwidth, DiskOperations
 
     return [DiskBandwidth(root), DiskOperations(root)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from rackscope.errors import UsageError
 
@@ -118,32 +119,21 @@ def parse_cores(text: str) -> tuple[int, ...]:
 
 def format_duration(seconds: float) -> str:
     """``1.23 ms``; three significant digits, unit chosen to suit."""
-    if not math.isfinite(seconds):
-        return "unknown"
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if abs(seconds) >= factor:
-            return f"{_three_digits(seconds / factor)} {unit}"
-    return "0 s" if seconds == 0 else f"{_three_digits(seconds / 1e-9)} ns"
+    return "0 s" if seconds == 0 else _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")))
 
 
 def format_bytes(count: float) -> str:
     """``1.50 GiB``; three significant digits, powers of 1024."""
-    if not math.isfinite(count):
-        return "unknown"
-    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
-        if abs(count) >= 1024**power:
-            return f"{_three_digits(count / 1024**power)} {unit}"
-    return f"{count:.0f} B"
+    if abs(count) < 1024:
+        return f"{count:.0f} B"
+    return _scaled(count, ((1024.0**4, "TiB"), (1024.0**3, "GiB"), (1024.0**2, "MiB"), (1024.0, "KiB")))
 
 
 def format_count(count: float) -> str:
     """``1.23 M``; three significant digits, powers of 1000."""
-    if not math.isfinite(count):
-        return "unknown"
-    for power, unit in ((9, "G"), (6, "M"), (3, "k")):
-        if abs(count) >= 10**power:
-            return f"{_three_digits(count / 10**power)} {unit}"
-    return _three_digits(count) if count != round(count) else f"{count:.0f}"
+    if abs(count) < 1000:
+        return _three_digits(count) if count != round(count) else f"{count:.0f}"
+    return _scaled(count, ((1e9, "G"), (1e6, "M"), (1e3, "k")))
 
 
 def format_amount(value: float, unit: str) -> str:
@@ -157,21 +147,27 @@ def format_amount(value: float, unit: str) -> str:
 
 def format_watts(value: float) -> str:
     """``142 W``, ``3.50 kW``, ``12.5 mW``; three significant digits."""
-    return _scaled(value, "W")
+    return _prefixed(value, "W")
 
 
 def format_joules(value: float) -> str:
     """``1.32 mJ``, ``85.0 µJ``, ``3.60 MJ``; three significant digits."""
-    return _scaled(value, "J")
+    return _prefixed(value, "J")
 
 
-def _scaled(value: float, unit: str) -> str:
+def _prefixed(value: float, unit: str) -> str:
+    prefixes = ((1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+    if abs(value) < 1e-12:
+        return f"0 {unit}"
+    return _scaled(value, [(factor, f"{prefix}{unit}") for factor, prefix in prefixes])
+
+
+def _scaled(value: float, steps: Sequence[tuple[float, str]]) -> str:
+    """In the largest of the units that it reaches, else in the last."""
     if not math.isfinite(value):
         return "unknown"
-    for power, prefix in ((6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "µ"), (-9, "n")):
-        if abs(value) >= 10.0**power:
-            return f"{_three_digits(value / 10.0**power)} {prefix}{unit}"
-    return f"0 {unit}" if abs(value) < 1e-12 else f"{_three_digits(value / 1e-12)} p{unit}"
+    factor, unit = next((step for step in steps if abs(value) >= step[0]), steps[-1])
+    return f"{_three_digits(value / factor)} {unit}"
 
 
 def _three_digits(value: float) -> str:

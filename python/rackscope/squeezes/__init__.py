@@ -20,8 +20,7 @@ _ORDER = (
     "last_level_cache",
     "dram_bandwidth",
     "dram_capacity",
-    "disk_bandwidth",
-    "disk_operations",
+    "disk",
     "network",
 )
 

@@ -1,4 +1,4 @@
-"""What disk bandwidth and disk operations have in common: a throttle of the group for the disk of the data."""
+"""Disk: fewer bytes, or fewer operations, a second at the disk of the system's data, by a throttle of its group."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rackscope.squeezes.journal import Journal
 
 _FILE_BYTES = 32 << 20
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 4096, 1 << 20
+_BLOCKS_A_SECOND = 256
 _FREE_SECONDS, _FREE_WARM_UP_SECONDS = 0.2, 0.05
 #: The throttle gives in slices of a tenth of a second: one more or less of eight stays near the tolerance.
 _SECONDS, _WARM_UP_SECONDS = 0.8, 0.15
@@ -142,3 +144,47 @@ def _file_to_read(folder: Path) -> Iterator[Path]:
             yield Path(file.name)
     except OSError as error:
         raise SqueezeError(f"no file to read can be made in {folder}: {error.strerror}") from error
+
+
+class DiskBandwidth(DiskSqueeze):
+    """Bytes."""
+
+    name = "disk_bandwidth"
+    description = "fewer bytes a second from and to the disk, by the throttle of the control group"
+    kind: Kind = "bps"
+    unit = "bytes/s"
+
+    def ceiling_name(self, direction: Direction, disk: str) -> str:
+        return f'disk_sequential_{direction}_bytes_per_second{{device="{disk}"}}'
+
+    def block_bytes(self, limit_per_second: float) -> int:
+        # A power of two.
+        wanted = int(limit_per_second / _BLOCKS_A_SECOND)
+        return min(max(1 << wanted.bit_length() >> 1, _SMALLEST_BLOCK), _LARGEST_BLOCK)
+
+    def in_units(self, blocks_per_second: float, block_bytes: int) -> float:
+        return blocks_per_second * block_bytes
+
+
+class DiskOperations(DiskSqueeze):
+    """Operations."""
+
+    name = "disk_operations"
+    description = "fewer operations a second at the disk, by the throttle of the control group"
+    kind: Kind = "iops"
+    unit = "operations/s"
+
+    def ceiling_name(self, direction: Direction, disk: str) -> str:
+        return f'disk_random_{direction}_operations_per_second{{device="{disk}"}}'
+
+    def block_bytes(self, limit_per_second: float) -> int:
+        # What was calibrated with; larger ones would be split, and counted several times.
+        del limit_per_second
+        return _SMALLEST_BLOCK
+
+    def in_units(self, blocks_per_second: float, block_bytes: int) -> float:
+        del block_bytes
+        return blocks_per_second
+
+
+SQUEEZES = (DiskBandwidth(), DiskOperations())

@@ -197,7 +197,7 @@ def _perform(step: Undo, deadline: float) -> str | None:
 
 
 def _who(owner: Owner) -> str:
-    return f"a rackscope process that has ended ( {owner.pid})"
+    return f"a rackscope that has ended (process {owner.pid})"
 
 
 def _listed(steps: Iterable[Undo]) -> str:
