@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rackscope.errors import UsageError
@@ -27,7 +28,6 @@ def server_part(server: str | None, share: float | None) -> ServerPart | None:
     watts = server_watts(server, share)
     if watts is None:
         return None
-    from dataclasses import asdict
 
     from rackscope.host.inventory import read_inventory
     from rackscope.models.modelled_power import host_watts

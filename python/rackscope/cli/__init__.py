@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import importlib
 import os
 import re
 import signal
@@ -154,8 +155,6 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _verb(name: str) -> ModuleType:
-    import importlib
-
     return importlib.import_module(f"{__name__}.{name}")
 
 

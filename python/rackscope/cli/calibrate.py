@@ -12,11 +12,13 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from rackscope.cli import arguments as common
-from rackscope.cli.output import complain
+from rackscope.cli.output import complain, open_console, print_json
 from rackscope.errors import RackscopeError, UsageError
+from rackscope.units import format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
     from rackscope.host.ceilings import Ceilings
@@ -101,16 +103,10 @@ def _fio(*, fetch: bool, line: Any) -> FioProgram | None:
 
 def _print(ceilings: Ceilings, *, as_json: bool) -> None:
     if as_json:
-        import dataclasses
-
-        from rackscope.cli.output import print_json
-
         print_json(dataclasses.asdict(ceilings))
         return
     from rich.table import Table
     from rich.text import Text
-
-    from rackscope.cli.output import open_console
 
     console = open_console()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -136,7 +132,6 @@ def _print(ceilings: Ceilings, *, as_json: bool) -> None:
 
 
 def _quantity(value: float, unit: str) -> str:
-    from rackscope.units import format_bytes, format_count, format_duration
 
     if unit == "seconds":
         return format_duration(value)

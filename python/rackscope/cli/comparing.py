@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rackscope.cli.output import open_console
 from rackscope.units import format_bytes, format_count, format_duration, format_joules, format_watts
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ def print_comparison(comparison: Comparison, a: str, b: str, remarks: Sequence[s
     """A sentence for each difference that was seen, and a table of all metrics."""
     from rich.table import Table
     from rich.text import Text
-
-    from rackscope.cli.output import open_console
 
     console = open_console()
     console.print(Text(f"A  {a}\nB  {b}\n", style="dim"))

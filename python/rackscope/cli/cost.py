@@ -10,6 +10,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import complain, open_console, print_json
 from rackscope.units import format_count
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def execute(arguments: argparse.Namespace) -> int:
     """Compare and print."""
     from rackscope.advice.catalogue import read_catalogue, sample_catalogue
     from rackscope.advice.cost import compare_costs
-    from rackscope.cli.output import print_json
 
     catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
     comparison = compare_costs(catalogue, arguments.workload, arguments.servers)
@@ -58,7 +58,6 @@ def _print(comparison: CostComparison) -> None:
     from rich.text import Text
 
     from rackscope.advice.cost import by_energy
-    from rackscope.cli.output import complain, open_console
 
     console = open_console()
     for one in comparison.advice:

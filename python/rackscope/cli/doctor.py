@@ -7,9 +7,11 @@ With --repair it only undoes the limits that killed commands left in place; stat
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import open_console, print_json
 
 if TYPE_CHECKING:
     from rackscope.host.checks.check import Probes
@@ -38,16 +40,10 @@ def execute(arguments: argparse.Namespace) -> int:
     checks = [*run_checks(probes=_probes(arguments.meter)), check_leftovers()]
     bad = any(check.status == "bad" for check in checks)
     if arguments.json:
-        import dataclasses
-
-        from rackscope.cli.output import print_json
-
         print_json({"checks": [dataclasses.asdict(check) for check in checks], "bad": bad})
         return int(bad)
     from rich.padding import Padding
     from rich.text import Text
-
-    from rackscope.cli.output import open_console
 
     console = open_console()
     for check in checks:
@@ -75,8 +71,6 @@ def _repair(*, as_json: bool) -> int:
 
     said, left = repair()
     if as_json:
-        from rackscope.cli.output import print_json
-
         print_json({"repaired": said, "left": left})
     else:
         for sentence in said or ["no limits were left in place"]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rackscope.cli.output import open_console, print_json
+from rackscope.units import format_bytes, format_count, format_duration
 
 _MARKS = {"wrong": ("!", "bold red"), "doubt": ("!", "yellow"), "note": ("note:", "dim")}
 
@@ -81,7 +82,6 @@ def _print_figures(console: Any, run: Run) -> None:
     from rich.table import Table
 
     from rackscope.analysis.intervals import mean_interval, relative_half_width
-    from rackscope.units import format_bytes, format_count, format_duration
 
     results = run.results
     if results.is_empty():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import print_json
 
 HELP = "find a system on PATH, or download its package without root"
 
@@ -18,7 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Acquire each and say which version came from where."""
-    from rackscope.cli.output import print_json
     from rackscope.cli.progress import ProgressLine
     from rackscope.systems.acquire import acquire_by_name
 

@@ -11,6 +11,8 @@ import argparse
 import sys
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import open_console, print_json
+from rackscope.errors import UsageError
 
 HELP = "show what a paper prints beside what is computed or measured here"
 UNDOES_LEFTOVERS = False
@@ -32,9 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Show the paper; a printed number that does not follow is a result, no failure."""
     from rackscope.cli.document import print_document
-    from rackscope.cli.output import open_console, print_json
     from rackscope.cli.progress import ProgressLine
-    from rackscope.errors import UsageError
     from rackscope.papers.base import find_paper
 
     if arguments.list:
@@ -66,7 +66,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _list(*, as_json: bool) -> None:
-    from rackscope.cli.output import print_json
     from rackscope.papers.base import all_papers
 
     papers = all_papers().values()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import shutil
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -67,7 +68,6 @@ class ProgressLine:
         self._write("  ".join(parts))
 
     def _write(self, text: str) -> None:
-        import shutil
 
         width = shutil.get_terminal_size().columns - 1
         self._send(f"\r\x1b[2K{text[:width]}")

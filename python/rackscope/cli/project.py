@@ -13,6 +13,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import complain, print_json
+from rackscope.errors import RackscopeError, UsageError
 
 if TYPE_CHECKING:
     from rackscope.advice.projecting.project import Projection
@@ -66,7 +68,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raises UsageError for arguments that do not go together."""
-    from rackscope.errors import UsageError
 
     if arguments.model is not None:
         raise UsageError("papers have a verb of their own", f"Write 'rackscope paper {arguments.model}'.")
@@ -86,7 +87,6 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _project(arguments: argparse.Namespace) -> None:
     from rackscope.advice.measured_runs import read_measurements
-    from rackscope.cli.output import print_json
     from rackscope.cli.progress import ProgressLine
 
     # On a terminal only: what is read in a moment needs no lines in a log.
@@ -150,8 +150,6 @@ def _trained(arguments: argparse.Namespace) -> Trained | None:
 
 def _write_catalogue(arguments: argparse.Namespace, projection: Projection, servers: ServerFile) -> None:
     from rackscope.advice.projecting.describe import projected_catalogue
-    from rackscope.cli.output import complain
-    from rackscope.errors import RackscopeError
     from rackscope.runs.files import write_atomically
 
     text, left_out = projected_catalogue(projection, servers)

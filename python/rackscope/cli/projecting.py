@@ -6,6 +6,8 @@ import shutil
 import textwrap
 from typing import TYPE_CHECKING
 
+from rackscope.cli.output import complain, open_console
+
 if TYPE_CHECKING:
     from rackscope.advice.projecting.answers import ServerProjection
     from rackscope.advice.projecting.project import Projection
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 
 def print_projection(projection: Projection) -> None:
     """Server by server."""
-    from rackscope.cli.output import complain, open_console
 
     console = open_console()
     measured = projection.measured
@@ -37,7 +38,6 @@ def _print_server(one: ServerProjection, said: set[str]) -> None:
     from rich.text import Text
 
     from rackscope.advice.projecting.page import written
-    from rackscope.cli.output import open_console
 
     console = open_console()
     console.print()
@@ -69,7 +69,6 @@ def _print_server(one: ServerProjection, said: set[str]) -> None:
 
 
 def _paragraph(text: str, *, dim: bool) -> None:
-    from rackscope.cli.output import open_console
 
     console = open_console()
     width = min(console.width, shutil.get_terminal_size().columns)

@@ -14,6 +14,8 @@ import argparse
 from pathlib import Path
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import print_json
+from rackscope.units import format_bytes
 
 HELP = "remove old run and study directories, by age or size"
 UNDOES_LEFTOVERS = False
@@ -36,8 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Choose, say, and remove where that was confirmed."""
     from rackscope.api.prune import carry_out, plan_pruning
-    from rackscope.cli.output import print_json
-    from rackscope.units import format_bytes
 
     pruning = plan_pruning(arguments.folder, older_than_seconds=arguments.older_than, keep_bytes=arguments.keep_bytes)
     remove = arguments.yes and not arguments.dry_run

@@ -19,6 +19,7 @@ from rackscope.runs.client import Client, client_configuration, interval_frame
 from rackscope.runs.directory import RunWriter
 from rackscope.runs.ending import Ending, watched
 from rackscope.runs.interruption import Interruptions, held_back
+from rackscope.runs.manifest import PhasePart, ProbePart, meter_parts
 from rackscope.runs.options import Loop, Progress, ProgressCallback
 from rackscope.runs.placement import Placement
 from rackscope.runs.prepare import Prepared, first_manifest, now_text
@@ -194,7 +195,6 @@ class Session:
 
         Raises LoadError when what it measured cannot be believed, SystemUnderTestError when the system died.
         """
-        from rackscope.runs.manifest import PhasePart
 
         assert self._client is not None
         part = PhasePart(name=plan.name, kind=plan.kind, repetition=repetition, start_ns=time.time_ns())
@@ -352,7 +352,6 @@ def _ignore(_intervals: list[dict[str, float]]) -> None:
 
 
 def _describe_probes(manifest: Manifest, sampler: HostSampler) -> None:
-    from rackscope.runs.manifest import ProbePart, meter_parts
 
     manifest.probes = [ProbePart.model_validate(probe) for probe in sampler.probes]
     manifest.meters = meter_parts(manifest.probes)

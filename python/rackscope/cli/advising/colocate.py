@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import complain, open_console, print_json
 
 if TYPE_CHECKING:
     from rackscope.advice.colocate import Colocation
@@ -31,7 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Advise and print."""
     from rackscope.advice.colocate import advise_colocation
-    from rackscope.cli.output import print_json
 
     found = advise_colocation(arguments.directories, arguments.slowdown)
     if arguments.json:
@@ -43,7 +43,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _print(found: Colocation) -> None:
     from rackscope.cli.advising.sentences import print_advice
-    from rackscope.cli.output import complain, open_console
 
     console = open_console()
     fit = sum(pair.fits for pair in found.pairs)

@@ -11,6 +11,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import complain, open_console, print_json
 from rackscope.units import format_count
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def execute(arguments: argparse.Namespace) -> int:
     """Rank and print."""
     from rackscope.advice.catalogue import read_catalogue, sample_catalogue
     from rackscope.advice.measure_next import measure_next
-    from rackscope.cli.output import print_json
 
     catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
     ranked = measure_next(
@@ -65,7 +65,6 @@ def _print(ranked: MeasureNext) -> None:
     from rich.text import Text
 
     from rackscope.cli.advising.sentences import print_advice
-    from rackscope.cli.output import complain, open_console
 
     console = open_console()
     print_advice(console, ranked.advice)

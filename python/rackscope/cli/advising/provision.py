@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import complain, open_console, print_json
 
 if TYPE_CHECKING:
     from rackscope.advice.provision import Provision
@@ -43,7 +44,6 @@ def execute(arguments: argparse.Namespace) -> int:
     """Plan and print."""
     from rackscope.advice.catalogue import read_catalogue, sample_catalogue
     from rackscope.advice.provision import Objective, provision
-    from rackscope.cli.output import print_json
     from rackscope.models.provision import Demand
 
     catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
@@ -65,7 +65,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _print(planned: Provision) -> None:
     from rackscope.cli.advising.sentences import print_advice
-    from rackscope.cli.output import complain, open_console
 
     console = open_console()
     print_advice(console, planned.advice)

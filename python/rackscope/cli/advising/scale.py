@@ -17,6 +17,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import complain, open_console, print_json
 from rackscope.units import parse_size_bytes
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ def execute(arguments: argparse.Namespace) -> int:
     from rackscope.advice.job_evidence import read_job_evidence
     from rackscope.advice.scale import advise_scale
     from rackscope.advice.scale_types import Job
-    from rackscope.cli.output import print_json
 
     catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
     given = advise_scale(
@@ -89,7 +89,6 @@ def _print(given: ScaleAdvice) -> None:
 
     from rackscope.advice.scale_words import figure, spell, spell_between
     from rackscope.cli.advising.sentences import print_advice
-    from rackscope.cli.output import complain, open_console
 
     console = open_console()
     print_advice(console, given.advice)
