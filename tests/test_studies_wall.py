@@ -239,7 +239,7 @@ def test_a_change_in_time_per_byte_is_found_with_what_broke_there() -> None:
     record = record_of(grown(grower), setting(by_group=False))
     at = record.result["wall"]["at_bytes"]
     assert at["low"] <= 64 * MEBIBYTE <= at["high"]
-    assert "past it time per byte found" in sentences(record)
+    assert "above it time per byte found" in sentences(record)
     assert [one["resource"] for one in record.result["wall"]["broke"]] == ["misses per read"]
     assert "began to miss" in sentences(record)
 
@@ -248,8 +248,8 @@ def test_misses_tell_where_a_system_gives_items_up_even_where_time_does_not() ->
     record = record_of(grown(FakeGrower()), setting(by_group=False))
     low, high = record.result["misses_begin_bytes"]
     assert low <= 64 * MEBIBYTE <= high
-    assert "begins to give items up" in sentences(record)
-    assert "75% of them" in sentences(record)
+    assert "begins to evict items" in sentences(record)
+    assert "75% of reads miss" in sentences(record)
 
 
 def test_a_system_that_never_breaks_has_no_wall() -> None:
@@ -282,9 +282,9 @@ def request(
         (request("redis-stages", "redis"), "no data set"),
         (request("etc"), "no fixed size"),
         (request(settings={"keys": "10"}), "number of keys is what grows"),
-        (request(settings={"memory": "64m"}, by="knob"), "what --memory sets"),
+        (request(settings={"memory": "64m"}, by="knob"), "--memory sets the memory knob"),
         (request(memory=2**60), "leaves too little of the"),
-        (request(memory=MEBIBYTE), "filled before any data is in"),
+        (request(memory=MEBIBYTE), "full before any data is in"),
         (request(settings={"value_size": "1m"}), "fewer than 1000 items"),
         (request(repeat=0), "0 rounds are out of bounds"),
         (request(duration=0.01), "at least 0.1 s"),

@@ -1,22 +1,22 @@
-"""``study a-a``: how often rackscope calls a thing different from itself.
+"""``study a-a``: how often a system is called different from itself.
 
 ``StudyRecord.result``::
 
-    {"comparisons", "different", "share", "low", "high", "ratios": [{"estimate", "low", "high", "different"}],
+    {"comparisons", "different", "share", "low", "high", "ratios": [{"estimate", "low", "high", "count", "different"}],
      "windows", "discarded", "disturbed"}
 
-``share`` is that of the comparisons called different, with its exact 95 % interval. ``discarded`` windows were
-measured again because others took part of the host; ``disturbed`` ones count all the same.
+``share`` is the fraction of comparisons called different, with its exact 95 % interval. ``discarded`` windows were
+measured again because of interference; ``disturbed`` ones count in spite of it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from rackscope.errors import UsageError
+from rackscope.studies import kit
 from rackscope.studies.base import Conduct, Option, Request, Study
-from rackscope.studies.kit import axis, chart, finding, reference, warning
 
 if TYPE_CHECKING:
     from rackscope.analysis.multiple import Comparison
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from rackscope.studies.bench.interference import Interference
 
 _LABELS = ("A", "B")
-#: What the rule that is put to the test allows.
-_ALLOWED_SHARE = 0.05
+#: How many false differences the tested rule allows.
+_ALLOWED = 0.05
 _FEWEST_PAIRS = 3
-_SHORTEST_SECONDS = 0.05
 
 
 def compare_with_itself(
@@ -52,20 +51,17 @@ def _conduct(conduct: Conduct) -> None:
     from rackscope.runs.session import Session
     from rackscope.studies.bench.interference import Interference
 
-    request = conduct.request
-    assert request.run is not None
-    values = request.values
-    prepared = prepare(request.run, conduct.progress)
-    stage = prepared.plan.stages[0]
+    values = conduct.request.values
+    prepared = prepare(conduct.request.asked, conduct.progress)
+    stage, loop = prepared.plan.stages[0], prepared.options.loop
     subject = f"{prepared.system.name} under {prepared.plan.workload}"
     interference = Interference()
     made: list[Comparison] = []
 
     def work(session: Session) -> None:
-        loop = prepared.options.loop
         session.preload()
         session.warm_up(loop)
-        numbers = iter(range(1, 1_000_000_000))
+        numbers = itertools.count(1)
 
         def measure(activity: str) -> float:
             row = interference.measure(
@@ -90,31 +86,22 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], in
     share = proportion_interval(different, len(made))
     assert share.low is not None
     assert share.high is not None
-    interval = f"95 % interval {100 * share.low:.1f} to {100 * share.high:.1f} %"
-    too_many = share.low > _ALLOWED_SHARE
+    too_many = share.low > _ALLOWED
     record = conduct.record
     record.findings = [
-        finding(
+        kit.finding(
             f"{subject} was called different from itself in {different} of {len(made)} comparisons: "
-            f"{100 * share.estimate:.1f} %, {'more than' if too_many else 'where'} {100 * _ALLOWED_SHARE:.0f} % "
-            f"{'may be' if too_many else 'at most are allowed'}",
-            f"{interval} (Clopper and Pearson 1934)",
+            f"{100 * share.estimate:.1f} %, {'more than the' if too_many else 'with'} {100 * _ALLOWED:.0f} % allowed",
+            f"95 % interval {100 * share.low:.1f} to {100 * share.high:.1f} % (Clopper and Pearson 1934)",
             "serious" if too_many else "finding",
-        )
+        ),
+        *kit.interference_findings(interference),
     ]
-    if interference.kept:
-        record.findings.append(
-            warning(
-                f"the host was busy with other things in {interference.kept} of the "
-                f"{interference.windows - interference.discarded} windows that count",
-                ", ".join(sorted(interference.reasons)),
-            )
-        )
     record.charts = [_chart(made)]
     record.method = [
         f"One session of stage {stage}; {conduct.request.values['pairs']} windows a label and comparison, labels in "
         "an order of ABBA or BAAB drawn from the seed, judged by the rule that compares any two repeated measurements.",
-        f"{interference.discarded} windows were discarded and measured again because others took part of the host.",
+        kit.measured_again(interference),
     ]
     record.result = {
         "comparisons": len(made),
@@ -122,15 +109,7 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], in
         "share": share.estimate,
         "low": share.low,
         "high": share.high,
-        "ratios": [
-            {
-                "estimate": one.ratio.estimate,
-                "low": one.ratio.low,
-                "high": one.ratio.high,
-                "different": one.different,
-            }
-            for one in made
-        ],
+        "ratios": [{**(kit.interval_result(one.ratio) or {}), "different": one.different} for one in made],
         "windows": interference.windows,
         "discarded": interference.discarded,
         "disturbed": interference.kept,
@@ -139,58 +118,43 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], in
 
 
 def _chart(made: list[Comparison]) -> Chart:
-    from rackscope.runs.study import Series
-
-    series = []
-    for label, different in (("no difference found", False), ("called different", True)):
-        shown = [(number, one.ratio) for number, one in enumerate(made, 1) if one.different is different]
-        if shown:
-            series.append(
-                Series(
-                    label=label,
-                    kind="points",
-                    x=[float(number) for number, _ in shown],
-                    y=[ratio.estimate for _, ratio in shown],
-                    low=[ratio.low for _, ratio in shown],
-                    high=[ratio.high for _, ratio in shown],
-                )
-            )
-    return chart(
+    numbered = list(enumerate(made, 1))
+    series = [
+        kit.estimates(label, [(float(number), one.ratio) for number, one in numbered if one.different is different])
+        for label, different in (("no difference found", False), ("called different", True))
+    ]
+    return kit.chart(
         "ratios",
-        "A over B, which are the same",
-        axis("comparison", "count"),
-        axis("throughput of A over that of B", "ratio"),
-        series,
+        "A / B, which are the same",
+        kit.axis("comparison", "count"),
+        kit.axis("throughput of A / throughput of B", "ratio"),
+        [one for one in series if one.x],
         caption="Ratio of mean throughputs, with 95 % intervals.",
-        references=[reference("the same", 1.0)],
+        references=[kit.reference("the same", 1.0)],
     )
 
 
 def _check(request: Request) -> None:
-    if request.values["comparisons"] < 1:
-        raise UsageError("there must be a comparison at least", "Choose --comparisons 100.")
-    if request.values["pairs"] < _FEWEST_PAIRS:
-        raise UsageError(
-            f"{request.values['pairs']} windows a label cannot be compared",
-            f"Choose --pairs {_FEWEST_PAIRS} or more.",
-        )
-    if request.values["window"] < _SHORTEST_SECONDS:
-        raise UsageError(f"a window must last at least {1000 * _SHORTEST_SECONDS:.0f} ms", "Choose --window 250ms.")
+    from rackscope.studies.bench.loading import check_count, check_window
+
+    check_count(request.values["comparisons"], "comparisons", most=1_000_000)
+    check_count(request.values["pairs"], "windows a label", _FEWEST_PAIRS)
+    check_window(request.values["window"], "250ms")
 
 
 STUDY = Study(
     name="a-a",
-    help="compare a thing with itself, to see how often it is called different",
+    help="compare a system with itself, to see how often differences are reported falsely",
     description=(
         "Runs the workload once and compares windows of it, labelled A and B, with each other, again and again.\n"
-        "There is nothing to find: what is called different shows how often comparisons on this host mislead.\n\n"
+        "There is no real difference: every difference reported is a false one.\n\n"
         "Example:\n"
         "  rackscope study a-a cache ycsb-b"
     ),
     conduct=_conduct,
     check=_check,
     options=(
-        Option("comparisons", "count", "how many comparisons", "100"),
+        Option("comparisons", "count", "number of comparisons", "100"),
         Option("pairs", "count", "windows of each label in a comparison", "6"),
         Option("window", "duration", "length of one window", "250ms"),
     ),

@@ -1,8 +1,8 @@
-"""Keeping the cores of a virtual machine from going to sleep while works are measured by turns.
+"""Keeping the cores of a virtual machine from going to sleep while systems are measured in turns.
 
-A guest's core that has nothing to do is given back to the hypervisor, and waits for its turn when it is wanted again:
+A guest's core that has nothing to do is given back to the hypervisor and has to wait when it is needed again:
 tenths of a millisecond on a quiet host, tens of milliseconds on one that is shared, and the guest sees both as stolen
-time. A work that sleeps between requests is then slower alone than beside a neighbour that keeps its core awake, which
+time. A system that sleeps between requests is then slower alone than beside a neighbour that keeps its core awake. That
 says nothing of the two. So a process of the idle scheduling class (sched(7), SCHED_IDLE) spins on each core: it runs
 only when nothing else would, and gives way at once. (``idle=poll`` of the kernel's parameters does the same.)
 """
@@ -59,20 +59,22 @@ class Awake:
         """For the record; empty where it is not called for."""
         if self.cores:
             return (
-                "The cores of this virtual machine were kept awake by processes that ran only when nothing else would: "
-                "a core that sleeps is given to others, and waits for its turn when it is wanted."
+                "The cores of this virtual machine were kept awake by processes that run only when nothing else does: "
+                "a core that sleeps is given to other guests and has to wait when it is needed again."
             )
         if self.reason:
-            return f"The cores of this virtual machine could not be kept awake: {self.reason}. Works wait for them."
+            return (
+                f"The cores of this virtual machine could not be kept awake: {self.reason}. Systems wait for them."
+            )
         return ""
 
     def cpu_seconds(self) -> float:
-        """What keeping them awake has taken of them so far: time that nobody wanted."""
+        """What keeping them awake has taken of them so far: time that nothing else needed."""
         return sum(process_cpu_seconds(pid) or 0.0 for pid in self.pids)
 
 
 def is_guest(root: Path = Path("/")) -> bool:
-    """Whether cores that sleep are given to others here."""
+    """Whether the hypervisor gives cores that sleep to other guests here."""
     tree = Tree(root)
     return read_virtualisation(tree, read_processor(tree).flags).guest is True
 

@@ -102,7 +102,7 @@ class Bench:
     def window(self, plan: PhasePlan, loop: Loop, seconds: float, condition: str, block: int) -> Window:
         """Hold ``condition`` for ``seconds`` of load; what came of it. The row is in the run directory as well.
 
-        A window in which others took part of the host is measured again, up to twice; the last one counts.
+        A window with interference is measured again; the last one counts.
         """
         shown = plan if condition == FREE else replace(plan, name=f"{plan.name} under {condition}", kind="squeezed")
         activity = self._activity(plan, condition)

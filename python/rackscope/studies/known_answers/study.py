@@ -50,7 +50,7 @@ def _check(request: Request) -> None:
     parse_levels(request.values["levels"], fewest=1)
     _chosen(request.values["case"])
     if request.values["repeat"] < 1:
-        raise UsageError("the cases must be judged once at least", "Choose --repeat 1 or more.")
+        raise UsageError("invalid --repeat: the cases must be judged at least once", "Choose --repeat 1 or more.")
     check_lengths(request.values["window"], request.values["blocks"])
 
 
@@ -132,14 +132,7 @@ def _squeezes(case: Case) -> list[Any]:
     from rackscope.squeezes.dram_bandwidth import RegulatedChannel
 
     # One squeeze a resource and direction: a core count or a clock is no capacity of the small server.
-    wanted = {
-        "cpu_share",
-        "dram_capacity",
-        "disk_bandwidth",
-        "disk_operations",
-        "network_in",
-        "network_out",
-    }
+    wanted = ("cpu_share", "dram_capacity", "disk_bandwidth", "disk_operations", "network_in", "network_out")
     squeezes: list[Any] = [squeeze for squeeze in find_squeezes() if squeeze.name in wanted]
     return [*squeezes, RegulatedChannel()] if case.channel else squeezes
 
@@ -172,7 +165,7 @@ def _write(conduct: Conduct, rows: Sequence[dict[str, Any]], repetitions: int) -
     right = sum(row["right"] for row in rows)
     record.findings = [
         finding(
-            f"{right} of {len(rows)} phases with a known limit were judged rightly: macro-F1 {mean:.3f}",
+            f"{right} of {len(rows)} phases with a known limit were judged correctly: macro-F1 {mean:.3f}",
             f"{len({row['case'] for row in rows})} workloads, {len(scores)} labels",
         )
     ]
@@ -206,12 +199,8 @@ def _write(conduct: Conduct, rows: Sequence[dict[str, Any]], repetitions: int) -
             ["case", "phase", "expected", "found", ("repetition", "count"), "right"],
             [
                 [
-                    row["case"],
-                    row["phase"],
-                    " and ".join(row["expected"]),
-                    " and ".join(row["found"]) or "no verdict",
-                    row["repetition"],
-                    row["right"],
+                    *(row["case"], row["phase"], " and ".join(row["expected"])),
+                    *(" and ".join(row["found"]) or "no verdict", row["repetition"], row["right"]),
                 ]
                 for row in rows
             ],
@@ -221,8 +210,8 @@ def _write(conduct: Conduct, rows: Sequence[dict[str, Any]], repetitions: int) -
         "Each workload runs as if on a small server, whose capacities are set by control groups and a token bucket, "
         "and is squeezed as in 'study pressure'. Memory bandwidth is that of a regulated channel which the workload "
         "draws from byte by byte: the cores of many hosts cannot exhaust their DRAM.",
-        "A label is true or found phase by phase; macro-F1 is the unweighted mean of the labels' F1. An open verdict "
-        "counts as not found.",
+        "A label is true or found phase by phase; macro-F1 is the unweighted mean of the labels' F1. An inconclusive "
+        "verdict counts as not found.",
     ]
     record.result = {
         "macro_f1": mean,
@@ -237,20 +226,22 @@ def _write(conduct: Conduct, rows: Sequence[dict[str, Any]], repetitions: int) -
 
 STUDY = Study(
     name="known-answers",
-    help="check rackscope's own verdicts on workloads whose limit is built in",
+    help="check the verdicts of 'study pressure' on workloads with a known limit",
     description=(
         "Runs workloads that are limited by a known resource, or by none, and judges them as 'study pressure' does.\n"
-        "How often the verdict is right is how far the verdicts on this host can be trusted."
+        "The fraction of correct verdicts shows how far verdicts on this host can be trusted."
     ),
     conduct=_conduct,
     check=_check,
     subject="none",
     options=(
-        Option("repeat", "count", "how often all cases are judged", "1"),
-        Option("case", "text", "only this case; may be given again for another", repeated=True, metavar="NAME"),
-        Option("levels", "text", "parts of a resource that squeezes leave; the largest decides", "0.6", metavar="LIST"),
+        Option("repeat", "count", "number of times all cases are judged", "1"),
+        Option("case", "text", "only this case; may be repeated", repeated=True, metavar="NAME"),
+        Option(
+            "levels", "text", "fractions of a resource that squeezes leave; the largest decides", "0.6", metavar="LIST"
+        ),
         Option("window", "duration", "length of one window", "250ms"),
-        Option("blocks", "count", "blocks before only open questions are pursued", "3"),
+        Option("blocks", "count", "blocks with all squeezes; later blocks only have those still inconclusive", "3"),
         Option("budget", "duration", "measuring time of one phase", "60s"),
     ),
 )

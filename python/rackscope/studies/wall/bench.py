@@ -29,7 +29,7 @@ from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.memory_use import limit_text, read_memory_use
 from rackscope.studies.bench.loading import refuse_partial_load
-from rackscope.studies.sweep.measure import figures_of
+from rackscope.studies.sweep.measure import figures_of, measured_stages
 from rackscope.studies.wall.growth import Point, RanOut
 
 #: Of the limit, by what cannot be taken back, when memory has run out in version 2: pages are charged in batches.
@@ -228,15 +228,13 @@ class SizeBench:
 
 
 def _measure(session: Session, watch: MemoryWatch | None) -> list[dict[str, Any]]:
-    options = session.prepared.options
-    loop = options.loop
     session.preload()
     if watch:
         watch.loading = False
         watch.loaded_share = 1.0
     refuse_partial_load(session)
-    session.warm_up(loop)
-    return [session.phase(stage, loop, options.duration_seconds, 1) for stage in session.prepared.plan.stages]
+    session.warm_up(session.prepared.options.loop)
+    return measured_stages(session)
 
 
 def _loaded_keys(folder: Path) -> int:

@@ -16,14 +16,16 @@ from rackscope.studies.base import Conduct, Option, Request, Study
 from rackscope.units import format_bytes
 
 if TYPE_CHECKING:
+    from rackscope.host.memory import Memory
     from rackscope.runs.options import RunOptions
     from rackscope.studies.wall.findings import Setting
-    from rackscope.studies.wall.growth import Grower, Growth
+    from rackscope.studies.wall.growth import Grower
+    from rackscope.workloads import WorkloadPlan
 
 #: Less than this is filled by a system before any data is in.
 _LEAST_BYTES = 32 * 1024**2
 #: Of the host's available memory, what the limit may take: the load generator and the kernel need the rest.
-_SHARE_OF_HOST = 0.8
+_MOST_OF_HOST = 0.8
 _LEAST_KEYS = 1000
 
 
@@ -33,49 +35,55 @@ def conduct_wall(conduct: Conduct, setting: Setting, grower: Grower, sizes: list
     from rackscope.studies.wall.growth import Growth, grow
 
     growth: Growth = Growth()
-    try:
+    with conduct.described(lambda: describe(conduct.record, setting, growth)):
         grow(grower, sizes, setting.item_bytes, setting.rounds, budget_seconds, growth)
-    finally:
-        describe(conduct.record, setting, growth)
 
 
-def _conduct(conduct: Conduct) -> None:
-    from rackscope.host.memory import read_memory
-    from rackscope.host.tree import Tree
-    from rackscope.runs.options import Progress
-    from rackscope.studies.wall.bench import SizeBench, why_no_group
-    from rackscope.studies.wall.findings import Setting
-    from rackscope.studies.wall.growth import sizes_in_keys
+def _planned(run: RunOptions) -> WorkloadPlan:
+    """The workload as it would be for the system. Raises UsageError."""
     from rackscope.systems import find_system
-    from rackscope.workloads import find_workload
-    from rackscope.workloads import plan as plan_workload
+    from rackscope.workloads import find_workload, plan
 
-    request = conduct.request
-    assert request.run is not None
-    limit, values = request.values["memory"], request.values
-    system, workload = find_system(request.run.system), find_workload(request.run.workload)
+    system, workload = find_system(run.system), find_workload(run.workload)
     parameters = {parameter.name for parameter in workload.parameters}
-    plan = plan_workload(
+    return plan(
         workload,
-        {name: value for name, value in request.run.settings.items() if name in parameters},
+        {name: value for name, value in run.settings.items() if name in parameters},
         operations=system.operations,
         protocols=system.protocols,
         system=system.name,
     )
+
+
+def _memory() -> Memory:
+    from rackscope.host.memory import read_memory
+    from rackscope.host.tree import Tree
+
+    return read_memory(Tree(Path("/")))
+
+
+def _conduct(conduct: Conduct) -> None:
+    from rackscope.runs.options import Progress
+    from rackscope.studies.wall.bench import SizeBench, why_no_group
+    from rackscope.studies.wall.findings import Setting
+    from rackscope.studies.wall.growth import sizes_in_keys
+
+    run, values = conduct.request.asked, conduct.request.values
+    limit = values["memory"]
+    plan = _planned(run)
     item_bytes = (plan.data_bytes or 0) // int(plan.keys["count"])
     conduct.progress(Progress("finding out how memory can be limited here"))
     why_not = "--by knob was asked for" if values["by"] == "knob" else why_no_group()
-    options = replace(request.run, duration_seconds=values["duration"], warm_up_seconds=values["warm_up"])
+    options = replace(run, duration_seconds=values["duration"], warm_up_seconds=values["warm_up"])
     notes: list[str] = []
     if why_not:
         options = _limited_by_knob(options, limit, why_not, notes)
-    memory = read_memory(Tree(Path("/")))
-    available = memory.available_bytes
+    memory = _memory()
     # What is larger than the limit is never held: the generator's memory of keys is all that it costs the host.
-    most = float("inf") if available is None else available * _SHARE_OF_HOST
+    most = float("inf") if memory.available_bytes is None else memory.available_bytes * _MOST_OF_HOST
     setting = Setting(
-        system=system.name,
-        workload=workload.name,
+        system=run.system,
+        workload=run.workload,
         limit_bytes=limit,
         item_bytes=item_bytes,
         by_group=not why_not,
@@ -85,15 +93,11 @@ def _conduct(conduct: Conduct) -> None:
         duration_seconds=values["duration"],
         notes=tuple(notes),
     )
-    bench = SizeBench(
-        options,
-        limit,
-        item_bytes,
-        not why_not,
-        conduct.member,
-        conduct.progress,
-        lambda why: setattr(conduct.record.members[-1], "discarded", why),
-    )
+
+    def discard(why: str) -> None:
+        conduct.record.members[-1].discarded = why
+
+    bench = SizeBench(options, limit, item_bytes, not why_not, conduct.member, conduct.progress, discard)
     conduct_wall(conduct, setting, bench, sizes_in_keys(limit, item_bytes, most), values["budget"])
 
 
@@ -115,63 +119,46 @@ def _limited_by_knob(options: RunOptions, limit: int, why: str, notes: list[str]
 
 
 def _check(request: Request) -> None:
-    from rackscope.systems import find_system
+    from rackscope.studies.bench.loading import check_count
     from rackscope.workloads import find_workload
-    from rackscope.workloads import plan as plan_workload
 
-    run, values = request.run, request.values
-    assert run is not None
-    system, workload = find_system(run.system), find_workload(run.workload)
-    if not workload.preload:
-        raise UsageError(
-            f"workload {workload.name} puts no data set in that could grow", "Choose another, like ycsb-b."
-        )
+    run, values = request.asked, request.values
+    if not find_workload(run.workload).preload:
+        raise UsageError(f"workload {run.workload} has no data set that could grow", "Choose another, like ycsb-b.")
     if "keys" in run.settings:
         raise UsageError("the number of keys is what grows", "Leave out --set keys.")
     if values["by"] == "knob" and "memory" in run.settings:
-        raise UsageError("the memory knob is what --memory sets here", "Leave out --set memory.")
-    parameters = {parameter.name for parameter in workload.parameters}
-    plan = plan_workload(
-        workload,
-        {name: value for name, value in run.settings.items() if name in parameters},
-        operations=system.operations,
-        protocols=system.protocols,
-        system=system.name,
-    )
+        raise UsageError("--memory sets the memory knob here", "Leave out --set memory.")
+    plan = _planned(run)
     if plan.data_bytes is None:
         raise UsageError(
-            f"items of {workload.name} have no fixed size, so that its data cannot be grown to one",
-            "Fix it: --set value_size=1000 --set key_size=24.",
+            f"items of {run.workload} have no fixed size, so its data cannot grow in steps",
+            "Fix the size: --set value_size=1000 --set key_size=24.",
         )
     limit = values["memory"]
     if limit < _LEAST_BYTES:
-        raise UsageError(
-            f"{format_bytes(limit)} are filled before any data is in",
-            f"Choose --memory {_LEAST_BYTES // 1024**2}m or more.",
-        )
+        least = f"{_LEAST_BYTES // 1024**2}m"
+        raise UsageError(f"{format_bytes(limit)} are full before any data is in", f"Choose --memory {least} or more.")
     item_bytes = plan.data_bytes // int(plan.keys["count"])
     if limit / 8 / item_bytes < _LEAST_KEYS:
         raise UsageError(
             f"an eighth of {format_bytes(limit)} holds fewer than {_LEAST_KEYS} items of {format_bytes(item_bytes)}",
             "Choose a larger --memory or smaller values.",
         )
-    if not 1 <= values["repeat"] <= 20:
-        raise UsageError(f"{values['repeat']} rounds are out of bounds", "Choose --repeat between 1 and 20.")
+    check_count(values["repeat"], "rounds", most=20)
     replace(run, duration_seconds=values["duration"], warm_up_seconds=values["warm_up"]).check()
     _check_host(limit, values["by"])
 
 
 def _check_host(limit: int, by: str) -> None:
     """Raises UsageError for a limit that this host cannot give, or cannot set."""
-    from rackscope.host.memory import read_memory
-    from rackscope.host.tree import Tree
     from rackscope.studies.wall.bench import why_no_group
 
-    available = read_memory(Tree(Path("/"))).available_bytes
-    if available is not None and limit > available * _SHARE_OF_HOST:
+    available = _memory().available_bytes
+    if available is not None and limit > available * _MOST_OF_HOST:
         raise UsageError(
             f"a limit of {format_bytes(limit)} leaves too little of the {format_bytes(available)} that are available",
-            f"Choose --memory {int(available * _SHARE_OF_HOST / 2 / 1024**2)}m or less.",
+            f"Choose --memory {int(available * _MOST_OF_HOST / 2 / 1024**2)}m or less.",
         )
     reason = why_no_group() if by == "group" else ""
     if reason:
@@ -179,36 +166,36 @@ def _check_host(limit: int, by: str) -> None:
 
 
 def _title(request: Request) -> str:
-    assert request.run is not None
-    return f"wall of {request.run.system} under {request.run.workload} with {format_bytes(request.values['memory'])}"
+    run = request.asked
+    return f"wall of {run.system} under {run.workload} with {format_bytes(request.values['memory'])}"
 
 
 STUDY = Study(
     name="wall",
-    help="grow the data under a memory limit until it breaks, and say what broke",
+    help="grow the data under a memory limit: where throughput breaks down, and why",
     description=(
         "Measures time per byte at sizes from an eighth of a memory limit to four times it, each after a fresh start,\n"
         "until memory runs out or the largest is measured. The limit is a control group's: the system is stopped when\n"
-        "it has run out, nothing is left to the kernel's killer. With --by knob it is the system's own limit, and the\n"
-        "wall shows as misses.\n\n"
+        "it has run out; the kernel's out-of-memory killer is not used. With --by knob it is the system's own limit,\n"
+        "and the wall shows as misses.\n\n"
         "Examples:\n"
         "  rackscope study wall redis ycsb-b --memory 256m\n"
         "  rackscope study wall memcached ycsb-b --by knob --memory 64m --set distribution=uniform"
     ),
     conduct=_conduct,
     options=(
-        Option("memory", "size", "the limit", "256m"),
+        Option("memory", "size", "memory limit", "256m"),
         Option(
             "by",
             "text",
-            "who limits: a control group, the system's own knob, or the group where it can be",
+            "what limits memory: a control group, a knob of the system, or auto: a group if possible",
             "auto",
             choices=("auto", "group", "knob"),
         ),
         Option("repeat", "count", "rounds over all sizes", "2"),
         Option("duration", "duration", "measured time at a size", "1s"),
         Option("warm-up", "duration", "unmeasured time before it", "300ms"),
-        Option("budget", "duration", "time after which later rounds leave sizes out", "150s"),
+        Option("budget", "duration", "time after which later rounds skip sizes", "150s"),
     ),
     title=_title,
     check=_check,
