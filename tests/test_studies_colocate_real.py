@@ -54,8 +54,7 @@ def test_two_works_are_measured_alone_and_together(rackscope: Rackscope) -> None
         assert "Stands on: study; modelled" in advised.stdout
     else:
         assert advised.returncode == 1
-        assert "how" in advised.stderr
-        assert "suffers is not known" in advised.stderr
+        assert "is not known" in advised.stderr
 
 
 def test_ctrl_c_while_two_run_at_once_stops_both(rackscope: Rackscope) -> None:
@@ -89,8 +88,8 @@ def test_ctrl_c_while_two_run_at_once_stops_both(rackscope: Rackscope) -> None:
 @pytest.mark.parametrize(
     ("arguments", "clear"),
     [
-        (("study", "colocate", WORKS[0]), "there is nothing to put beside one work"),
-        (("study", "colocate", "redis", "memcached"), "'redis' is no work"),
+        (("study", "colocate", WORKS[0]), "there is only one workload"),
+        (("study", "colocate", "redis", "memcached"), "got 'redis'"),
         (("advise", "colocate", "nowhere"), "nowhere"),
         (("advise", "colocate", ".", "--slowdown", "lots"), "'lots' is not a percentage"),
     ],
@@ -113,5 +112,5 @@ def test_a_run_says_what_a_work_takes_and_not_how_it_suffers(rackscope: Rackscop
         assert done.returncode == 0, done.stderr
     done = rackscope("advise", "colocate", "run1", "run2")
     assert done.returncode == 1
-    assert "nothing can be said of any pair" in done.stderr
-    assert "nothing of it was squeezed" in done.stderr
+    assert "no pair can be compared" in done.stderr
+    assert "no resource of it was squeezed" in done.stderr

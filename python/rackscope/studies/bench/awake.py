@@ -63,9 +63,7 @@ class Awake:
                 "a core that sleeps is given to other guests and has to wait when it is needed again."
             )
         if self.reason:
-            return (
-                f"The cores of this virtual machine could not be kept awake: {self.reason}. Systems wait for them."
-            )
+            return f"The cores of this virtual machine could not be kept awake: {self.reason}. Systems wait for them."
         return ""
 
     def cpu_seconds(self) -> float:
