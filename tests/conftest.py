@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rackscope.systems.base import Endpoint
 
 pytest_plugins = ["suites"]
+# Before numpy is loaded: on a busy machine, threads of the linear algebra wait for each other most of the time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 REPOSITORY = Path(__file__).parent.parent
 
 

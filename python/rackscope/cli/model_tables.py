@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ class Tables:
 
     folder: Path
     frames: Mapping[str, pl.DataFrame]
+    files: Mapping[str, Sequence[Path]]
 
     def of(self, model: Model) -> dict[str, pl.DataFrame]:
         """Those that ``model`` reads. Raises ModelError where one is not there."""
@@ -56,23 +57,25 @@ def read_tables(folder: Path, wanted: tuple[str, ...]) -> Tables:
 
     if not folder.is_dir():
         raise UsageError(
-            f"{folder} is no folder", "Name one with tables such as sparecores-servers.csv.gz by --fit or --on."
+            f"{folder} is no folder",
+            "Name one with tables such as sparecores-servers.csv.gz; docs/models.md says where they are published.",
         )
     frames: dict[str, pl.DataFrame] = {}
+    read: dict[str, list[Path]] = {}
     for table in wanted:
-        files = sorted(
+        read[table] = sorted(
             path
             for path in folder.iterdir()
             if path.name.startswith(table) and path.name.endswith(_ENDINGS) and not path.is_dir()
         )
-        if files:
-            frames[table] = pl.concat([_read(path) for path in files], how="diagonal_relaxed")
+        if read[table]:
+            frames[table] = pl.concat([_read(path) for path in read[table]], how="diagonal_relaxed")
     if not frames:
         raise UsageError(
             f"{folder} holds {'no table' if len(wanted) == 1 else 'none of the tables'} {', '.join(wanted)}",
             f"Files are named so and end in {', '.join(_ENDINGS)}.",
         )
-    return Tables(folder, frames)
+    return Tables(folder, frames, read)
 
 
 def _read(path: Path) -> pl.DataFrame:

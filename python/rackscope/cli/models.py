@@ -2,6 +2,7 @@
 
 Examples:
   rackscope models list
+  rackscope models predict processor='AMD EPYC 9654' chips=2 cores=192 mhz=2400 memory_gb=384 year=2023
   rackscope models validate
   rackscope models validate --on ../shared/data --only core-count --json
   rackscope models validate --fit ../shared/data --on newer-servers
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from rackscope.models.trained.model import Model
     from rackscope.models.trained.validation import Score
 
-HELP = "what models there are, and how far each is off on servers never seen"
+HELP = "predict servers never seen by models, and say how far each model is off"
 UNDOES_LEFTOVERS = False
 
 #: What the bar asks of models and no public table can tell.
@@ -42,12 +43,66 @@ years from the years before. With --fit and --on: fitted on all of one folder, j
 Errors are |predicted / measured - 1|. Files are those of docs/models.md, as .csv, .csv.gz or .parquet."""
 
 
+_PREDICT = """Predict a server from what is known of it, with every model that this suffices for.
+
+Fits come with rackscope; no tables are needed. Values are numbers, words, or numbers by name:
+  rackscope models predict processor='AMD EPYC 9654' chips=2 cores=192 mhz=2400 memory_gb=384 year=2023
+  rackscope models predict processor='AMD EPYC 7763' hardware_threads=16 threads_per_core=2 workers=16 \\
+    read_bandwidth_dram_mb_s=90000 read_bandwidth_l2_mb_s=700000 operations_per_second=1:1500,16:14000"""
+_FIT = """Fit each model to tables and write one JSON file a model, with its errors on processors left out of the fit.
+
+The files hold made-up servers with what the model says of them, no row of a table. Those that rackscope carries were
+written so: 'rackscope models fit --tables FOLDER --out python/rackscope/models/fitted'. This takes minutes."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare ``list`` and ``validate``."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="what each model needs and predicts", allow_abbrev=False)
     common.add_json(listing)
     listing.set_defaults(action=_list)
+    predicting = actions.add_parser(
+        "predict",
+        help="what a server that is described would do, with intervals",
+        description=_PREDICT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    predicting.add_argument(
+        "says",
+        metavar="NAME=VALUE",
+        nargs="*",
+        type=common.setting,
+        help="what is known of it, as 'models list' names it",
+    )
+    predicting.add_argument(
+        "--server", dest="file", metavar="FILE", type=common.path, help="the same as TOML; NAME=VALUE overrides it"
+    )
+    predicting.add_argument(
+        "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
+    )
+    predicting.add_argument(
+        "--fit", metavar="FOLDER", type=common.path, help="fit on the tables there, not the fits that rackscope carries"
+    )
+    common.add_json(predicting)
+    predicting.set_defaults(action=_predict)
+    fitting = actions.add_parser(
+        "fit",
+        help="fit the models to tables, and write files that hold no row of them",
+        description=_FIT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    fitting.add_argument(
+        "--tables", metavar="FOLDER", type=common.path, help="the tables (default: RACKSCOPE_DATA, else ../shared/data)"
+    )
+    fitting.add_argument(
+        "--out", metavar="FOLDER", type=common.path, default="fits", help="where files are written (default: fits)"
+    )
+    fitting.add_argument(
+        "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
+    )
+    fitting.set_defaults(action=_fit)
     validating = actions.add_parser(
         "validate",
         help="errors and coverage on servers never seen",
@@ -87,6 +142,20 @@ def execute(arguments: argparse.Namespace) -> int:
     return int(arguments.action(arguments))
 
 
+def _predict(arguments: argparse.Namespace) -> int:
+    from rackscope.cli.model_predict import predict_server
+
+    return predict_server(arguments)
+
+
+def _fit(arguments: argparse.Namespace) -> int:
+    # Thousands of small matrices: threads of the linear algebra, which is loaded below, would wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from rackscope.cli.model_fit import fit_models
+
+    return fit_models(arguments)
+
+
 def _list(arguments: argparse.Namespace) -> int:
     from rich.padding import Padding
     from rich.text import Text
@@ -103,6 +172,7 @@ def _list(arguments: argparse.Namespace) -> int:
         lines = {
             "known there": model.measured,
             "predicted": f"{model.predicted}, in {model.unit}",
+            "asked for": ", ".join(one.name + " (optional)" * one.optional for one in model.inputs),
             "fitted on": ", ".join(model.tables),
         }
         for name, text in lines.items():

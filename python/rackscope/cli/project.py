@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fit",
         metavar="FOLDER",
         type=common.path,
-        help="tables of servers to train models on (default: $RACKSCOPE_DATA)",
+        help="tables of servers to train models on (default: $RACKSCOPE_DATA, else the fits that rackscope carries)",
     )
     parser.add_argument("--phase", metavar="NAME", help="which phase, if the runs have several")
     parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with plots")
@@ -105,8 +105,7 @@ def _project(arguments: argparse.Namespace) -> None:
     servers = read_servers(arguments.to)
     with ProgressLine(quiet=not sys.stderr.isatty()) as progress:
         trained = _trained(arguments)
-        if trained is not None:
-            progress.say("fitting models to tables of servers")
+        progress.say("projecting")
         projection = project(
             measured,
             servers,
@@ -137,15 +136,13 @@ def _project(arguments: argparse.Namespace) -> None:
         print(f"Written: {path}")
 
 
-def _trained(arguments: argparse.Namespace) -> Trained | None:
-    """Models of the tables in --fit, else of the folder that RACKSCOPE_DATA names. Raises UsageError for no folder."""
+def _trained(arguments: argparse.Namespace) -> Trained:
+    """Models of the tables in --fit, else of those that RACKSCOPE_DATA names, else the fits that rackscope carries."""
     from rackscope.advice.projecting.trained import TABLES, Trained
     from rackscope.cli.model_tables import chosen_folder, read_tables
 
     folder = arguments.fit if arguments.fit is not None else chosen_folder()
-    if folder is None:
-        return None
-    return Trained(str(folder), read_tables(folder, TABLES).frames)
+    return Trained() if folder is None else Trained(str(folder), read_tables(folder, TABLES).frames)
 
 
 def _write_catalogue(arguments: argparse.Namespace, projection: Projection, servers: ServerFile) -> None:

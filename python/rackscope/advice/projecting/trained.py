@@ -1,4 +1,4 @@
-"""Models trained on the user's tables, where they know more of a server than elasticities and data sheets do."""
+"""Models trained on tables of servers, where they know more of a server than elasticities and data sheets do."""
 
 from __future__ import annotations
 
@@ -37,10 +37,13 @@ class ModelledWatts:
 
 @dataclass
 class Trained:
-    """Models of the tables in ``folder``, each fitted when it is first asked: that takes seconds."""
+    """Models of the tables in ``folder``, each fitted when it is first asked (this takes seconds).
 
-    folder: str
-    frames: Mapping[str, pl.DataFrame]
+    Without ``frames`` they are the fits that rackscope carries, which need no tables.
+    """
+
+    folder: str = "the tables of docs/models.md (a fit that rackscope carries)"
+    frames: Mapping[str, pl.DataFrame] | None = None
     _redis: RedisElsewhere | None = None
     _watts: dict[str, TrainedModel] = field(default_factory=dict)
 
@@ -54,14 +57,30 @@ class Trained:
                 f"the tables have no {measured.system}, only {' and '.join(_SYSTEMS)}",
                 "The throughput of another system depends on other resources, so the tables do not apply.",
             )
-        from rackscope.models.trained.redis_elsewhere import fit_redis_elsewhere
-
         if self._redis is None:
-            self._redis = fit_redis_elsewhere(self.frames)
+            self._redis = self._ratios()
         part = "pipelined, best" if pipelined else "one request at a time"
         source, target = _here(measured), _there(server, threads)
         asked = self._redis.by_processor if way == "by processor" else self._redis.by_calibration
         return asked(part, source, target)
+
+    def _ratios(self) -> RedisElsewhere:
+        if self.frames is not None:
+            from rackscope.models.trained.redis_elsewhere import fit_redis_elsewhere
+
+            return fit_redis_elsewhere(self.frames)
+        from rackscope.models.trained.shipped import REDIS_ELSEWHERE, read_fit, restore_redis_elsewhere
+
+        return restore_redis_elsewhere(read_fit(REDIS_ELSEWHERE))
+
+    def _train(self, name: str) -> TrainedModel:
+        if self.frames is not None:
+            from rackscope.models.trained.ask import train
+
+            return train(name, self.frames)
+        from rackscope.models.trained.shipped import read_fit, restore
+
+        return restore(read_fit(name))
 
     def watts(self, server: Server) -> ModelledWatts:
         """Modelled watts of a server whose data sheet is known. Raises ModelError with what is missing."""
@@ -69,9 +88,7 @@ class Trained:
         answers: dict[str, Prediction] = {}
         for name in (_IDLE, _FULL):
             if name not in self._watts:
-                from rackscope.models.trained.ask import train
-
-                self._watts[name] = train(name, self.frames)
+                self._watts[name] = self._train(name)
             model = self._watts[name]
             asked = {one.name for one in model.model.inputs}
             (answers[name],) = model.predict({key: value for key, value in known.items() if key in asked}).values()

@@ -155,7 +155,16 @@ def _mean(scores: list[Score], split: str) -> Score:
     )
 
 
-def _leave_out(model: Model, examples: Examples, names: Strings) -> tuple[Predictions, Booleans]:
+def leave_quarters_out(model: Model, examples: Examples) -> list[Score]:
+    """Each quarter of the processors by a fit on the other three, which saw nothing of it. Raises ModelError."""
+    whole = np.ones(len(examples), dtype=bool)
+    predicted, refused = _leave_out(model, examples, examples.groups, _QUARTERS)
+    return _scores(model, "a quarter of the CPU models left out", examples, whole, predicted, refused)
+
+
+def _leave_out(
+    model: Model, examples: Examples, names: Strings, most_turns: int = _MOST_TURNS
+) -> tuple[Predictions, Booleans]:
     """Predict every row by a fit that saw nothing of its name; and which of these a user would be refused."""
     distinct = np.unique(names)
     if len(distinct) < 2:
@@ -164,7 +173,7 @@ def _leave_out(model: Model, examples: Examples, names: Strings) -> tuple[Predic
             "Give a table with more kinds of servers.",
         )
     np.random.default_rng(0).shuffle(distinct)
-    turns = min(len(distinct), _MOST_TURNS)
+    turns = min(len(distinct), most_turns)
     turn = {str(name): number % turns for number, name in enumerate(distinct)}
     turn_of = np.array([turn[str(name)] for name in names])
     estimate, low, high = (np.full(len(examples), np.nan) for _ in range(3))
