@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rackscope.errors import UsageError
-from rackscope.host.meters import parse_meters
 
 if TYPE_CHECKING:
     from rackscope.runs.manifest import ServerPart
@@ -83,6 +82,8 @@ class RunOptions:
 
     def check(self) -> None:
         """Raises UsageError for values that no run can have."""
+        from rackscope.host.meters import parse_meters
+
         self._check_load()
         self._check_length()
         parse_meters(self.meters)
