@@ -15,15 +15,7 @@ def reproduce() -> Reproduction:
     """Every number of the text that follows from others, and what the paper concludes from them."""
     return Reproduction(
         sections=(_systems(), _ratios(), _rates(), _price()),
-        remarks=(
-            _cheaper(),
-            _faster(),
-            _others(),
-            _contexts(),
-            _checkpoints(),
-            _configuration(),
-            _not_reproduced(),
-        ),
+        remarks=_remarks(),
     )
 
 
@@ -151,91 +143,78 @@ def _price() -> Section:
     )
 
 
-def _cheaper() -> Remark:
+def _remarks() -> tuple[Remark, ...]:
+    """What was found out, the paper's conclusions first."""
     ratio = _CLUSTER_DOLLARS / printed.DOLLARS
     most = amdahl(_CLUSTER_CORES, printed.SEQUENTIAL_SHARE) / amdahl(printed.CONTEXTS, printed.SEQUENTIAL_SHARE)
-    return Remark(
-        "cheaper",
-        "That scale-up costs less follows for word count, whatever the plots say",
-        f"The cluster costs {ratio:.2f} times as much, so that a job is cheaper on it only where it is {ratio:.2f} "
-        "times as fast. With 1 % of word count sequential (the paper's number), 128 cores are at most "
-        f"{most:.2f} times as fast as 32 like them, and the cluster's were the older ones: each would have to be "
-        f"{ratio / most:.2f} times as fast as one of the server's. Power is not in it; it would count against 32 "
-        "nodes.",
-    )
-
-
-def _faster() -> Remark:
     most = amdahl(_CLUSTER_CORES, printed.SEQUENTIAL_SHARE) / amdahl(printed.CONTEXTS, printed.SEQUENTIAL_SHARE)
     copies = printed.NODES * printed.NODE_COPY_MEGABYTES_PER_SECOND / printed.COPY_MEGABYTES_PER_SECOND
-    return Remark(
-        "faster",
-        "That scale-up is faster (figure 2) cannot be recomputed, only bounded",
-        "The times are in the plot alone. What the text gives says how large the claim is: the cluster has four times "
-        f"the contexts and {copies:.1f} times the memory bandwidth of the server, and could be {most:.2f} times as "
-        "fast if its cores were as fast and nothing had to be sent. For the server to win, Hadoop, the network and "
-        f"six years of age must together cost more than a factor of {most:.2f}.",
-    )
-
-
-def _others() -> Remark:
     nodes = printed.DOLLARS / printed.NODE_DOLLARS
-    return Remark(
-        "equal-cost",
-        "Equal memory was compared, not equal cost",
-        "The systems were chosen for the same 256 GB. For the price of the server there are "
-        f"{nodes:.1f} nodes, with {nodes * _NODE_CORES:.0f} cores and {nodes * printed.NODE_MEMORY_GIGABYTES:.0f} GB. "
-        "The paper quotes a study of equal cost ($200,000 each) in which scale-out was up to 4 times as fast, and one "
-        "in which a large server gained little beyond 32 processors: which wins is a matter of the job and of prices. "
-        "`rackscope advise scale` therefore compares by cost, and projects no server past the knee of its cores.",
-    )
-
-
-def _contexts() -> Remark:
-    return Remark(
-        "contexts",
-        "Two quad-core processors with hyperthreading have 16 hardware contexts, not 32",
-        "That the cluster would shrink to 8 nodes with as many cores, and that two hyperthreads are 6.25 % of all, "
-        "need 32: so either the processors had eight cores, or there were four of them. Everything here takes 32.",
-    )
-
-
-def _checkpoints() -> Remark:
     rate = printed.MEMORY_GIGABYTES / printed.XEN_SECONDS
     word_count = printed.WORD_COUNT_GIGABYTES / printed.CHECKPOINT_SECONDS
     whole = printed.MEMORY_GIGABYTES / word_count
-    return Remark(
-        "checkpoints",
-        "Checkpoints at the rate of Xen's do not fit into their interval",
-        f"256 GB in 40 minutes are {rate * 1e3:.0f} MB/s, and word count at {word_count * 1e3:.0f} MB/s takes "
-        f"{whole / 60:.1f} minutes over 256 GB: that such a checkpoint takes longer than the computation follows. But "
-        f"DMTCP's are called as large as the input, and at that rate 125 GB take "
-        f"{printed.WORD_COUNT_GIGABYTES / rate / 60:.0f} minutes of an interval of 5: for word count, which is said to "
-        "scale well with several checkpoints, they must have been smaller or written faster. For sort the paper sees "
-        f"what follows: the interval runs out. A regular server's 2 minutes would be {rate * 120:.0f} GB.",
-    )
-
-
-def _configuration() -> Remark:
     factor = printed.TERASORT_DEFAULT_SECONDS / printed.TERASORT_TUNED_SECONDS
-    return Remark(
-        "configuration",
-        "Configuration is worth more than the architecture",
-        f"Terasort of 80 GB took three hours with defaults and five minutes tuned, a factor of {factor:.0f}: more than "
-        "the difference in price and in cores together could make up. `rackscope advise scale` compares what was "
-        "measured, and a job that was measured with defaults is compared with its defaults.",
-    )
-
-
-def _not_reproduced() -> Remark:
-    return Remark(
-        "not-reproduced",
-        "What cannot be reproduced",
-        "Times over the size of data (figures 2, 4 and 7), the place of the wall (figure 1: memory, for M1 to M4), CPU "
-        "and swap over time (figures 8 and 9) and the seconds that portability gains (figure 10, about 2 of an axis of "
-        "16) are in plots only. No memory for each byte of data is printed, so that the wall cannot be placed; no size "
-        "is given at which scale-out would win. Availability and more resources are future work in the paper, and no "
-        "part of the comparison here either: time and money are.",
+    return (
+        Remark(
+            "cheaper",
+            "That scale-up costs less follows for word count, whatever the plots say",
+            f"The cluster costs {ratio:.2f} times as much, so that a job is cheaper on it only where it is {ratio:.2f} "
+            "times as fast. With 1 % of word count sequential (the paper's number), 128 cores are at most "
+            f"{most:.2f} times as fast as 32 like them, and the cluster's were the older ones: each would have to be "
+            f"{ratio / most:.2f} times as fast as one of the server's. Power is not in it; it would count against 32 "
+            "nodes.",
+        ),
+        Remark(
+            "faster",
+            "That scale-up is faster (figure 2) cannot be recomputed, only bounded",
+            "The times are in the plot alone. What the text gives says how large the claim is: the cluster has four "
+            f"times the contexts and {copies:.1f} times the memory bandwidth of the server, and could be {most:.2f} "
+            "times as fast if its cores were as fast and nothing had to be sent. For the server to win, Hadoop, the "
+            f"network and six years of age must together cost more than a factor of {most:.2f}.",
+        ),
+        Remark(
+            "equal-cost",
+            "Equal memory was compared, not equal cost",
+            "The systems were chosen for the same 256 GB. For the price of the server there are "
+            f"{nodes:.1f} nodes, with {nodes * _NODE_CORES:.0f} cores and {nodes * printed.NODE_MEMORY_GIGABYTES:.0f} "
+            "GB. The paper quotes a study of equal cost ($200,000 each) in which scale-out was up to 4 times as fast, "
+            "and one in which a large server gained little beyond 32 processors: which wins is a matter of the job and "
+            "of prices. `rackscope advise scale` therefore compares by cost, and projects no server past the knee of "
+            "its cores.",
+        ),
+        Remark(
+            "contexts",
+            "Two quad-core processors with hyperthreading have 16 hardware contexts, not 32",
+            "That the cluster would shrink to 8 nodes with as many cores, and that two hyperthreads are 6.25 % of all, "
+            "need 32: so either the processors had eight cores, or there were four of them. Everything here takes 32.",
+        ),
+        Remark(
+            "checkpoints",
+            "Checkpoints at the rate of Xen's do not fit into their interval",
+            f"256 GB in 40 minutes are {rate * 1e3:.0f} MB/s, and word count at {word_count * 1e3:.0f} MB/s takes "
+            f"{whole / 60:.1f} minutes over 256 GB: that such a checkpoint takes longer than the computation follows. "
+            f"But DMTCP's are called as large as the input, and at that rate 125 GB take "
+            f"{printed.WORD_COUNT_GIGABYTES / rate / 60:.0f} minutes of an interval of 5: for word count, which is "
+            "said to scale well with several checkpoints, they must have been smaller or written faster. For sort the "
+            f"paper sees what follows: the interval runs out. A regular server's 2 minutes would be {rate * 120:.0f} "
+            "GB.",
+        ),
+        Remark(
+            "configuration",
+            "Configuration is worth more than the architecture",
+            f"Terasort of 80 GB took three hours with defaults and five minutes tuned, a factor of {factor:.0f}: more "
+            "than the difference in price and in cores together could make up. `rackscope advise scale` compares what "
+            "was measured, and a job that was measured with defaults is compared with its defaults.",
+        ),
+        Remark(
+            "not-reproduced",
+            "What cannot be reproduced",
+            "Times over the size of data (figures 2, 4 and 7), the place of the wall (figure 1: memory, for M1 to M4), "
+            "CPU and swap over time (figures 8 and 9) and the seconds that portability gains (figure 10, about 2 of an "
+            "axis of 16) are in plots only. No memory for each byte of data is printed, so that the wall cannot be "
+            "placed; no size is given at which scale-out would win. Availability and more resources are future work in "
+            "the paper, and no part of the comparison here either: time and money are.",
+        ),
     )
 
 
