@@ -10,6 +10,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.advising.shared import add_catalogue, catalogue_of, print_advice, print_rows
 from rackscope.cli.output import complain, open_console, print_json
 from rackscope.units import format_count
 
@@ -25,17 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload of the catalogue's [[server.measured]]")
     parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
-    parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
+    add_catalogue(parser)
     parser.add_argument("--out", metavar="FILE", type=common.path, help="write a page with the Pareto plot")
     common.add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Compare and print."""
-    from rackscope.advice.catalogue import read_catalogue, sample_catalogue
     from rackscope.advice.cost import compare_costs
 
-    catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
+    catalogue = catalogue_of(arguments)
     comparison = compare_costs(catalogue, arguments.workload, arguments.servers)
     written = {}
     if arguments.out is not None:
@@ -54,30 +54,21 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _print(comparison: CostComparison) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from rackscope.advice.cost import by_energy
 
     console = open_console()
-    for one in comparison.advice:
-        console.print(f"• {one.sentence}", style="bold", markup=False)
-        console.print(f"  → {one.changes_if} Evidence: {one.stands_on}.", style="dim", markup=False)
+    print_advice(console, comparison.advice)
     unit = comparison.rows[0].unit
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     energy = by_energy(comparison.rows[0])[0]
     headings = (
         "server", f"{comparison.currency} a year", "of it power", f"{unit}/{energy}", f"{unit}/{comparison.currency}"
     )  # fmt: skip
-    for number, heading in enumerate((*headings, "in the Pareto set")):
-        # Nothing is cut off where the terminal is narrow.
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+    rows = []
     for row in comparison.rows:
         amounts = (row.total_per_year, row.power_per_year, by_energy(row)[1], row.rate_per_money)
         cells = (row.name, *(_amount(one) for one in amounts), f"{100 * row.on_front:.1f} %")
-        table.add_row(*(Text(cell) for cell in cells))
-    console.print(table)
-    console.print("Medians, with the interval of 90 % of the draws.", style="dim")
+        rows.append(cells)
+    print_rows(console, (*headings, "in the Pareto set"), rows, "Medians, with the interval of 90 % of the draws.")
     for sentence in comparison.left_out:
         complain(f"left out: {sentence}.")
 

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.advising.shared import print_advice
 from rackscope.cli.output import complain, open_console, print_json
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _print(found: Colocation) -> None:
-    from rackscope.cli.advising.sentences import print_advice
 
     console = open_console()
     fit = sum(pair.fits for pair in found.pairs)

@@ -11,6 +11,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.advising.shared import add_catalogue, add_demand, catalogue_of, print_advice, print_rows
 from rackscope.cli.output import complain, open_console, print_json
 from rackscope.units import format_count
 
@@ -22,12 +23,7 @@ HELP = "the server that is worth measuring before a fleet is bought"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload of the catalogue's [[server.measured]]")
-    parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
-    parser.add_argument("--rate", type=common.rate, required=True, help="operations (or jobs) a second, such as 5M")
-    parser.add_argument(
-        "--spares", type=common.count, default=0, metavar="K", help="tolerate the loss of any K servers (default 0)"
-    )
+    add_demand(parser)
     parser.add_argument(
         "--error",
         type=common.share,
@@ -35,16 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FRACTION",
         help="of a measurement: half its 90 %% interval (default 0.05)",
     )
-    parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
+    add_catalogue(parser)
     common.add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Rank and print."""
-    from rackscope.advice.catalogue import read_catalogue, sample_catalogue
     from rackscope.advice.measure_next import measure_next
 
-    catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
+    catalogue = catalogue_of(arguments)
     ranked = measure_next(
         catalogue,
         arguments.workload,
@@ -61,19 +56,13 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _print(ranked: MeasureNext) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from rackscope.cli.advising.sentences import print_advice
 
     console = open_console()
     print_advice(console, ranked.advice)
     console.print()
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     currency = ranked.currency
     headings = ("server", f"{ranked.unit}/s", "90 %", f"{currency}/year", "90 %", "worth", "changes")
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left")
+    rows = []
     for row in ranked.rows:
         rate, cost = row.rate_per_second, row.cost_per_year
         low, high = _short(rate.low), _short(rate.high)
@@ -86,14 +75,14 @@ def _print(ranked: MeasureNext) -> None:
             _short(row.value_per_year.value),
             f"{row.changes:.1%}",
         )
-        table.add_row(*(Text(cell) for cell in cells))
-    console.print(table)
-    console.print(
+        rows.append(cells)
+    print_rows(
+        console,
+        headings,
+        rows,
         f"*: not measured, guessed from its cores. {currency}/year: of a fleet, expected, modelled. Worth: by how much "
         f"less the best choice would cost a year, were that server known within {ranked.error:.0%}; changes: the "
         "chance that another is then chosen.",
-        style="dim",
-        markup=False,
     )
     for sentence in ranked.left_out:
         complain(f"left out: {sentence}.")

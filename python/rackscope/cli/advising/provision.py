@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.advising.shared import add_catalogue, add_demand, catalogue_of, print_advice
 from rackscope.cli.output import complain, open_console, print_json
 
 if TYPE_CHECKING:
@@ -19,12 +20,7 @@ HELP = "the cheapest fleet for a demand"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what can be asked for."""
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload of the catalogue's [[server.measured]]")
-    parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
-    parser.add_argument("--rate", type=common.rate, required=True, help="operations (or jobs) a second, such as 5M")
-    parser.add_argument(
-        "--spares", type=common.count, default=0, metavar="K", help="tolerate the loss of any K servers (default 0)"
-    )
+    add_demand(parser)
     parser.add_argument(
         "--p99",
         type=common.duration,
@@ -36,17 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--purchase", type=common.positive_number, metavar="MONEY", help="largest purchase price of all servers"
     )
-    parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
+    add_catalogue(parser)
     common.add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Plan and print."""
-    from rackscope.advice.catalogue import read_catalogue, sample_catalogue
     from rackscope.advice.provision import Objective, provision
     from rackscope.models.provision import Demand
 
-    catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
+    catalogue = catalogue_of(arguments)
     demand = Demand(
         arguments.rate,
         arguments.spares,
@@ -64,7 +59,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _print(planned: Provision) -> None:
-    from rackscope.cli.advising.sentences import print_advice
 
     console = open_console()
     print_advice(console, planned.advice)

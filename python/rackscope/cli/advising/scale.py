@@ -17,6 +17,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
+from rackscope.cli.advising.shared import add_catalogue, catalogue_of, print_advice, print_rows
 from rackscope.cli.output import complain, open_console, print_json
 from rackscope.units import parse_size_bytes
 
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workload", metavar="NAME", help="use the watts measured under this workload (default: full_watts)"
     )
-    parser.add_argument("--catalogue", metavar="FILE", type=common.path, help="servers and prices (TOML)")
+    add_catalogue(parser)
     common.add_json(parser)
 
 
@@ -62,12 +63,11 @@ def _pair(text: str) -> tuple[str, str]:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Compare and print."""
-    from rackscope.advice.catalogue import read_catalogue, sample_catalogue
     from rackscope.advice.job_evidence import read_job_evidence
     from rackscope.advice.scale import advise_scale
     from rackscope.advice.scale_types import Job
 
-    catalogue = sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
+    catalogue = catalogue_of(arguments)
     given = advise_scale(
         read_job_evidence(arguments.sources),
         catalogue,
@@ -84,23 +84,17 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _print(given: ScaleAdvice) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from rackscope.advice.scale_words import figure, spell, spell_between
-    from rackscope.cli.advising.sentences import print_advice
 
     console = open_console()
     print_advice(console, given.advice)
     console.print()
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     headings = ["machines", "a job", "90 %"]
     headings += [] if given.job.deadline_seconds is None else ["in time"]
     headings += ["fastest"]
     per = "job" if given.job.jobs_per_day is None else "year"
     headings += [] if given.rows[0].cost is None else [f"{given.currency}/{per}", "90 %", "cheapest"]
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left")
+    rows = []
     for row in given.rows:
         seconds, cost = row.seconds, row.cost
         beyond = "*" if seconds.extrapolated else ""
@@ -109,14 +103,14 @@ def _print(given: ScaleAdvice) -> None:
         cells += [f"{row.fastest:.1%}"]
         if cost is not None and row.cheapest is not None:
             cells += [figure(cost.value), f"{figure(cost.low)} to {figure(cost.high)}", f"{row.cheapest:.1%}"]
-        table.add_row(*(Text(cell) for cell in cells))
-    console.print(table)
-    console.print(
+        rows.append(cells)
+    print_rows(
+        console,
+        headings,
+        rows,
         "All modelled. 90 %: of the next jobs, and of the draws of prices and models; fastest and cheapest: in "
         "which fraction of the draws. *: outside of what was measured. Time and money only: what else a cluster gives "
         "(it outlives a machine, it grows) is not in it.",
-        style="dim",
-        markup=False,
     )
     for sentence in given.refused:
         complain(f"left out: {sentence}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -44,6 +44,17 @@ _PARAMETERS = (
     ("watts_without_load", "a server without load, one core polling", "W", 1.0, "fitted to TCP"),
     ("watts_per_busy_core", "each further busy core", "W", 1.0, "fitted to TCP"),
 )
+
+
+#: What is asked of each cluster and load; the second argument is the number of servers.
+_LOOKS: Mapping[str, Callable[[Point, int], float]] = {
+    "throughput_per_second": lambda point, _: point.throughput_per_second,
+    "response_seconds": lambda point, _: point.response_seconds,
+    "busy_cores_beside_polling": lambda point, _: point.busy_cores_beside_polling,
+    "watts_per_server": lambda point, _: point.watts_per_server,
+    "operations_per_joule": lambda point, servers: point.operations_per_joule(servers),
+}
+Grid = dict[tuple[Transport, int, int], dict[str, Estimate]]
 
 
 @dataclass(frozen=True)
@@ -196,48 +207,42 @@ def _contradiction(fitted: Fit) -> Section:
     )
 
 
-def _grid(fitted: Fit) -> dict[tuple[Transport, int, int], tuple[Estimate, Estimate, Estimate, Estimate, Estimate]]:
-    """Throughput, response time, busy cores beside the polling one, watts a server, operations per joule."""
+def _grid(fitted: Fit) -> Grid:
     places = [(transport, servers, clients) for transport in _TRANSPORTS for servers in SERVERS for clients in CLIENTS]
-    looks: tuple[Callable[[Point, int], float], ...] = (
-        lambda point, _: point.throughput_per_second,
-        lambda point, _: point.response_seconds,
-        lambda point, _: point.busy_cores_beside_polling,
-        lambda point, _: point.watts_per_server,
-        lambda point, servers: point.operations_per_joule(servers),
-    )
-    questions = [partial(_ask_at, place, look) for place in places for look in looks]
-    answers = iter(fitted.predict_all(questions))
-    return {place: (next(answers), next(answers), next(answers), next(answers), next(answers)) for place in places}
+    questions = [partial(_ask_at, place, look) for place in places for look in _LOOKS.values()]
+    estimates = iter(fitted.predict_all(questions))
+    return {place: {name: next(estimates) for name in _LOOKS} for place in places}
 
 
 def _ask_at(place: tuple[Transport, int, int], look: Callable[[Point, int], float], cluster: Cluster) -> float:
     return look(cluster.look(*place), place[1])
 
 
-def _grid_section(
-    grid: dict[tuple[Transport, int, int], tuple[Estimate, Estimate, Estimate, Estimate, Estimate]],
-    transport: Transport,
-) -> Section:
-    rows = tuple(
-        (
-            f"{servers}",
-            f"{clients}",
-            _estimate(throughput, 1e-3),
-            f"{throughput.value / grid[transport, servers, CLIENTS[0]][0].value:.2f}x",
-            _estimate(response, 1e6),
-            _estimate(_shifted(cores, POLLING_CORES)),
-            _estimate(watts),
-            _estimate(per_joule, 1e-3),
+def _grid_section(grid: Grid, transport: Transport) -> Section:
+    rows = []
+    for (its_transport, servers, clients), found in grid.items():
+        if its_transport != transport:
+            continue
+        throughput = found["throughput_per_second"]
+        cores = found["busy_cores_beside_polling"]
+        first = grid[transport, servers, CLIENTS[0]]["throughput_per_second"]
+        rows.append(
+            (
+                f"{servers}",
+                f"{clients}",
+                _estimate(throughput, 1e-3),
+                f"{throughput.value / first.value:.2f}x",
+                _estimate(found["response_seconds"], 1e6),
+                _estimate(Estimate(*(one + POLLING_CORES for one in (cores.value, cores.low, cores.high)))),
+                _estimate(found["watts_per_server"]),
+                _estimate(found["operations_per_joule"], 1e-3),
+            )
         )
-        for (its_transport, servers, clients), (throughput, response, cores, watts, per_joule) in grid.items()
-        if its_transport == transport
-    )
     columns = (
         "servers", "clients", "k operations/s", f"over {CLIENTS[0]} clients", "latency, µs", f"busy cores of {CORES}",
         "W a server", "k operations/J",
     )  # fmt: skip
-    return Section(f"{transport}: the whole range, modelled", (Table(columns, rows),))
+    return Section(f"{transport}: the whole range, modelled", (Table(columns, tuple(rows)),))
 
 
 def _rests_on(fitted: Fit) -> Section:
@@ -315,16 +320,9 @@ def _check(fitted: Fit, simulated: dict[tuple[Transport, int, int], tuple[Simula
 def _values(
     fitted: Fit,
     compared: Sequence[Compared],
-    grid: dict[tuple[Transport, int, int], tuple[Estimate, Estimate, Estimate, Estimate, Estimate]],
+    grid: Grid,
     simulated: dict[tuple[Transport, int, int], tuple[Simulated, Simulated]],
 ) -> dict[str, Any]:
-    names = (
-        "throughput_per_second",
-        "response_seconds",
-        "busy_cores_beside_polling",
-        "watts_per_server",
-        "operations_per_joule",
-    )
     return {
         "modelled": True,
         "confidence": CONFIDENCE,
@@ -345,8 +343,8 @@ def _values(
         ],
         "range": [
             {"transport": transport, "servers": servers, "clients": clients}
-            | {name: asdict(estimate) for name, estimate in zip(names, estimates, strict=True)}
-            for (transport, servers, clients), estimates in grid.items()
+            | {name: asdict(estimate) for name, estimate in found.items()}
+            for (transport, servers, clients), found in grid.items()
         ],
         "simulation": [
             {
@@ -377,10 +375,6 @@ def _quantity(value: float, unit: str) -> str:
 
 def _estimate(estimate: Estimate, factor: float = 1.0) -> str:
     return f"{_number(estimate.value * factor)} ({_number(estimate.low * factor)}–{_number(estimate.high * factor)})"
-
-
-def _shifted(estimate: Estimate, by: float) -> Estimate:
-    return Estimate(estimate.value + by, estimate.low + by, estimate.high + by)
 
 
 def _percent(share: float, decimals: int = 0) -> str:
