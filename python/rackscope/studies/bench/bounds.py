@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rackscope.errors import UsageError
 from rackscope.units import format_duration, parse_duration_seconds
 
-#: Column of a result row, and share of requests beyond it, by the quantile's name.
+#: Column of a result row, and fraction of requests beyond it, by the quantile's name.
 QUANTILES = {
     "p50": ("response_p50_seconds", 0.5),
     "p90": ("response_p90_seconds", 0.1),
@@ -32,7 +32,7 @@ class Bound:
 
     @property
     def beyond(self) -> float:
-        """Share of the requests beyond the quantile."""
+        """Fraction of the requests beyond the quantile."""
         return QUANTILES[self.quantile][1]
 
     @property
@@ -58,7 +58,9 @@ def parse_bound(text: str) -> Bound:
     quantile = match[1].replace(".", "")
     if quantile not in QUANTILES:
         known = ", ".join(QUANTILES)
-        raise UsageError(f"'{match[1]}' in '{text}' is no quantile that is measured", f"Known: {known}. {_EXAMPLE}")
+        raise UsageError(
+            f"'{match[1]}' in '{text}' is not one of the quantiles that are measured", f"Known: {known}. {_EXAMPLE}"
+        )
     try:
         seconds = parse_duration_seconds(match[2])
     except UsageError as error:
@@ -69,6 +71,6 @@ def parse_bound(text: str) -> Bound:
 
 
 def _plain(seconds: float) -> str:
-    """A duration as somebody asked for it: 1 ms, not 1.00 ms."""
+    """A duration as a user writes it: 1 ms, not 1.00 ms."""
     number, _, unit = format_duration(seconds).partition(" ")
     return f"{float(number):g} {unit}"

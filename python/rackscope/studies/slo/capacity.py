@@ -36,7 +36,7 @@ _ENOUGH_NEAR = 4
 _FEWEST_CONFIRMATIONS, _MOST_CONFIRMATIONS = 5, 8
 #: Share of the budget for the blocks and everything before.
 _BLOCKS_UNTIL = 0.86
-#: Others come in bursts of seconds to a minute. After a disturbed window nothing is done, longer each time.
+#: Interference comes in bursts of seconds to a minute. After one there is a pause, longer each time.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 #: Times that the lowest rate must miss the bound before no rate is said to meet it.
 _MISSES_AT_LOWEST = 3
@@ -49,7 +49,7 @@ class Measured:
     window: Window
     purpose: str
     block: int = 0
-    #: What others took of the host, in words; empty when nothing was seen.
+    #: Interference, in words; empty when there was none.
     interference: str = ""
 
 
@@ -72,12 +72,12 @@ class Capacity:
 
     @property
     def kept_disturbed(self) -> int:
-        """Windows that others disturbed and that count all the same, as there are too few without."""
+        """Windows that count in spite of interference, as there are too few without."""
         return sum(bool(one.interference) for one in self.measured)
 
     @property
     def mostly_disturbed(self) -> bool:
-        """Whether most of what counts was measured while others used the host."""
+        """Whether most of what counts was measured under interference."""
         return 2 * self.kept_disturbed > len(self.measured)
 
     def windows(self) -> list[Window]:
@@ -93,15 +93,15 @@ class Capacity:
         return excess(self.value(window), self.bound.seconds, kept_up=window.offered_met)
 
     def met(self, window: Window) -> bool:
-        """Whether the rate was answered within the bound."""
+        """Whether the bound was met at the rate."""
         return self.excess(window) <= 0
 
 
 class CapacityStudy:
     """One study under way; ``found`` holds what is known, whatever ends it.
 
-    Windows that others disturbed are discarded, and do not count for the budget, until as much time as the budget
-    has gone with them.
+    Windows with interference are discarded, and do not count for the budget, until they have taken as much time as the
+    budget.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class CapacityStudy:
         self._on_change = on_change
 
     def run(self) -> Capacity:
-        """Everything. Raises StudyError when the system answers nothing."""
+        """Everything. Raises StudyError when no request completes."""
         self._probe()
         middle = self._search()
         self._blocks(middle)
@@ -151,12 +151,12 @@ class CapacityStudy:
             self.found.measured.append(Measured(window, "probe"))
         self.found.top = max(one.window.achieved_per_second for one in self.found.measured)
         if not self.found.top > 0:
-            raise StudyError("the system answered nothing in a closed loop", "Make 'rackscope run' of it work first.")
+            raise StudyError("no request completed in a closed loop", "Make 'rackscope run' of it work first.")
 
     def _open(self, rate: float, purpose: str, block: int = 0) -> Window:
-        """One window. One that others disturbed is measured again, after a pause, until patience is spent.
+        """One window. One with interference is measured again, after a pause, until patience is spent.
 
-        So is the first one after it: whoever took a core a moment ago still takes caches and memory.
+        So is the first one after it: caches are still cold.
         """
         pause_seconds = _FIRST_PAUSE_SECONDS
         before = ""
@@ -178,7 +178,7 @@ class CapacityStudy:
         return window
 
     def _discard(self, which: Callable[[Measured], bool]) -> None:
-        """Leave disturbed windows out for which others stand."""
+        """Leave out windows with interference where enough without it stand for them."""
         out = [one for one in self.found.measured if one.interference and which(one)]
         self.found.discarded += out
         self.found.measured = [one for one in self.found.measured if one not in out]
@@ -272,7 +272,7 @@ class CapacityStudy:
         if crossing is None:
             return middle
         self.found.rate = crossing
-        # The next block follows, but not all the way after a single one that something disturbed.
+        # The next block follows, but not all the way after a single one with interference.
         return min(max(crossing.estimate, middle * 0.9), middle * 1.1)
 
     def _is_narrow(self) -> bool:
@@ -295,7 +295,7 @@ class CapacityStudy:
 
 
 _CURVE_IN_BLOCK = 3
-_BEFORE = "the window before was disturbed"
+_BEFORE = "interference in the window before"
 _ACTIVITIES = {
     "search": "searching the rate",
     "near": "measuring around the rate",

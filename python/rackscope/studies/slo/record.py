@@ -29,7 +29,7 @@ from rackscope.units import format_duration
 
 #: An interval this wide (half of it, of the rate) is worth a warning.
 _WIDE = 0.05
-#: Share of the rate around the crossing within which missed windows tell what the limit was.
+#: Fraction of the rate around the crossing within which missed windows tell what the limit was.
 _AROUND = 0.12
 
 
@@ -69,7 +69,7 @@ def fill(
     """Replace the record's findings, tables, chart, method and result by what is known now."""
     points = curve_points(found, subject, service_means or {})
     knee = _knee(found, points)
-    record.findings = [*_answers(found, subject, points, knee), *_doubts(found, subject, points)]
+    record.findings = [*_results(found, subject, points, knee), *_doubts(found, subject, points)]
     record.tables = _table(found, points)
     record.charts = [_chart(found, points, knee)] if points else []
     record.method = _method(found, subject)
@@ -98,20 +98,20 @@ def curve_points(found: Capacity, subject: Subject, service_means: Mapping[int, 
 def _little(
     windows: Sequence[Window], subject: Subject, service_means: Mapping[int, float]
 ) -> tuple[float | None, str]:
-    """Little's law for an open loop: what is offered is answered, and no more is with the system than connections hold.
+    """Little's law for an open loop: what is offered completes, and connections hold all outstanding requests.
 
-    The number of requests in the system is not counted apart there; what X times the mean service time makes of it
-    cannot be more than the connections carry.
+    The number of outstanding requests is not measured there; throughput times mean service time cannot be more than
+    what the connections carry.
     """
-    room = subject.connections * subject.depth
+    most = subject.connections * subject.depth
     ratios = [
-        window.achieved_per_second * service_means[window.number] / room
+        window.achieved_per_second * service_means[window.number] / most
         for window in windows
         if window.number in service_means
     ]
     ratio = _median(ratios)
     if 2 * sum(window.offered_met for window in windows) < len(windows):
-        return ratio, "no steady state: less was answered than offered"
+        return ratio, "no steady state: fewer requests completed than were offered"
     if ratio is None:
         return None, "not checked"
     if ratio > 1 + packaged_thresholds().limit("little.tolerance"):
@@ -135,27 +135,22 @@ def _knee(found: Capacity, points: Sequence[Point]) -> Knee | None:
     )
 
 
-def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: Knee | None) -> list[Finding]:
+def _results(found: Capacity, subject: Subject, points: Sequence[Point], knee: Knee | None) -> list[Finding]:
     bound = found.bound
     what = f"{subject.system}{f' ({subject.stage})' if subject.stage else ''}"
     where = f"; its knee is at {_rate(knee.throughput)} operations/s" if knee else ""
-    findings = []
     if found.mostly_disturbed:
-        return [_disturbed_answer(found, what)]
+        return [_under_interference(found, what)]
+    findings = []
     if found.outcome == "found" and found.rate is not None:
         span = _span(found.rate.low, found.rate.high)
         sentence = f"{what} keeps {bound.describe()} up to {_rate(found.rate.estimate)} operations/s{span}{where}."
         findings.append(finding(sentence, _evidence(found)))
         if _top_is_the_limit(found):
-            findings.append(
-                note(
-                    f"Beyond that it is not {bound.shown_quantile} that fails first: {what} answers less than "
-                    "it is asked for."
-                )
-            )
+            findings.append(note(f"Above that rate {what} completes fewer requests than are offered."))
     elif found.outcome == "never met":
         lowest = min((one.window for one in found.measured if one.purpose == "search"), key=_offered, default=None)
-        at = f"{_rate(_offered(lowest))} operations/s, the lowest rate looked at" if lowest else "the lowest rate"
+        at = f"{_rate(_offered(lowest))} operations/s, the lowest rate tried" if lowest else "the lowest rate"
         value = found.value(lowest) if lowest else None
         seen = f": there it is {format_duration(value)}" if value is not None else ""
         findings.append(warning(f"{what} does not keep {bound.describe()} even at {at}{seen}."))
@@ -163,8 +158,8 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
         most = max(one.window.achieved_per_second for one in found.measured if one.purpose != "probe")
         findings.append(
             finding(
-                f"{what} keeps {bound.describe()} at every rate that could be asked of it, up to "
-                f"{_rate(most)} operations/s{where}: the bound limits nothing here."
+                f"{what} keeps {bound.describe()} at every rate that could be offered, up to {_rate(most)} "
+                f"operations/s{where}: the bound is not what limits it."
             )
         )
     else:
@@ -172,9 +167,8 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
     if knee is not None:
         findings.append(
             note(
-                f"The knee of the curve is at {_rate(knee.throughput)} operations/s with a "
-                f"{bound.shown_quantile} of {format_duration(knee.latency_seconds)}: beyond it latency grows faster "
-                "than throughput.",
+                f"The knee of the curve is at {_rate(knee.throughput)} operations/s with a {bound.shown_quantile} of "
+                f"{format_duration(knee.latency_seconds)}: above it latency grows faster than throughput.",
                 f"Kneedle (Satopaa 2011) on {len(points)} points.",
             )
         )
@@ -183,16 +177,15 @@ def _answers(found: Capacity, subject: Subject, points: Sequence[Point], knee: K
     return findings
 
 
-def _disturbed_answer(found: Capacity, what: str) -> Finding:
+def _under_interference(found: Capacity, what: str) -> Finding:
     """What was seen is true of the time it was seen in, and of nothing else."""
     seen = "at no rate"
     if found.rate is not None:
         seen = f"up to {_rate(found.rate.estimate)} operations/s{_span(found.rate.low, found.rate.high)}"
     elif found.outcome == "met at the top":
-        seen = "at every rate that could be asked of it"
+        seen = "at every rate that could be offered"
     return warning(
-        f"The host was not quiet enough to say what {what} sustains: while others used it, {what} kept "
-        f"{found.bound.describe()} {seen}.",
+        f"Too much interference to say what {what} sustains: under it, {what} kept {found.bound.describe()} {seen}.",
         _evidence(found),
     )
 
@@ -226,46 +219,40 @@ def _missed_near(found: Capacity) -> list[Window]:
 
 
 def _doubts(found: Capacity, subject: Subject, points: Sequence[Point]) -> list[Finding]:
-    doubts = [*_generator_doubts(found, subject)]
-    rate = found.rate
+    doubts = _generator_doubts(found, subject)
+    rate, quantile = found.rate, found.bound.shown_quantile
     if rate is not None and rate.low is not None and rate.high is not None:
         half = (rate.high - rate.low) / 2 / rate.estimate
         if half > _WIDE:
             doubts.append(
-                _warning(
-                    f"The rate is known to ± {wording.percent(half)} only: blocks measured at different times differ.",
-                    "Make the host quieter or measure longer (--budget).",
+                warning(
+                    f"The rate is only known to ± {wording.percent(half)}: blocks measured at different times differ. "
+                    "Use a quieter host or a longer --budget."
                 )
             )
     if found.attempts and found.sustained is None and found.outcome == "found":
         doubts.append(
-            _warning(
-                f"At the lower end of the interval the bound was met in {found.confirmations} of {found.attempts} "
-                "windows only, so that no rate is confirmed.",
-                "Measure longer (--budget), or plan with a lower rate.",
+            warning(
+                f"At the lower end of the interval only {found.confirmations} of {found.attempts} windows met the "
+                "bound, so no rate is confirmed. Choose a longer --budget, or plan with a lower rate."
             )
         )
     if found.kept_disturbed:
-        # Said first of all where it is most of them.
         doubts.append(
-            _warning(
-                f"{found.kept_disturbed} windows were disturbed by others on this host and count all the same, as "
-                "too few were not.",
-                "Make the host quieter.",
+            warning(
+                f"{found.kept_disturbed} windows count in spite of interference, as there were too few without. Use a "
+                "quieter host."
             )
         )
-    broken = [point for point in points if point.little.startswith("broken")]
-    broken_closed = [check for check in _closed_checks(found, subject) if check]
-    if broken or broken_closed:
-        reason = broken_closed[0] if broken_closed else broken[0].little
-        doubts.append(_warning(f"Little's law does not hold in the curve: {reason}.", "Do not trust it."))
+    broken = [*_closed_checks(found, subject), *(point.little for point in points if point.little.startswith("broken"))]
+    if broken:
+        doubts.append(warning(f"Little's law does not hold in the curve: {broken[0]}. Do not trust the curve."))
     thin = [p for p in points if sum(s.operations for s in p.windows) * found.bound.beyond < FEWEST_BEYOND]
     if thin:
         doubts.append(
-            _warning(
-                f"At {len(thin)} of {len(points)} rates fewer than {FEWEST_BEYOND} requests lay beyond "
-                f"{found.bound.shown_quantile}: there it is that of a handful.",
-                "Measure longer (--budget).",
+            warning(
+                f"At {len(thin)} of {len(points)} rates fewer than {FEWEST_BEYOND} requests were beyond {quantile}, so "
+                f"{quantile} rests on few requests there. Choose a longer --budget."
             )
         )
     return doubts
@@ -308,20 +295,19 @@ def _generator_doubts(found: Capacity, subject: Subject) -> list[Finding]:
     if found.outcome == "never met":
         of = f"of the {len(missed)} windows, which all missed the bound"
     if full:
-        severity = _warning if generator_limited(found) else _note
+        say = warning if generator_limited(found) else note
         findings.append(
-            severity(
-                f"In {len(full)} {of} the load generator had no time left while {subject.system} had: {subject.system} "
-                "may sustain more.",
-                "Give the load generator more cores (--client-cores).",
+            say(
+                f"In {len(full)} {of} the load generator was fully busy while {subject.system} was not: "
+                f"{subject.system} may sustain more. Give the load generator more cores (--client-cores)."
             )
         )
     if 2 * len(late) > len(missed):
         findings.append(
-            _warning(
-                f"In {len(late)} {of} requests were late before they were sent, and those sent were answered in time: "
-                f"the {subject.connections} connections were all busy for a moment, or the load generator was held up.",
-                "More --connections help against the first, a quieter host or other --client-cores against the second.",
+            warning(
+                f"In {len(late)} {of} requests were sent late, and their service time was within the bound: the "
+                f"{subject.connections} connections were all in use for a moment, or the load generator was preempted. "
+                "Try more --connections, a quieter host or other --client-cores."
             )
         )
     return findings
@@ -333,14 +319,6 @@ def sent_late(window: Window, found: Capacity) -> bool:
     if lag is None or service is None:
         return False
     return window.offered_met and service <= found.bound.seconds and lag > found.bound.seconds / 2
-
-
-def _warning(sentence: str, advice: str) -> Finding:
-    return warning(f"{sentence} {advice}")
-
-
-def _note(sentence: str, advice: str) -> Finding:
-    return note(f"{sentence} {advice}")
 
 
 def _table(found: Capacity, points: Sequence[Point]) -> list[Table]:
@@ -359,10 +337,10 @@ def _table(found: Capacity, points: Sequence[Point]) -> list[Table]:
     ]
     columns: list[Sequence[str]] = [
         ("offered", "operations/s"),
-        ("answered", "operations/s"),
+        ("completed", "operations/s"),
         *((name, "seconds", "response time from the intended start") for name in shown),
-        ("idle", "ratio", "share of its time that the load generator waited"),
-        ("busy", "ratio", "share of its cores' time that the system used"),
+        ("idle", "ratio", "fraction of its time for which the load generator waited"),
+        ("busy", "ratio", "fraction of its cores' time that the system used"),
         ("met", "text", "windows that met the bound"),
         "Little's law",
     ]
@@ -385,7 +363,7 @@ def _chart(found: Capacity, points: Sequence[Point], knee: Knee | None) -> Chart
     return chart(
         "curve",
         "Latency over throughput",
-        axis("answered", "operations/s", logarithmic=True),
+        axis("completed", "operations/s", logarithmic=True),
         axis("response time", "seconds", logarithmic=True),
         [line(name, x, [point.quantile(name) for point in points]) for name in QUANTILES],
         caption="Response time from the intended start, medians over windows.",
@@ -397,14 +375,14 @@ def _method(found: Capacity, subject: Subject) -> list[str]:
     lines = [
         f"One instance of {subject.system} under {subject.workload}, {subject.connections} connections. A closed loop "
         f"reached {_rate(found.top)} operations/s; then requests arrived open-loop (Poisson) at rates chosen by a "
-        f"search, and in {found.blocks} blocks of rates around the answer, mixed with the curve's in random order.",
+        f"search, and in {found.blocks} blocks of rates around the result, mixed with the curve's in random order.",
         "The rate is where a window of load meets the bound half of the time, read from log latency over log rate; "
         "its interval is Student's t over blocks, with a slope common to all.",
     ]
     if found.discarded:
         reasons = wording.listing(sorted({one.interference for one in found.discarded}))
         total = len(found.discarded) + len(found.measured)
-        lines.append(f"{len(found.discarded)} of {total} windows were discarded, whatever they gave: {reasons}.")
+        lines.append(f"{len(found.discarded)} of {total} windows were discarded, whatever their result: {reasons}.")
     else:
         lines.append("No window was discarded.")
     return lines
@@ -457,7 +435,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 
 def _rate(value: float | None) -> str:
-    """``61,200``: three significant digits, as nobody knows a fourth."""
+    """``61,200``: three significant digits; a fourth is noise."""
     if not value or not math.isfinite(value):
         return "0"
     digits = 2 - math.floor(math.log10(abs(value)))

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rackscope.errors import UsageError
-from rackscope.runs.options import Loop
 from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def _check(request: Request) -> None:
     parse_bound(request.values["bound"])
     if request.values["budget"] < _LEAST_BUDGET_SECONDS:
         raise UsageError(
-            f"{request.values['budget']:g} s are too few to find a rate in",
+            f"{request.values['budget']:g} s is too short to find a rate",
             f"Choose a --budget of {_LEAST_BUDGET_SECONDS:g}s or more.",
         )
 
@@ -57,13 +56,10 @@ def _conduct(conduct: Conduct) -> None:
     from rackscope.studies.slo.capacity import CapacityStudy
     from rackscope.studies.slo.record import Subject, fill
 
-    request = conduct.request
-    assert request.run is not None
+    request, run = conduct.request, conduct.request.asked
     bound = parse_bound(request.values["bound"])
     budget: float = request.values["budget"]
-    prepared = prepare(
-        replace(request.run, warm_up_seconds=min(request.run.warm_up_seconds, budget / 20)), conduct.progress
-    )
+    prepared = prepare(replace(run, warm_up_seconds=min(run.warm_up_seconds, budget / 20)), conduct.progress)
     stage = choose_stage(prepared.plan, request.values["stage"])
     subject = Subject(
         system=prepared.system.name,
@@ -83,7 +79,7 @@ def _conduct(conduct: Conduct) -> None:
         nonlocal study
         session.flush_seconds = _FLUSH_SECONDS
         session.preload()
-        session.warm_up(Loop())
+        session.warm_up(prepared.options.loop)
 
         def save() -> None:
             assert study is not None
@@ -121,11 +117,6 @@ def _service_means(folder: Path, phase: str, windows: list[Window]) -> dict[int,
     return means
 
 
-def _title(request: Request) -> str:
-    assert request.run is not None
-    return f"{request.run.system} under {request.run.workload}: how much within {request.values['bound']}"
-
-
 STUDY = Study(
     name="slo",
     help="the highest open-loop rate that keeps a quantile of the response time below a bound",
@@ -133,20 +124,22 @@ STUDY = Study(
 throughput, and its knee.
 
 Requests arrive on their own schedule (Poisson), and a response time counts from the moment its request was meant to
-be sent, so that a system that falls behind cannot hide it.
+be sent: the delay of a system that falls behind counts.
 
 Examples:
   rackscope study slo cache ycsb-b --bound 'p99<1ms'
   rackscope study slo redis ycsb-a --bound 'p99.9<5ms' --budget 5m""",
     conduct=_conduct,
     options=(
-        Option("bound", "text", "quantile (p50, p90, p99, p999) and the longest time it may be", "p99<1ms",
+        Option("bound", "text", "quantile (p50, p90, p99, p999) and its largest acceptable value", "p99<1ms",
                metavar="'p99<1ms'"),
-        Option("budget", "duration", "how long to measure; loading, warming up and waiting for a quiet host aside",
+        Option("budget", "duration", "measuring time, without loading, warming up and waiting for a quiet host",
                "100s"),
         Option("stage", "text", "stage of the workload, where it has several", metavar="NAME"),
     ),
     run_defaults={"sample_interval_seconds": 0.25, "warm_up_seconds": 2.0},
-    title=_title,
+    title=lambda request: (
+        f"{request.asked.system} under {request.asked.workload}: highest rate within {request.values['bound']}"
+    ),
     check=_check,
 )  # fmt: skip

@@ -14,6 +14,7 @@ from rackscope.systems.base import Knob
 CHANGES_WHAT_IS_MEASURED = {
     "connections": "how many clients it serves",
     "open_files": "how many clients it serves",
+    "transport": "how clients reach it",
     "backlog": "how many clients may wait to connect",
     "item_size_max": "which items it takes",
     "evict": "what happens when memory is full",
@@ -30,7 +31,7 @@ _KINDS_LEFT_ALONE = {
 _FACTORS = (1 / 16, 1 / 4, 1, 4, 16)
 #: A declared range this narrow (maximum over minimum) is of a number that is an exponent already: it is walked evenly.
 _NARROW = 8
-#: More threads for each core than this only take turns.
+#: More threads per core than this only wait for each other.
 _THREADS_PER_CORE = 4
 
 
@@ -85,7 +86,9 @@ def knob_space(
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {near[0]}? " if near else ""
-            raise UsageError(f"--knobs names '{name}', which is no knob here", f"{hint}Knobs: {', '.join(known)}.")
+            raise UsageError(
+                f"--knobs names '{name}', which this system does not have", f"{hint}Knobs: {', '.join(known)}."
+            )
         if name in pinned:
             raise UsageError(
                 f"knob {name} is both set and to be searched", f"Leave out --set {name} or --knobs {name}."
@@ -100,7 +103,7 @@ def knob_space(
                 ordered = knob.kind in ("integer", "size", "memory")
                 dimensions.append(Dimension(name, values, start[name], ordered))
                 continue
-            reason = "there is one value to try"
+            reason = "it has only one possible value"
         left_alone[name] = reason
     if not dimensions:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_alone.items()) or "it declares none"

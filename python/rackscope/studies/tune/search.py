@@ -288,7 +288,7 @@ class Tuning:
             return None, error.what
         finally:
             self._longest = max(self._longest, self._budget.now() - started)
-        return (value, "") if value > 0 else (None, "nothing was answered within the bound")
+        return (value, "") if value > 0 else (None, "no rate was within the bound")
 
     def _has_time(self, until: float, measurements: int = 1) -> bool:
         return self._budget.spent() + measurements * self._longest / self._budget.seconds <= until
@@ -448,7 +448,7 @@ def _optimizer(seed: int) -> Any:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
-        # That a multivariate model may change in a later version is no news for who runs a study.
+        # That a multivariate model may change in a later version is of no interest to users.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=_RANDOM_TRIALS)
     return optuna.create_study(direction="maximize", sampler=sampler)
