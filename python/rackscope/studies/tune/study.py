@@ -144,8 +144,12 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check(request: Request) -> None:
+    from importlib.util import find_spec
+
     from rackscope.studies.bench.bounds import parse_bound
 
+    if find_spec("optuna") is None:
+        raise UsageError("study tune needs optuna", "Install rackscope[tune].")
     if request.values["slo"] is not None:
         parse_bound(request.values["slo"])
     least = _LEAST_BUDGET_SECONDS if request.values["slo"] is None else _LEAST_SLO_BUDGET_SECONDS
