@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import random
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Rackscope
+from rackscope.cli import main
 from rackscope.errors import StudyError, SystemUnderTestError, UsageError
 from rackscope.runs.study import StudyRecord
 from rackscope.studies.tune.knob_space import KnobSpace, knob_space
@@ -268,3 +270,14 @@ def test_mistakes_leave_no_directory(rackscope: Rackscope, more: tuple[str, ...]
     assert done.returncode == 2
     assert said in done.stderr and len(done.stderr.strip().splitlines()) == 1
     assert not (rackscope.folder / "runs").exists()
+
+
+def test_without_optuna_a_line_names_the_extra(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *at: None if name == "optuna" else find(name, *at)
+    )
+    assert main(["study", "tune", "cache", "ycsb-b"]) == 2
+    assert "study tune needs optuna. Install rackscope[tune]." in capsys.readouterr().err

@@ -272,6 +272,28 @@ class ModelsListOutput(Output):
     models: list[DescribedModel]
 
 
+class ServerPrediction(Output):
+    """What one model says of the described server; the interval holds ``level`` of the time."""
+
+    model: str
+    what: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    basis: str
+    extrapolated: bool
+    level: float
+
+
+class ModelsPredictOutput(Output):
+    """``models predict``: ``not_predicted`` says by model what it needs, or why it refuses."""
+
+    server: dict[str, Any]
+    predictions: list[ServerPrediction]
+    not_predicted: dict[str, str]
+
+
 class ModelsValidateOutput(Output):
     """``models validate``."""
 

@@ -41,6 +41,7 @@ _OUTPUTS: dict[str, tuple[Any, str]] = {
     "advise-colocate-output": (Colocation, "rackscope advise colocate --json"),
     "advise-measure-next-output": (MeasureNext, "rackscope advise measure-next --json"),
     "models-list-output": (outputs.ModelsListOutput, "rackscope models list --json"),
+    "models-predict-output": (outputs.ModelsPredictOutput, "rackscope models predict --json"),
     "models-validate-output": (outputs.ModelsValidateOutput, "rackscope models validate --json"),
     "models-pairs-output": (outputs.ModelsPairsOutput, "rackscope models validate --pairs --json"),
     "paper-list-output": (outputs.PaperListOutput, "rackscope paper --list --json"),

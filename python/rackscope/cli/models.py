@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -186,7 +185,7 @@ def _described(model: Model) -> dict[str, Any]:
         "help": model.help,
         "unit": model.unit,
         "tables": model.tables,
-        "inputs": [asdict(one) for one in model.inputs],
+        "inputs": [{"name": one.name, "meaning": one.meaning, "optional": one.optional} for one in model.inputs],
         "measured": model.measured,
         "predicted": model.predicted,
         "aim_median_error": model.aim.median,
