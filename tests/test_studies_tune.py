@@ -276,8 +276,6 @@ def test_without_optuna_a_line_names_the_extra(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *at: None if name == "optuna" else find(name, *at)
-    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *at: None if name == "optuna" else find(name, *at))
     assert main(["study", "tune", "cache", "ycsb-b"]) == 2
     assert "study tune needs optuna. Install rackscope[tune]." in capsys.readouterr().err
