@@ -32,7 +32,7 @@ PURE_ROOMS = ("analysis", "models", "workloads")
 #: Modules that read files, start processes, open sockets or look at a clock.
 IMPURE = {"os", "subprocess", "socket", "time", "datetime", "shutil", "tempfile", "threading", "random"}
 #: Rooms with imports in functions that could be at the head of the file.
-WITH_USELESS_IMPORTS = {"advice", "analysis", "host", "models", "papers", "report", "squeezes", "studies", "systems"}
+WITH_USELESS_IMPORTS = {"analysis", "host", "report", "squeezes", "studies", "systems"}
 
 
 def room_of(path: Path) -> str:

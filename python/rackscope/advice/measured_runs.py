@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import RunDirectoryError, UsageError
@@ -351,8 +352,6 @@ def _mean_of_columns(samples: pl.DataFrame, windows: Sequence[tuple[int, int]], 
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    from statistics import median
-
     known = [one for one in values if one is not None and one > 0]
     return median(known) if known else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import fields
@@ -87,6 +88,4 @@ def _number(value: float) -> str:
 
 def _text(value: str) -> str:
     """A basic string, whose escapes for these are those of JSON."""
-    import json
-
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

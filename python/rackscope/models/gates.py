@@ -107,19 +107,15 @@ def instruction_drift_gate(
 def log_slope(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float] | None:
     """Slope of ln(y) over ln(x) with its 95 % interval (as narrow as a point when there are two places only)."""
     import numpy as np
+    from scipy.stats import linregress
 
     usable = [(one, two) for one, two in zip(x, y, strict=True) if 0 < one < math.inf and 0 < two < math.inf]
     if len(usable) < 2:
         return None
-    logs = np.log(np.array(usable))
-    across, up = logs[:, 0] - logs[:, 0].mean(), logs[:, 1] - logs[:, 1].mean()
-    spread = float(np.sum(across**2))
-    if spread < 1e-8:
+    across, up = np.log(np.array(usable)).T
+    if len(across) * float(np.var(across)) < 1e-8:
         return None
-    slope = float(np.sum(across * up)) / spread
-    degrees = len(usable) - 2
-    if degrees == 0:
-        return slope, slope, slope
-    error = math.sqrt(float(np.sum((up - slope * across) ** 2)) / degrees / spread)
-    reach = student_quantile(degrees, _LEVEL) * error
+    line = linregress(across, up)
+    slope, degrees = float(line.slope), len(usable) - 2
+    reach = student_quantile(degrees, _LEVEL) * float(line.stderr) if degrees else 0.0
     return slope, slope - reach, slope + reach

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rackscope.analysis.intervals import student_quantile
+from rackscope.analysis.wording import listing
 from rackscope.errors import RackscopeError
 from rackscope.models.estimates import LEVEL, require_positive
 
@@ -95,7 +96,7 @@ def fit_non_negative(terms: Sequence[Sequence[float]], values: Sequence[float], 
     scale = np.linalg.norm(matrix / target[:, None], axis=0)
     if np.any(scale == 0) or np.linalg.cond(matrix / target[:, None] / scale) > _LARGEST_CONDITION:
         raise RackscopeError(
-            f"the measurements cannot separate {_listed(names)}: they vary together or not at all",
+            f"the measurements cannot separate {listing(names)}: they vary together or not at all",
             "Measure where one of them changes and the others do not.",
         )
     fitted = target
@@ -145,7 +146,3 @@ def _unconstrained(rows: Array, target: Array, names: Sequence[str]) -> tuple[tu
         if large and value + reach * error < 0
     )
     return negative, highest
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

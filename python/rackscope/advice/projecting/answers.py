@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rackscope.models.catalogue import Server
 from rackscope.models.estimates import LEVEL, Prediction
 from rackscope.models.rated_power import RatedPowerModel
+from rackscope.models.uncertain import Uncertain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,8 +91,6 @@ def draws_of(prediction: Prediction, name: str, *, seed: int = 1) -> Array:
     """Draws whose median and ends of 90 % are those of a prediction above zero: lognormal on either side."""
     import numpy as np
     from scipy.special import ndtri
-
-    from rackscope.models.uncertain import Uncertain
 
     uniform = Uncertain.uniform(0.0, 1.0).draw(name, DRAWS, seed)
     normal = ndtri(np.clip(uniform, 1e-12, 1 - 1e-12)) / ndtri((1 + LEVEL) / 2)

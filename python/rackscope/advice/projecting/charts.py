@@ -12,6 +12,7 @@ from rackscope.advice.projecting.response import fit_mean, fit_p99, loads_of, st
 from rackscope.advice.projecting.throughput import at_top_clock
 from rackscope.errors import RackscopeError
 from rackscope.models.estimates import LEVEL, Prediction
+from rackscope.models.execution_time import fit_execution_time
 from rackscope.models.power_over_frequency import fit_power_over_frequency
 from rackscope.runs.study import Axis, Chart, Series
 
@@ -190,8 +191,6 @@ def efficiency_over_load_chart(projection: Projection) -> Chart | None:
 
 def efficiency_over_frequency_chart(measured: Measurements) -> Chart | None:
     """Operations for each joule over frequency, from runs at several that were metered."""
-    from rackscope.models.execution_time import fit_execution_time
-
     points = [one for one in measured.closed if one.frequency_hertz is not None and one.watts is not None]
     hertz = [one.frequency_hertz or 0.0 for one in points]
     try:

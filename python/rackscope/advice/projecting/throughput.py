@@ -13,6 +13,7 @@ from rackscope.advice.projecting.trained import why_not
 from rackscope.analysis.intervals import student_quantile
 from rackscope.analysis.latency_curve import CurvePoint
 from rackscope.errors import RackscopeError
+from rackscope.models import non_negative, throughput_ratio
 from rackscope.models.catalogue import Server
 from rackscope.models.core_scaling import CoreScalingModel, fit_core_scaling
 from rackscope.models.estimates import LEVEL
@@ -571,8 +572,6 @@ def _over(there: Uncertain, here: float, *, inverse: bool = False) -> Uncertain:
 
 
 def _basis(models: Sequence[str], trained: Ratio | None = None) -> str:
-    from rackscope.models import non_negative, throughput_ratio
-
     parts = {
         "core_scaling": f"over cores: {non_negative.BASIS}",
         "execution_time": f"over frequency: {non_negative.BASIS}",

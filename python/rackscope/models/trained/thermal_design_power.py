@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib.resources import files
 
 _AMD = re.compile(r"\b(amd|epyc|opteron)\b")
 _ASIDE = re.compile(
@@ -27,8 +28,6 @@ def thermal_design_watts(description: str) -> float | None:
 
 @cache
 def _listed() -> dict[tuple[str, str], float]:
-    from importlib.resources import files
-
     text = files(__package__).joinpath("thermal_design_power.csv").read_text(encoding="utf-8")
     rows = (line.split(",") for line in text.splitlines()[1:])
     return {(maker, processor): float(watts) for maker, processor, watts in rows}
