@@ -88,7 +88,7 @@ pub(crate) fn check(request: &Request<'_>, answer: &[u8], values: &mut Values) {
             assert!(line == b"OK" || line.starts_with(b"ERROR "), "{said}");
         }
         Command::Shutdown { .. } => assert_eq!(said.line(), b"ERROR: shutdown not enabled"),
-        Command::Quit | Command::Hopeless("") => {}
+        Command::Quit | Command::Disconnect("") => {}
         Command::MetaNoop => assert_eq!(said.reply(), Reply::MetaNoop),
         Command::MetaGet(ref meta) => meta_get(&mut said, meta, values),
         Command::MetaSet(ref meta, value) => meta_set(&mut said, meta, value, values),
@@ -98,7 +98,7 @@ pub(crate) fn check(request: &Request<'_>, answer: &[u8], values: &mut Values) {
             let line = said.line();
             assert!(line == b"EN" || line.starts_with(b"ME "), "{said}");
         }
-        Command::Answer(line) | Command::Reject(line) | Command::Hopeless(line) => {
+        Command::Answer(line) | Command::Reject(line) | Command::Disconnect(line) => {
             assert_eq!(said.line(), line.as_bytes());
         }
     }

@@ -12,7 +12,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use wire::memcached::binary::Command::Refuse;
 use wire::memcached::binary::{self, Refusal};
-use wire::memcached::server::{Command, DUMP_SHARES, KeyRoom, Limits, Parser, Step};
+use wire::memcached::server::{Command, DUMP_SHARES, KeyBuffer, Limits, Parser, Step};
 
 /// Between what one client sends and what the next does.
 const NEXT_CLIENT: &[u8] = b"\n--\n";
@@ -86,7 +86,7 @@ fn split(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A stranger is told nothing, unless he has a password.
+/// A client without a password gets no data.
 fn check_admission(stream: &[u8], said: &[u8]) {
     let has = |text| memmem::find(stream, text).is_some();
     if has(b"ann secret") || has(b"bob a b") {
@@ -103,7 +103,7 @@ fn check_admission(stream: &[u8], said: &[u8]) {
                 b"CLIENT_ERROR auth token too long\r",
             ]
             .contains(&line),
-            "a stranger was told {}",
+            "a client without a password got {}",
             said.escape_ascii()
         );
     }
@@ -243,7 +243,7 @@ impl Client {
         let (mut at, mut sent) = (0, 0);
         let mut keys = Vec::new();
         while self.waiting != Waiting::Over {
-            let mut room = KeyRoom::default();
+            let mut room = KeyBuffer::default();
             let (consumed, step) = parser.next(&stream[at..], &mut room);
             at += consumed;
             let Step::Request(request) = step else {
@@ -264,7 +264,7 @@ impl Client {
                 continue;
             }
             let told = self.said.len();
-            if let Command::Hopeless(_) | Command::Watch(_) = request.command {
+            if let Command::Disconnect(_) | Command::Watch(_) = request.command {
                 // It is told by what nobody will read, or listen to.
                 at = stream.len();
             }

@@ -1,7 +1,7 @@
 //! What the cache engine answers to whoever asks for its metrics over HTTP.
 
+use cached::control::server::Server;
 use cached::options::Options;
-use cached::server::Server;
 use rustix::net::sockopt;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -2,7 +2,7 @@
 
 use crate::input::Input;
 use wire::memcached::server::{
-    Checkpoint, Command, KEY_BYTES_MAX, KEYS_LINE_BYTES_MAX, KeyRoom, LINE_BYTES_MAX, Limits,
+    Checkpoint, Command, KEY_BYTES_MAX, KEYS_LINE_BYTES_MAX, KeyBuffer, LINE_BYTES_MAX, Limits,
     MetaFlag, OPAQUE_BYTES_MAX, Parser, Request, Step,
 };
 
@@ -34,7 +34,7 @@ pub fn run(data: &[u8]) {
             return;
         }
     }
-    let mut room = KeyRoom::default();
+    let mut room = KeyBuffer::default();
     assert!(
         pieces.whole.next(&mut room).is_none(),
         "a request that is found only where the stream is whole"
@@ -50,7 +50,7 @@ struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    fn next<'r>(&mut self, room: &'r mut KeyRoom) -> Option<Request<'r>>
+    fn next<'r>(&mut self, room: &'r mut KeyBuffer) -> Option<Request<'r>>
     where
         'a: 'r,
     {
@@ -83,7 +83,7 @@ impl Pieces<'_> {
         loop {
             let held = &self.stream[self.at..end];
             let plain = self.parser.plain_get(held);
-            let mut room = KeyRoom::default();
+            let mut room = KeyBuffer::default();
             let (consumed, step) = self.parser.next(held, &mut room);
             assert!(consumed <= held.len());
             let request = match step {
@@ -109,11 +109,11 @@ impl Pieces<'_> {
             check(&request, self.parser.limits());
             self.wanted = 0;
             self.at += consumed;
-            let mut other_room = KeyRoom::default();
+            let mut other_room = KeyBuffer::default();
             let expected = self.whole.next(&mut other_room);
             assert_eq!(expected, Some(request), "cut and whole");
             assert_eq!(self.whole.at, self.at, "consumed");
-            if matches!(request.command, Command::Hopeless(_)) {
+            if matches!(request.command, Command::Disconnect(_)) {
                 return false;
             }
             if self.looks_ahead {
@@ -131,10 +131,10 @@ impl Pieces<'_> {
     fn look_ahead(&mut self, end: usize) {
         let mut at = self.at;
         for _ in 0..3 {
-            let mut room = KeyRoom::default();
+            let mut room = KeyBuffer::default();
             let (consumed, step) = self.parser.next(&self.stream[at..end], &mut room);
             at += consumed;
-            if !matches!(step, Step::Request(request) if !matches!(request.command, Command::Hopeless(_)))
+            if !matches!(step, Step::Request(request) if !matches!(request.command, Command::Disconnect(_)))
             {
                 return;
             }

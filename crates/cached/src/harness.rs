@@ -1,16 +1,16 @@
-//! A worker without a thread, a poller or a clock: tests that make their input up drive it, step by step.
+//! A worker without a thread, a poller or a clock: fuzz targets drive it, step by step.
 
-use crate::accounts::Accounts;
-use crate::any_connection::Arrival;
-use crate::clock::Clock;
-use crate::connection::Connection;
-use crate::conversation::{Status, Tools};
-use crate::datagrams::{Limits, Undelivered, carry_out};
-use crate::memory_file::{Counts, restore_from, save_to};
+use crate::carrier::connection::Connection;
+use crate::carrier::connections::{Arrival, ClientState};
+use crate::carrier::datagrams::{Limits, UnfinishedDatagram, carry_out};
+use crate::carrier::worker::{Buffers, Shared};
+use crate::control::memory_file::{Counts, restore_from, save_to};
+use crate::engine::state::Addresses;
+use crate::engine::storage::{Owned, SharedPartitions};
+use crate::engine::{Clock, ServerState, Storage};
 use crate::options::Options;
-use crate::report::Report;
-use crate::storage::{Owned, Shared, Storage};
-use crate::worker::Buffers;
+use crate::session::accounts::Accounts;
+use crate::session::{Session, Status, Tools};
 use mica::{Config, Hasher, Partition};
 use net::{Endpoint, Stream};
 use rustix::net::sockopt;
@@ -31,7 +31,7 @@ pub struct Harness {
 
 /// All but the items.
 struct Rest {
-    report: Report,
+    shared: Shared,
     now: u32,
     buffers: Buffers,
 }
@@ -39,7 +39,7 @@ struct Rest {
 /// What the worker has its items in.
 enum Either {
     Owned(Owned),
-    Shared(Shared),
+    Shared(SharedPartitions),
 }
 
 /// A connection to it.
@@ -60,7 +60,7 @@ impl Line {
 pub enum Waiting {
     /// The client's next bytes.
     ToRead,
-    /// The client to take answers.
+    /// The client to take replies.
     ToWrite,
     /// Nothing: it has ended.
     Over,
@@ -86,18 +86,21 @@ impl Harness {
         let (clock, now) = Clock::started_at(START_UNIX_SECONDS);
         Ok(Self {
             storage: if layout.has_readers {
-                Either::Shared(Shared::new(hasher, made))
+                Either::Shared(SharedPartitions::new(hasher, made))
             } else {
                 Either::Owned(Owned::new(hasher, made, 0, 1))
             },
             worker: Rest {
-                report: Report::new(
-                    options,
-                    (accounts.map(Accounts::parse).transpose()?, None),
-                    layout.item_bytes_max,
-                    (Vec::new(), Vec::new()),
-                    clock,
-                ),
+                shared: Shared {
+                    state: ServerState::new(
+                        options,
+                        layout.item_bytes_max,
+                        Addresses::default(),
+                        clock,
+                        None,
+                    ),
+                    accounts: accounts.map(Accounts::parse).transpose()?,
+                },
                 now,
                 buffers: Buffers::default(),
             },
@@ -122,15 +125,17 @@ impl Harness {
         let arrival = Arrival {
             stream,
             peer: None,
-            door: Arc::new(Endpoint::Unix("harness".into())),
+            local: Arc::new(Endpoint::Unix("harness".into())),
             tls: None,
         };
-        let report = &self.worker.report;
-        let seat = report
-            .counters(0)
-            .roster()
-            .seat(arrival.client(), self.worker.now);
-        let connection = Connection::new(arrival.stream, seat, report);
+        let Shared { state, accounts } = &self.worker.shared;
+        let roster = state.counters[0].roster();
+        let known = ClientState {
+            seat: roster.seat(arrival.client(), self.worker.now),
+            session: Session::new(state, accounts.is_none()),
+        };
+        let connection = Connection::new(arrival, known, &state.options);
+        let connection = connection.ok_or(io::ErrorKind::Unsupported)?;
         Ok((Line(connection), client))
     }
 
@@ -145,7 +150,7 @@ impl Harness {
 
 impl Harness {
     /// Carry out what datagrams say that arrived together, and append the answers: over a network whose packets carry
-    /// `packet_bytes` of them past the kernel, or by the kernel's sockets.
+    /// `packet_bytes` of them over AF_XDP, or by the kernel's sockets.
     pub fn answer_datagrams(
         &mut self,
         datagrams: &[&[u8]],
@@ -172,24 +177,24 @@ fn answer_datagrams<S: Storage>(
     answers: &mut Datagrams,
 ) {
     let Rest {
-        report,
+        shared,
         now,
         buffers,
     } = worker;
-    let mut tools = buffers.tools(0, storage, report, *now);
+    let mut tools = buffers.tools(0, storage, shared, *now);
     // There is no other worker for which one could be.
-    let elsewhere = |_: Undelivered| {};
+    let forward = |_: UnfinishedDatagram| {};
     let datagrams = datagrams.iter().copied();
-    carry_out(datagrams, limits, &mut tools, answers, elsewhere);
+    carry_out(datagrams, limits, &mut tools, answers, forward);
 }
 
 fn step<S: Storage>(storage: &mut S, worker: &mut Rest, line: &mut Line) -> Waiting {
     let Rest {
-        report,
+        shared,
         now,
         buffers,
     } = worker;
-    let mut tools: Tools<'_, S> = buffers.tools(0, storage, report, *now);
+    let mut tools: Tools<'_, S> = buffers.tools(0, storage, shared, *now);
     line.0.advance(&mut tools).into()
 }
 
@@ -199,7 +204,7 @@ impl From<Status> for Waiting {
             Status::Reading => Self::ToRead,
             Status::Writing => Self::ToWrite,
             // There is no other worker to go to.
-            Status::Ended | Status::Elsewhere(_) => Self::Over,
+            Status::Ended | Status::OtherWorker(_) => Self::Over,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `rackscope-cached`: see [`cached`].
 
-use cached::arguments::{self, HELP, Request};
+use cached::control::arguments::{self, HELP, Request};
+use cached::control::server::Server;
 use cached::options::Options;
-use cached::server::Server;
 use std::error::Error;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -55,18 +55,18 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
             "threads"
         },
     );
-    let doors: Vec<String> = server.doors().map(ToString::to_string).collect();
-    if !doors.is_empty() {
+    let own: Vec<String> = server.worker_endpoints().map(ToString::to_string).collect();
+    if !own.is_empty() {
         eprintln!(
             "rackscope-cached: each worker has its own keys, and listens on {}",
-            doors.join(", ")
+            own.join(", ")
         );
     }
     if let Some(address) = server.datagram_addresses().first() {
         eprintln!("rackscope-cached: datagrams are served at {address}");
     }
-    if let Some(how) = server.past_the_kernel() {
-        eprintln!("rackscope-cached: datagrams are served past the kernel on {how}");
+    if let Some(how) = server.xdp_interface() {
+        eprintln!("rackscope-cached: datagrams are served over AF_XDP on {how}");
     }
     if let Some(address) = server.metrics() {
         eprintln!("rackscope-cached: metrics at http://{address}/metrics");

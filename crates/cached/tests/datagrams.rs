@@ -116,7 +116,7 @@ fn a_batch_says_which_keys_are_another_worker_s() {
             ))
         })
         .collect();
-    let elsewhere = format!("{:?}", Answer::Refused(Refusal::Elsewhere));
+    let other_worker = format!("{:?}", Answer::Refused(Refusal::OtherWorker));
     for number in 0..50 {
         let key = format!("key{number}");
         let worker = owner(key.as_bytes(), 2);
@@ -126,7 +126,7 @@ fn a_batch_says_which_keys_are_another_worker_s() {
         );
         assert_eq!(
             own[1 - worker].batch(&[get(&key), set(&key, "w"), delete(&key)]),
-            vec![elsewhere.as_str(); 3]
+            vec![other_worker.as_str(); 3]
         );
         // Text finds its way.
         assert_eq!(

@@ -146,20 +146,20 @@ fn a_client_that_knows_the_map_reaches_each_worker_by_its_port() {
             (told("access"), told("hash"), told("workers")),
             (mode.into(), "crc32".into(), "2".into())
         );
-        let mut doors: Vec<Client> = (0..2)
+        let mut own: Vec<Client> = (0..2)
             .map(|worker| {
                 Client::connect(&format!("127.0.0.1:{}", told(&format!("{worker}:port"))))
             })
             .collect();
         for number in 0..100 {
             let key = format!("key{number}");
-            let door = &mut doors[owner(key.as_bytes(), 2)];
+            let client = &mut own[owner(key.as_bytes(), 2)];
             assert_eq!(
-                door.ask(format!("set {key} 0 0 1\r\nx\r\n").as_bytes()),
+                client.ask(format!("set {key} 0 0 1\r\nx\r\n").as_bytes()),
                 b"STORED\r\n"
             );
             assert_eq!(
-                door.ask(format!("get {key}\r\n").as_bytes()),
+                client.ask(format!("get {key}\r\n").as_bytes()),
                 format!("VALUE {key} 0 1\r\nx\r\nEND\r\n").as_bytes()
             );
         }

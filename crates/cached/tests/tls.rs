@@ -119,7 +119,7 @@ fn over_io_uring_it_is_refused_or_epoll_serves() {
     let said = tls.server.said();
     assert_eq!(
         said,
-        "rackscope-cached: over io_uring nothing is encrypted; epoll serves instead\n"
+        "rackscope-cached: io_uring encrypts nothing here; epoll serves instead\n"
     );
     let files = format!(
         "ssl_chain_cert={},ssl_key={}",
@@ -131,7 +131,7 @@ fn over_io_uring_it_is_refused_or_epoll_serves() {
     assert_eq!(status, Some(1));
     assert_eq!(
         message,
-        "rackscope-cached: over io_uring nothing is encrypted. Choose --transport epoll, or leave the other out\n"
+        "rackscope-cached: io_uring encrypts nothing here. Choose --transport epoll, or leave the other out\n"
     );
 }
 
@@ -241,7 +241,7 @@ fn sessions_are_resumed_where_that_is_asked_for() {
 fn client_certificates_are_asked_for_as_told() {
     let clients = Authority::new("the clients'");
     let known = clients.vouch("client.test");
-    let stranger = Authority::new("somebody's").vouch("client.test");
+    let untrusted = Authority::new("somebody's").vouch("client.test");
     for (mode, without) in [("1", true), ("2", false), ("3", false)] {
         let option = format!("ssl_verify_mode={mode},ssl_ca_cert=FOLDERclients.pem");
         let tls = TlsServer::start_trusting("verify", &["-o", &option], &clients);
@@ -250,7 +250,7 @@ fn client_certificates_are_asked_for_as_told() {
             for (identity, expected) in [
                 (Some(&known), true),
                 (None, without),
-                (Some(&stranger), false),
+                (Some(&untrusted), false),
             ] {
                 let config = tls.authority.client(&[one], identity);
                 // In TLS 1.3 a client is done before it is judged.

@@ -1,4 +1,4 @@
-//! Datagrams past the kernel's network stack: between two network namespaces, joined by a veth pair of two queues.
+//! Datagrams over AF_XDP: between two network namespaces, joined by a veth pair of two queues.
 
 #[path = "../../xdp/tests/common/mod.rs"]
 mod common;
@@ -16,7 +16,7 @@ use wire::memcached::partition_map::owner;
 /// In namespaces of their own, tests do not meet.
 const PORT: u16 = 11_211;
 
-/// A server on the right that takes datagrams past the kernel.
+/// A server on the right that takes datagrams over AF_XDP.
 fn server(end: &End, arguments: &[&str]) -> Server {
     let address = end.ipv4.to_string();
     let (interface, port) = (end.interface.name.as_str(), PORT.to_string());
@@ -26,11 +26,11 @@ fn server(end: &End, arguments: &[&str]) -> Server {
     ];
     let mut server = end.namespace.run(|| Server::start(&all.concat()));
     let mut line = server.message();
-    while !line.contains("past the kernel") {
+    while !line.contains("AF_XDP") {
         assert!(line.starts_with("rackscope-cached: "), "{line:?}");
         line = server.message();
     }
-    let found = "rackscope-cached: datagrams are served past the kernel on right: native, copied, 2 queues (zero-copy refused: ";
+    let found = "rackscope-cached: datagrams are served over AF_XDP on right: native, copied, 2 queues (zero-copy refused: ";
     assert!(line.starts_with(found), "{line}");
     server
 }
@@ -129,7 +129,7 @@ fn a_load_reads_what_it_wrote() {
         let received = told.statistic("datagrams_received");
         assert!(received >= 23_000 / batch as u64, "{received}");
         assert_eq!(told.statistic("datagrams_dropped"), 0);
-        // What was served past the kernel, the kernel did not see; letters are answered by it.
+        // What was served over AF_XDP, the kernel did not see; it sends the replies to forwarded datagrams.
         let counted = pair.right.namespace.run(|| {
             let table = std::fs::read_to_string("/proc/thread-self/net/snmp").expect("read");
             table
@@ -235,7 +235,7 @@ fn batches_are_answered_as_long_as_a_packet_is() {
 fn who_chooses_the_queue_chooses_the_worker() {
     let Some(pair) = pair(2) else { return };
     let server = server(&pair.right, &["-t", "2", "--access", "erew"]);
-    let refused = format!("{:?}", Answer::Refused(Refusal::Elsewhere));
+    let refused = format!("{:?}", Answer::Refused(Refusal::OtherWorker));
     // The kernel sends from one core on one queue: either worker may be asked, but always the same.
     pair.left.namespace.run(|| {
         net::affinity::pin_current_thread(net::affinity::allowed_cores()[0]).expect("a core");

@@ -1,7 +1,9 @@
 //! A server that knows nothing: what the generator is measured against.
 use crate::Error;
 use crate::config::{Protocol, Target};
-use net::{Endpoint, Event, Interest, ListenOptions, Listener, Poller, Stream, Waker, affinity};
+use net::{
+    Endpoint, Event, Events, Interest, ListenOptions, Listener, Poller, Stream, Waker, affinity,
+};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +53,7 @@ impl NullResponder {
             }
         };
         let listener = Listener::bind(&endpoint, ListenOptions::default())?;
-        let poller = Poller::new(1024).map_err(Error::system("create a poller"))?;
+        let poller = Poller::new().map_err(Error::system("create a poller"))?;
         let waker = Waker::new(&poller, WAKER_TOKEN).map_err(Error::system("create a waker"))?;
         poller
             .add(&listener, LISTENER_TOKEN, Interest::READ)
@@ -121,7 +123,7 @@ impl Drop for NullResponder {
 struct Server {
     listener: Listener,
     poller: Poller,
-    events: Vec<Event>,
+    events: Events,
     connections: Vec<Option<Connection>>,
     protocol: Protocol,
     buffer: Vec<u8>,
@@ -142,7 +144,7 @@ impl Server {
         Self {
             listener,
             poller,
-            events: Vec::with_capacity(1024),
+            events: Events::with_capacity(1024),
             connections: Vec::new(),
             protocol,
             buffer: vec![0; BUFFER_BYTES],
@@ -151,11 +153,9 @@ impl Server {
 
     fn serve(&mut self, control: &Control) {
         while !control.stop.load(Ordering::Relaxed) {
-            self.events.clear();
-            match self.poller.wait(None) {
-                Ok(events) => self.events.extend_from_slice(events),
+            if self.poller.wait(&mut self.events, None).is_err() {
                 // Nothing can be answered any more; clients see their connections close.
-                Err(_) => return,
+                return;
             }
             for index in 0..self.events.len() {
                 let event = self.events[index];

@@ -3,7 +3,7 @@ use crate::config::ClientConfig;
 use crate::connection::Connection;
 use crate::data_set::DataSet;
 use crate::datagrams::{Attached, Flow, Link, Queue, request_bytes_max};
-use net::{Endpoint, Event, Interest, Poller, Waker};
+use net::{Endpoint, Events, Interest, Poller, Waker};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -44,7 +44,7 @@ pub(crate) struct Worker {
     pub(crate) connections: Vec<Connection>,
     /// Instead of connections, where the server is reached by datagrams.
     pub(crate) flows: Vec<Flow>,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Events,
     pub(crate) shared: Box<[u8]>,
     /// Connections with room for another request, in the order in which they are taken (open loop).
     pub(crate) ready: VecDeque<usize>,
@@ -62,7 +62,7 @@ impl Worker {
         route: &Route,
         numbers: impl IntoIterator<Item = usize>,
     ) -> Result<Self, crate::Error> {
-        let poller = Poller::new(1024).map_err(crate::Error::system("create a poller"))?;
+        let poller = Poller::new().map_err(crate::Error::system("create a poller"))?;
         let waker =
             Waker::new(&poller, WAKER_TOKEN).map_err(crate::Error::system("create a waker"))?;
         let depth = (config.pipeline, config.multiget);
@@ -100,7 +100,7 @@ impl Worker {
             index,
             core,
             waker: Arc::new(waker),
-            events: Vec::with_capacity(1024),
+            events: Events::with_capacity(1024),
             shared: vec![0; SHARED_BUFFER_BYTES].into(),
             ready: VecDeque::with_capacity(connections.len()),
             dirty: Vec::with_capacity(connections.len()),
@@ -133,9 +133,7 @@ impl Worker {
 
     /// Fetch what happened, after waiting for it at most `timeout`.
     pub(crate) fn poll(&mut self, timeout: Duration) -> io::Result<()> {
-        self.events.clear();
-        self.events
-            .extend_from_slice(self.poller.wait(Some(timeout))?);
+        self.poller.wait(&mut self.events, Some(timeout))?;
         Ok(())
     }
 }

@@ -55,9 +55,9 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Room for what is received.
+/// Memory for what is received.
 pub struct Received {
-    room: Box<[u8]>,
+    buffer: Box<[u8]>,
     described: [RecvMeta; MESSAGES],
     count: usize,
 }
@@ -65,7 +65,7 @@ pub struct Received {
 impl Default for Received {
     fn default() -> Self {
         Self {
-            room: vec![0; MESSAGES * MESSAGE_BYTES].into(),
+            buffer: vec![0; MESSAGES * MESSAGE_BYTES].into(),
             described: [RecvMeta::default(); MESSAGES],
             count: 0,
         }
@@ -76,14 +76,14 @@ impl Received {
     /// What was received last.
     #[inline]
     pub fn messages(&self) -> impl Iterator<Item = Message<'_>> {
-        let rooms = self.room.chunks_exact(MESSAGE_BYTES);
+        let buffers = self.buffer.chunks_exact(MESSAGE_BYTES);
         let described = self.described[..self.count].iter();
-        described.zip(rooms).map(|(message, room)| Message {
+        described.zip(buffers).map(|(message, buffer)| Message {
             peer: Peer {
                 address: message.addr,
                 local: message.dst_ip,
             },
-            bytes: &room[..message.len.min(MESSAGE_BYTES)],
+            bytes: &buffer[..message.len.min(MESSAGE_BYTES)],
             datagram_bytes: message.stride,
         })
     }
@@ -110,7 +110,7 @@ impl DatagramSocket {
         if reuse_port {
             sockopt::set_socket_reuseport(&socket, true)?;
         }
-        // What the host allows of it, as long as nobody is served.
+        // As much as the host allows.
         _ = sockopt::set_socket_recv_buffer_size(&socket, BUFFER_BYTES);
         _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER_BYTES);
         rustix::net::bind(&socket, &address)?;
@@ -148,9 +148,9 @@ impl DatagramSocket {
     #[inline]
     pub fn receive(&self, received: &mut Received) -> io::Result<usize> {
         received.count = 0;
-        let mut rooms = received.room.chunks_exact_mut(MESSAGE_BYTES);
+        let mut buffers = received.buffer.chunks_exact_mut(MESSAGE_BYTES);
         let mut slices: [IoSliceMut<'_>; MESSAGES] =
-            std::array::from_fn(|_| IoSliceMut::new(rooms.next().unwrap_or_default()));
+            std::array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
         received.count =
             self.state
                 .recv((&self.socket).into(), &mut slices, &mut received.described)?;
@@ -161,7 +161,7 @@ impl DatagramSocket {
     /// [`DATAGRAMS_MAX`] and [`SENT_BYTES_MAX`].
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room, and what `sendmsg(2)` says.
+    /// `WouldBlock` when the socket takes nothing now, and what `sendmsg(2)` says.
     #[inline]
     pub fn send(&self, peer: Peer, bytes: &[u8], datagram_bytes: usize) -> io::Result<()> {
         let transmit = Transmit {
@@ -204,51 +204,4 @@ impl AsFd for DatagramSocket {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Interest, Poller};
-
-    fn socket() -> DatagramSocket {
-        DatagramSocket::bind(([127, 0, 0, 1], 0).into(), false).expect("a free port")
-    }
-
-    #[test]
-    fn many_datagrams_go_at_once_and_arrive_one_by_one() {
-        let (left, right) = (socket(), socket());
-        let mut poller = Poller::new(8).expect("epoll");
-        poller.add(&right, 1, Interest::READ).expect("add");
-        let peer = Peer {
-            address: right.address(),
-            local: None,
-        };
-        let sent: Vec<u8> = (0..40 * 100 + 7).map(|at| (at / 100) as u8).collect();
-        left.send(peer, &sent, 100).expect("room");
-        let (mut received, mut datagrams) = (Received::default(), Vec::new());
-        while datagrams.len() < 41 {
-            poller.wait(None).expect("wait");
-            right.receive(&mut received).expect("something is there");
-            for message in received.messages() {
-                assert_eq!(message.peer.address, left.address());
-                assert_eq!(message.peer.local, Some([127, 0, 0, 1].into()));
-                datagrams.extend(message.datagrams().map(<[u8]>::to_vec));
-            }
-        }
-        assert_eq!(
-            datagrams,
-            sent.chunks(100).map(<[u8]>::to_vec).collect::<Vec<_>>()
-        );
-        let nothing = right.receive(&mut received).expect_err("nothing more");
-        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
-        assert_eq!(received.messages().count(), 0);
-    }
-
-    #[test]
-    fn an_address_in_use_is_named() {
-        let taken = socket();
-        let error = DatagramSocket::bind(taken.address(), false).expect_err("in use");
-        assert!(
-            error.to_string().contains(&taken.address().to_string()),
-            "{error}"
-        );
-    }
-}
+mod tests;

@@ -13,7 +13,7 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
-    /// Nobody answered the connection request in time.
+    /// The connection request got no reply in time.
     #[error("cannot connect to {endpoint}: no answer within {} s", .timeout.as_secs_f64())]
     ConnectTimeout {
         /// Where to.

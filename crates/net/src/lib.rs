@@ -20,7 +20,7 @@ pub use datagrams::{DATAGRAMS_MAX, DatagramSocket, Message, Peer, Received, SENT
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use listener::{ListenOptions, Listener};
-pub use poller::{Event, Interest, Poller};
+pub use poller::{Event, Events, Interest, Poller};
 pub use ring::{Completion, Filled, Ring, SendMode, Unavailable};
 pub use stream::Stream;
 pub use waker::Waker;

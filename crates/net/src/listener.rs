@@ -39,7 +39,7 @@ pub struct Listener {
 
 impl Listener {
     /// Listen on `endpoint`; port 0 becomes a free port. `SO_REUSEADDR` is set, so that a restart does not wait for
-    /// old connections, and the file of a unix socket that nobody listens on any more is replaced.
+    /// old connections, and the file of a unix socket that no process listens on any more is replaced.
     ///
     /// # Errors
     /// [`Error::Listen`] with the kernel's reason, such as that the address is in use.
@@ -76,7 +76,7 @@ impl Listener {
                     bound => bound?,
                 }
                 if let Some(mode) = options.unix_mode {
-                    // Nobody can connect before it is listened on.
+                    // No client can connect before it is listened on.
                     rustix::fs::chmod(path, rustix::fs::Mode::from_raw_mode(mode))?;
                 }
                 Some(path.clone())
@@ -149,7 +149,7 @@ impl AsFd for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Some(path) = &self.unlink {
-            // Somebody may have removed it already; either way it is gone.
+            // It may have been removed already; either way it is gone.
             _ = rustix::fs::unlink(path);
         }
     }

@@ -1,23 +1,21 @@
 use rustix::event::{PollFd, PollFlags, epoll};
 use std::io;
-use std::ops::BitOr;
+use std::ops::{BitOr, Deref};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What to be told about a descriptor. Errors and hang-ups are always told. Combine with `|`.
+/// What to report of a descriptor. Errors and hang-ups are always reported. Combine with `|`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interest(epoll::EventFlags);
 
 impl Interest {
     /// There is something to read, a connection to accept, or the peer has shut down its sending side.
     pub const READ: Self = Self(epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP));
-    /// There is room to write.
+    /// It can be written to.
     pub const WRITE: Self = Self(epoll::EventFlags::OUT);
     /// Report changes only (`EPOLLET`): after an event, read or write until `WouldBlock`.
     pub const EDGE: Self = Self(epoll::EventFlags::ET);
-    /// Wake one of several pollers that share a descriptor (`EPOLLEXCLUSIVE`); for [`Poller::add`] only.
-    pub const EXCLUSIVE: Self = Self(epoll::EventFlags::EXCLUSIVE);
 }
 
 impl Interest {
@@ -62,7 +60,7 @@ impl Event {
         self.has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
     }
 
-    /// A write would not block: there is room, or an error waits to be collected.
+    /// A write would not block: the socket takes more, or an error waits to be collected.
     #[inline]
     #[must_use]
     pub fn is_writable(&self) -> bool {
@@ -94,11 +92,37 @@ impl std::fmt::Debug for Event {
     }
 }
 
-/// An epoll instance with a buffer for its events; nothing is allocated after construction.
+/// Events of one wait, in memory that is allocated once.
+#[derive(Debug, Default)]
+pub struct Events {
+    buffer: Vec<Event>,
+    count: usize,
+}
+
+impl Events {
+    /// Memory for at most `events` events a wait; more wait for their turn.
+    #[must_use]
+    pub fn with_capacity(events: usize) -> Self {
+        let none = Event(libc::epoll_event { events: 0, u64: 0 });
+        Self {
+            buffer: vec![none; events.clamp(1, 65_536)],
+            count: 0,
+        }
+    }
+}
+
+impl Deref for Events {
+    type Target = [Event];
+    #[inline]
+    fn deref(&self) -> &[Event] {
+        &self.buffer[..self.count]
+    }
+}
+
+/// An epoll instance.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    events: Vec<Event>,
 }
 
 /// Cleared for the whole process when the kernel turns out not to have `epoll_pwait2` (before Linux 5.11, or a
@@ -106,14 +130,13 @@ pub struct Poller {
 static HAS_EPOLL_PWAIT2: AtomicBool = AtomicBool::new(true);
 
 impl Poller {
-    /// A poller that hands out at most `events` events a wait; more wait for their turn.
+    /// A poller that watches nothing yet.
     ///
     /// # Errors
     /// What `epoll_create1(2)` says, such as no descriptors left.
-    pub fn new(events: usize) -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         Ok(Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            events: vec![Event(libc::epoll_event { events: 0, u64: 0 }); events.clamp(1, 65_536)],
         })
     }
 
@@ -126,7 +149,7 @@ impl Poller {
         Ok(epoll::add(&self.epoll, descriptor, data, interest.0)?)
     }
 
-    /// Change what is told about a watched descriptor, and under which token.
+    /// Change what is reported of a watched descriptor, and under which token.
     ///
     /// # Errors
     /// What `epoll_ctl(2)` says, such as that it is not watched.
@@ -144,48 +167,53 @@ impl Poller {
     }
 
     /// Wait until something happens, at most `timeout` (for ever when `None`), to the nanosecond as far as the
-    /// kernel's timer slack goes. An interrupting signal ends the wait with no events.
+    /// kernel's timer slack goes, and put it in `events`. An interrupting signal ends the wait with no events.
     ///
     /// # Errors
     /// What `epoll_wait(2)` says; none are expected of a live poller.
-    pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<&[Event]> {
+    pub fn wait<'e>(
+        &self,
+        events: &'e mut Events,
+        timeout: Option<Duration>,
+    ) -> io::Result<&'e [Event]> {
+        let buffer = &mut events.buffer[..];
         let waited = match timeout {
-            None => self.wait_milliseconds(-1),
-            Some(Duration::ZERO) => self.wait_milliseconds(0),
-            Some(timeout) => self.wait_precisely(timeout),
+            None => self.wait_milliseconds(buffer, -1),
+            Some(Duration::ZERO) => self.wait_milliseconds(buffer, 0),
+            Some(timeout) => self.wait_precisely(buffer, timeout),
         };
-        match waited {
-            Ok(count) => Ok(&self.events[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(&[]),
-            Err(error) => Err(error),
-        }
+        events.count = match waited {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            waited => waited?,
+        };
+        Ok(events)
     }
 
-    fn wait_precisely(&mut self, timeout: Duration) -> io::Result<usize> {
+    fn wait_precisely(&self, buffer: &mut [Event], timeout: Duration) -> io::Result<usize> {
         if HAS_EPOLL_PWAIT2.load(Ordering::Relaxed) {
-            match self.wait_pwait2(timeout) {
+            match self.wait_pwait2(buffer, timeout) {
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
                     HAS_EPOLL_PWAIT2.store(false, Ordering::Relaxed);
                 }
                 waited => return waited,
             }
         }
-        self.wait_ppoll(timeout)
+        self.wait_ppoll(buffer, timeout)
     }
 
-    fn wait_pwait2(&mut self, timeout: Duration) -> io::Result<usize> {
+    fn wait_pwait2(&self, buffer: &mut [Event], timeout: Duration) -> io::Result<usize> {
         let timeout = libc::timespec {
             tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
             tv_nsec: libc::c_long::from(timeout.subsec_nanos().cast_signed()),
         };
-        // SAFETY: the kernel writes at most `events.len()` events of the layout of `libc::epoll_event` (`Event` is
+        // SAFETY: the kernel writes at most `buffer.len()` events of the layout of `libc::epoll_event` (`Event` is
         // transparent over it) into memory that we hold exclusively; `timeout` outlives the call; no signal mask.
         let count = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
                 self.epoll.as_raw_fd(),
-                self.events.as_mut_ptr(),
-                self.events.len(),
+                buffer.as_mut_ptr(),
+                buffer.len(),
                 &raw const timeout,
                 std::ptr::null::<libc::sigset_t>(),
                 0_usize,
@@ -195,7 +223,7 @@ impl Poller {
     }
 
     /// Precise without `epoll_pwait2`: an epoll descriptor is itself pollable, and `ppoll(2)` counts nanoseconds.
-    fn wait_ppoll(&mut self, timeout: Duration) -> io::Result<usize> {
+    fn wait_ppoll(&self, buffer: &mut [Event], timeout: Duration) -> io::Result<usize> {
         let timeout = rustix::event::Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
@@ -204,17 +232,17 @@ impl Poller {
         if rustix::event::poll(&mut epoll, Some(&timeout))? == 0 {
             return Ok(0);
         }
-        self.wait_milliseconds(0)
+        self.wait_milliseconds(buffer, 0)
     }
 
-    fn wait_milliseconds(&mut self, timeout: i32) -> io::Result<usize> {
-        let capacity = i32::try_from(self.events.len()).unwrap_or(i32::MAX);
+    fn wait_milliseconds(&self, buffer: &mut [Event], timeout: i32) -> io::Result<usize> {
+        let capacity = i32::try_from(buffer.len()).unwrap_or(i32::MAX);
         // SAFETY: the kernel writes at most `capacity` events of the layout of `libc::epoll_event` (`Event` is
         // transparent over it) into memory that we hold exclusively.
         let count = unsafe {
             libc::epoll_wait(
                 self.epoll.as_raw_fd(),
-                self.events.as_mut_ptr().cast(),
+                buffer.as_mut_ptr().cast(),
                 capacity,
                 timeout,
             )
@@ -224,82 +252,4 @@ impl Poller {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{Read, Write};
-    use std::os::unix::net::UnixStream;
-    use std::time::Instant;
-
-    #[test]
-    fn tokens_and_readiness_come_back() {
-        let mut poller = Poller::new(8).expect("epoll");
-        let (left, mut right) = UnixStream::pair().expect("pair");
-        poller
-            .add(&left, u64::MAX - 1, Interest::READ)
-            .expect("add");
-        assert!(poller.wait(Some(Duration::ZERO)).expect("wait").is_empty());
-        right.write_all(b"x").expect("write");
-        for timeout in [None, Some(Duration::from_secs(5))] {
-            let events = poller.wait(timeout).expect("wait");
-            assert_eq!(events.len(), 1);
-            assert_eq!(events[0].token(), u64::MAX - 1);
-            assert!(events[0].is_readable() && !events[0].is_writable() && !events[0].is_closed());
-        }
-        poller
-            .modify(&left, 3, Interest::READ | Interest::WRITE)
-            .expect("modify");
-        let events = poller.wait(None).expect("wait");
-        assert_eq!(events[0].token(), 3);
-        assert!(events[0].is_readable() && events[0].is_writable());
-        poller.remove(&left).expect("remove");
-        assert!(poller.wait(Some(Duration::ZERO)).expect("wait").is_empty());
-        drop(right);
-        let mut rest = Vec::new();
-        (&left).read_to_end(&mut rest).expect("read");
-        assert_eq!(rest, b"x");
-    }
-
-    #[test]
-    fn a_closed_peer_is_readable_and_closed() {
-        let mut poller = Poller::new(8).expect("epoll");
-        let (left, right) = UnixStream::pair().expect("pair");
-        poller.add(&left, 1, Interest::READ).expect("add");
-        drop(right);
-        let events = poller.wait(None).expect("wait");
-        assert!(events[0].is_readable() && events[0].is_read_closed() && events[0].is_closed());
-    }
-
-    #[test]
-    fn an_edge_is_told_once() {
-        let mut poller = Poller::new(8).expect("epoll");
-        let (left, mut right) = UnixStream::pair().expect("pair");
-        poller
-            .add(&left, 1, Interest::READ | Interest::EDGE)
-            .expect("add");
-        for _ in 0..2 {
-            right.write_all(b"x").expect("write");
-            assert_eq!(poller.wait(None).expect("wait").len(), 1);
-            assert!(poller.wait(Some(Duration::ZERO)).expect("wait").is_empty());
-        }
-        right.shutdown(std::net::Shutdown::Write).expect("shutdown");
-        let events = poller.wait(None).expect("wait");
-        assert!(events[0].is_read_closed() && !events[0].is_closed());
-    }
-
-    #[test]
-    fn every_way_to_wait_waits_at_least_as_long_as_asked() {
-        let mut poller = Poller::new(1).expect("epoll");
-        let (left, mut right) = UnixStream::pair().expect("pair");
-        poller.add(&left, 7, Interest::READ).expect("add");
-        let timeout = Duration::from_micros(300);
-        let start = Instant::now();
-        assert_eq!(poller.wait_ppoll(timeout).expect("wait"), 0);
-        assert!(start.elapsed() >= timeout);
-        let start = Instant::now();
-        assert_eq!(poller.wait_precisely(timeout).expect("wait"), 0);
-        assert!(start.elapsed() >= timeout);
-        right.write_all(b"x").expect("write");
-        assert_eq!(poller.wait_ppoll(timeout).expect("wait"), 1);
-        assert_eq!(poller.events[0].token(), 7);
-    }
-}
+mod tests;

@@ -16,17 +16,17 @@ pub use buffers::Filled;
 pub use completion::{Completion, SendMode};
 pub use unavailable::Unavailable;
 
-/// Requests that the kernel is told of at a time; more wait in a queue of ours.
+/// Requests that are handed to the kernel at a time; more wait in a queue of ours.
 const SUBMISSIONS: u32 = 1024;
 
-/// Completions that have room. The kernel keeps more, at some cost.
+/// Completions that fit into the queue. The kernel keeps more, at some cost.
 const COMPLETIONS: u32 = 8192;
 
 /// How often, and how long each time, what is left of a ring is waited for when it is dropped.
 const CANCEL_ATTEMPTS: usize = 50;
 const CANCEL_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Buffers of what was sent quietly that are kept for whoever wants them.
+/// Buffers of what was sent quietly that are kept to be used again.
 const SENT_BUFFERS_MAX: usize = 64;
 
 /// What a request is; with its stream's token it is the `user_data` of its completions.
@@ -76,7 +76,7 @@ pub struct Ring {
     free: Vec<u32>,
     /// Slots of streams to be removed that the kernel is done with.
     emptied: Vec<u32>,
-    /// Requests that had no room among the submissions.
+    /// Requests that did not fit among the submissions.
     backlog: VecDeque<squeue::Entry>,
     /// Requests whose last completion was not seen.
     requests: usize,
@@ -102,7 +102,7 @@ struct Memory {
 struct Slot {
     stream: Option<Stream>,
     sending: Option<Vec<u8>>,
-    /// Of what is sent, nothing will be heard if all of it is.
+    /// What is sent has no completion if all of it is sent.
     is_quiet: bool,
     /// Requests whose last completion was not seen.
     requests: u32,
@@ -190,7 +190,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Tell of `waker`'s wakes.
+    /// Report `waker`'s wakes.
     ///
     /// # Errors
     /// No descriptors left.
@@ -200,7 +200,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Take on a stream; its token is a small number, one that [`Completion::Removed`] told before if there is one.
+    /// Take on a stream; its token is a small number, one that [`Completion::Removed`] gave back before if there is one.
     pub fn add(&mut self, stream: Stream) -> u64 {
         let slots = &mut self.memory.slots;
         let index = self.free.pop().unwrap_or_else(|| {
@@ -249,7 +249,7 @@ impl Ring {
         let (flags, request_flags) = match mode {
             SendMode::Immediate => (libc::MSG_DONTWAIT, squeue::Flags::empty()),
             SendMode::Patient => (0, squeue::Flags::empty()),
-            // To have sent less than all is a failure, of which a completion tells.
+            // To have sent less than all is a failure, which has a completion.
             SendMode::Quiet => (
                 libc::MSG_DONTWAIT | libc::MSG_WAITALL,
                 squeue::Flags::SKIP_SUCCESS,
@@ -271,7 +271,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Let a stream go, whatever it is doing; [`Completion::Removed`] hands it over. Until then nothing is told of it.
+    /// Let a stream go, whatever it is doing; [`Completion::Removed`] hands it over. Until then it has no completions.
     pub fn remove(&mut self, token: u64) {
         let Some(slot) = self.slot(token) else { return };
         slot.is_leaving = true;
@@ -367,7 +367,7 @@ impl Ring {
                 break;
             }
             if is_delayed {
-                // No memory for requests, or no room for completions: make some, and let others go first.
+                // No memory for requests, or too many completions: take those, and let other threads run first.
                 self.collect()?;
                 std::thread::yield_now();
             }
@@ -382,13 +382,13 @@ impl Ring {
             if !self.uring.submission().cq_overflow() {
                 return Ok(());
             }
-            // Have the kernel bring out what had no room.
+            // Have the kernel bring out what did not fit.
             self.enter(0, self.wait_flags, None)?;
         }
     }
 
-    /// Find out which of the streams that were to send quietly have sent all. The kernel does not wait for room for
-    /// them, so it was done with them when it had taken all submissions, and has told of those that did not send all.
+    /// Find out which of the streams that were to send quietly have sent all. The kernel does not wait for buffers for
+    /// them, so it was done with them when it had taken all submissions, and completed those that did not send all.
     fn settle_quiet(&mut self) -> io::Result<()> {
         if self.quiet.is_empty() {
             return Ok(());
@@ -553,7 +553,7 @@ impl Ring {
         }
     }
 
-    /// Move requests from the backlog to where there is room.
+    /// Move requests from the backlog to the submissions, as far as they fit.
     fn fill(&mut self) {
         if self.backlog.is_empty() {
             return;

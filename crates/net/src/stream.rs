@@ -1,9 +1,7 @@
 use crate::{Endpoint, Error};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, SocketType, sockopt,
-};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, sockopt};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -18,7 +16,7 @@ pub struct Stream {
     socket: OwnedFd,
 }
 
-/// How long to wait before asking again where a unix listener's backlog is full: the kernel tells nobody when it
+/// How long to wait before asking again where a unix listener's backlog is full: the kernel does not report when it
 /// no longer is.
 const BACKLOG_RETRY: Duration = Duration::from_millis(1);
 
@@ -94,10 +92,10 @@ impl Stream {
         Ok(rustix::net::recv(&self.socket, buffer, RecvFlags::empty())?.0)
     }
 
-    /// Write what there is room for, possibly less than all of `bytes`.
+    /// Write what the socket takes, possibly less than all of `bytes`.
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room, and what `send(2)` says.
+    /// `WouldBlock` when the socket takes nothing now, and what `send(2)` says.
     #[inline]
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL)?)
@@ -106,7 +104,7 @@ impl Stream {
     /// Write several slices (at most 1,024) in order with one system call, possibly less than all of them.
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room, and what `sendmsg(2)` says.
+    /// `WouldBlock` when the socket takes nothing now, and what `sendmsg(2)` says.
     #[inline]
     pub fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut no_ancillary = SendAncillaryBuffer::default();
@@ -117,25 +115,6 @@ impl Stream {
             &mut no_ancillary,
             flags,
         )?)
-    }
-
-    /// Send small writes at once (`true`, as connections start), or gather them (`TCP_NODELAY`). Does nothing to a unix socket.
-    ///
-    /// # Errors
-    /// What `setsockopt(2)` says.
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        match sockopt::set_tcp_nodelay(&self.socket, nodelay) {
-            Err(Errno::OPNOTSUPP | Errno::NOPROTOOPT) => Ok(()),
-            done => Ok(done?),
-        }
-    }
-
-    /// Say that no more will be written; the peer reads to the end and may still answer.
-    ///
-    /// # Errors
-    /// What `shutdown(2)` says, such as that the peer is gone.
-    pub fn shutdown_write(&self) -> io::Result<()> {
-        Ok(rustix::net::shutdown(&self.socket, Shutdown::Write)?)
     }
 }
 

@@ -28,7 +28,7 @@ impl Waker {
         Ok(waker)
     }
 
-    /// Wake whoever waits, now or at its next wait.
+    /// Wake the thread that waits, now or at its next wait.
     pub fn wake(&self) {
         // The only failure is a counter that is full, and then the poller is awake already.
         _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
@@ -54,14 +54,20 @@ mod tests {
 
     #[test]
     fn a_wake_ends_a_wait_once() {
-        let mut poller = Poller::new(4).expect("epoll");
+        let mut events = crate::Events::with_capacity(4);
+        let poller = Poller::new().expect("epoll");
         let waker = Waker::new(&poller, 9).expect("eventfd");
         std::thread::scope(|scope| {
             scope.spawn(|| waker.wake());
-            assert_eq!(poller.wait(None).expect("wait")[0].token(), 9);
+            assert_eq!(poller.wait(&mut events, None).expect("wait")[0].token(), 9);
         });
         waker.wake();
         waker.reset();
-        assert!(poller.wait(Some(Duration::ZERO)).expect("wait").is_empty());
+        assert!(
+            poller
+                .wait(&mut events, Some(Duration::ZERO))
+                .expect("wait")
+                .is_empty()
+        );
     }
 }

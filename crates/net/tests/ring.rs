@@ -457,11 +457,12 @@ fn a_stream_of_a_ring_may_be_written_to_and_a_reset_is_an_error() {
     peer.read_exact(&mut heard).expect("read");
     // Bytes that the peer has not read when it closes make that a reset.
     assert_eq!(stream.write(b"unread").expect("write"), 6);
-    let mut poller = Poller::new(1).expect("epoll");
+    let mut events = net::Events::with_capacity(1);
+    let poller = Poller::new().expect("epoll");
     poller
         .add(peer.as_fd(), 0, net::Interest::READ)
         .expect("add");
-    poller.wait(Some(PATIENCE)).expect("wait");
+    poller.wait(&mut events, Some(PATIENCE)).expect("wait");
     drop(peer);
     match next(&mut ring) {
         Completion::Ended { error, .. } => {

@@ -4,7 +4,9 @@ use crate::shared::Shared;
 use crate::work::Hand;
 use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
-use wire::memcached::server::{Command, KeyRoom, Limits, Parser, Request, Step, StoreMode, reply};
+use wire::memcached::server::{
+    Command, KeyBuffer, Limits, Parser, Request, Step, StoreMode, reply,
+};
 
 /// What a connection's buffers begin with.
 const BUFFER_BYTES: usize = 16 << 10;
@@ -25,7 +27,7 @@ pub(crate) fn serve<S: Read + Write>(
     let mut parser = Parser::new(Limits {
         item_bytes_max: ITEM_BYTES_MAX,
     });
-    let mut room = KeyRoom::default();
+    let mut room = KeyBuffer::default();
     let mut input = vec![0; BUFFER_BYTES];
     let mut filled = 0;
     let mut out = Vec::with_capacity(BUFFER_BYTES);
@@ -142,7 +144,7 @@ fn execute(
         Command::Answer(line) | Command::Reject(line) => reply::line(out, line.as_bytes()),
         // Told of its first share.
         Command::Dump { share: 1.., .. } => {}
-        Command::Hopeless(error) => {
+        Command::Disconnect(error) => {
             if !error.is_empty() {
                 reply::line(out, error.as_bytes());
             }

@@ -74,7 +74,7 @@ pub enum Answer<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The key belongs to another worker, which has a port of its own.
-    Elsewhere,
+    OtherWorker,
     /// The value to store is larger than any item, or the value found is than any datagram, or the answers to the
     /// requests before it are so long that it must be asked for again.
     TooLarge,
@@ -91,7 +91,7 @@ const FOUND: u8 = 0;
 const DONE: u8 = 1;
 const NOT_FOUND: u8 = 2;
 const REFUSALS: [(u8, Refusal); 4] = [
-    (3, Refusal::Elsewhere),
+    (3, Refusal::OtherWorker),
     (4, Refusal::TooLarge),
     (5, Refusal::OutOfMemory),
     (6, Refusal::Malformed),

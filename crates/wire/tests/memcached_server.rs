@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wire::memcached::server::{
-    Command, DUMP_SHARES, Direction, DumpForm, KeyRoom, LINE_BYTES_MAX, Limits, Parser, Request,
+    Command, DUMP_SHARES, Direction, DumpForm, KeyBuffer, LINE_BYTES_MAX, Limits, Parser, Request,
     Step, StoreMode, Watched,
 };
 
@@ -27,13 +27,13 @@ fn commands(stream: &[u8], pieces: &[usize], patient: bool) -> Vec<String> {
         rest = &rest[length..];
         while !patient || held.len() >= wanted {
             let before = held.len();
-            let mut room = KeyRoom::default();
+            let mut room = KeyBuffer::default();
             let (consumed, step) = parser.next(&held, &mut room);
             assert!(consumed <= before);
             match step {
                 Step::Request(request) => {
                     found.push(format!("{request:?}"));
-                    if matches!(request.command, Command::Hopeless(_)) {
+                    if matches!(request.command, Command::Disconnect(_)) {
                         return found;
                     }
                     wanted = 0;
@@ -296,7 +296,7 @@ fn a_key_that_is_too_long_is_refused_before_any_is_read() {
 fn a_value_that_is_too_large_is_told_at_once_and_skipped_as_it_comes() {
     let mut parser = Parser::new(LIMITS);
     let line = b"set key 0 0 1000000000\r\n";
-    let mut room = KeyRoom::default();
+    let mut room = KeyBuffer::default();
     let (consumed, step) = parser.next(line, &mut room);
     assert_eq!(consumed, line.len());
     let Step::Request(request) = step else {
@@ -313,14 +313,14 @@ fn a_value_that_is_too_large_is_told_at_once_and_skipped_as_it_comes() {
     let piece = vec![b'\n'; 1 << 20];
     while left > piece.len() {
         assert_eq!(
-            parser.next(&piece, &mut KeyRoom::default()),
+            parser.next(&piece, &mut KeyBuffer::default()),
             (piece.len(), Step::Incomplete(1))
         );
         left -= piece.len();
     }
     let mut last = vec![0; left];
     last.extend_from_slice(b"version\r\n");
-    let mut room = KeyRoom::default();
+    let mut room = KeyBuffer::default();
     let (consumed, step) = parser.next(&last, &mut room);
     assert_eq!(consumed, last.len());
     assert_eq!(
@@ -335,14 +335,14 @@ fn a_value_that_is_too_large_is_told_at_once_and_skipped_as_it_comes() {
 #[test]
 fn a_line_without_end_is_hopeless_unless_it_is_of_keys() {
     let long = vec![b'x'; LINE_BYTES_MAX + 2];
-    assert!(first(&long).is_some_and(|text| text.contains("Hopeless")));
+    assert!(first(&long).is_some_and(|text| text.contains("Disconnect")));
     assert_eq!(first(&long[..LINE_BYTES_MAX]), None);
     let keys = format!("get {}\r\n", "key ".repeat(10_000));
     assert_eq!(
         commands(keys.as_bytes(), &[1000, 10_000], true).len(),
         10_000
     );
-    assert!(first(b"GET / HTTP/1.1\r\n").is_some_and(|text| text.contains("Hopeless(\"\")")));
+    assert!(first(b"GET / HTTP/1.1\r\n").is_some_and(|text| text.contains("Disconnect(\"\")")));
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn a_long_line_of_spaces_is_hopeless_however_it_is_cut() {
 #[test]
 fn meta_flags_are_checked_and_answered_in_order() {
     let mut parser = Parser::new(LIMITS);
-    let mut room = KeyRoom::default();
+    let mut room = KeyBuffer::default();
     let (_, step) = parser.next(b"mg Zm9v b v t Oabc k q T30\r\n", &mut room);
     let Step::Request(Request {
         command: Command::MetaGet(meta),
@@ -376,7 +376,7 @@ fn meta_flags_are_checked_and_answered_in_order() {
         format!("{:?}", meta.steps().collect::<Vec<_>>()),
         "[TimeToLive, Opaque([79, 97, 98, 99]), Key, Exptime]"
     );
-    let mut room = KeyRoom::default();
+    let mut room = KeyBuffer::default();
     let (_, step) = parser.next(b"ma n MD D5 N0 J7\r\n", &mut room);
     let Step::Request(Request {
         command: Command::MetaArithmetic(meta),
@@ -492,7 +492,7 @@ proptest! {
         let found = parser.plain_get(&stream);
         prop_assert!(odd.is_some() || (key.len() <= 250) == found.is_some());
         if let Some((consumed, key)) = found {
-            let mut room = KeyRoom::default();
+            let mut room = KeyBuffer::default();
             let (expected, step) = parser.next(&stream, &mut room);
             prop_assert_eq!(consumed, expected);
             let command = Command::Get { key, with_cas: false, last: true };

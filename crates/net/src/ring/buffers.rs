@@ -34,7 +34,7 @@ impl Filled {
 
 /// Memory that the kernel receives into, whichever of its buffers is next (`io_uring_provided_buffers(7)`).
 ///
-/// A buffer is either the kernel's, which may write to it at any time, or lent to us, and `lent` tells which. Only a
+/// A buffer is either the kernel's, which may write to it at any time, or lent to us, and `lent` says which. Only a
 /// completion makes it ours; [`give_back`](Self::give_back) makes it the kernel's.
 pub(super) struct Buffers {
     /// An entry for each buffer, then the buffers.
@@ -118,7 +118,7 @@ impl Buffers {
         entry.set_len(self.buffer_bytes);
         entry.set_bid(buffer);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lies in a field of the first entry that nobody else writes, two bytes at a multiple of two.
+        // SAFETY: the tail lies in a field of the first entry that nothing else writes, two bytes at a multiple of two.
         // The kernel reads it with acquire, so what the entry says is there before it.
         unsafe {
             let tail = BufRingEntry::tail(entries).cast_mut();

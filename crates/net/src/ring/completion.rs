@@ -5,12 +5,12 @@ use std::io;
 /// How to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendMode {
-    /// What there is room for at once.
+    /// What the socket takes at once.
     Immediate,
-    /// The same, and tell of it only if that was not all: nobody waits for it, and [`Ring::wait`](super::Ring::wait) does
+    /// The same, with a completion only if that was not all: [`Ring::wait`](super::Ring::wait) does
     /// not end for it. The buffer is then among [`Ring::sent`](super::Ring::sent).
     Quiet,
-    /// Wait for room, and send what it holds.
+    /// Wait until the socket takes more, and send that.
     Patient,
 }
 
@@ -32,7 +32,7 @@ pub enum Completion {
         /// Why, unless the peer said so by closing.
         error: Option<io::Error>,
     },
-    /// What was to be sent was, or what there was room for.
+    /// What was to be sent was, or as much as the socket took.
     Sent {
         /// By whom.
         token: u64,
@@ -48,6 +48,6 @@ pub enum Completion {
         /// The stream, still open.
         stream: Stream,
     },
-    /// Somebody called [`Waker::wake`](crate::Waker::wake).
+    /// A thread called [`Waker::wake`](crate::Waker::wake).
     Woken,
 }

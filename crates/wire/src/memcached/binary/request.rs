@@ -156,12 +156,12 @@ impl Parser {
             return match input.first() {
                 None => (0, Step::Incomplete(1)),
                 Some(&MAGIC) => (0, Step::Incomplete(HEADER_BYTES)),
-                Some(_) => (0, Step::Request(hopeless(None))),
+                Some(_) => (0, Step::Request(disconnect(None))),
             };
         };
         let header = Header::decode(header);
         if header.magic != MAGIC {
-            return (0, Step::Request(hopeless(None)));
+            return (0, Step::Request(disconnect(None)));
         }
         let request = |command| {
             Step::Request(Request {
@@ -231,7 +231,7 @@ impl Parser {
     }
 }
 
-fn hopeless(status: Option<Status>) -> Request<'static> {
+fn disconnect(status: Option<Status>) -> Request<'static> {
     Request {
         opcode: 0,
         opaque: 0,

@@ -113,7 +113,7 @@ pub(super) fn parse<'a>(words: &Words<'a>) -> Line<'a> {
         b"lru" => administration::lru(words),
         b"lru_crawler" => return administration::lru_crawler(words),
         b"cache_memlimit" => administration::memory_limit(words),
-        _ if words.last().starts_with(b"HTTP/") => return whole(Command::Hopeless(""), false),
+        _ if words.last().starts_with(b"HTTP/") => return whole(Command::Disconnect(""), false),
         _ => Command::Reject(ERROR),
     };
     // A line of the wrong length is answered before anybody looks for `noreply`.

@@ -139,7 +139,7 @@ pub enum Command<'a> {
     /// Not a command that can be carried out: answer with this line.
     Reject(&'static str),
     /// Not a client of this protocol, or a line without end: answer with this line if it is not empty, then close.
-    Hopeless(&'static str),
+    Disconnect(&'static str),
 }
 
 impl<'a> Command<'a> {
@@ -174,7 +174,7 @@ impl<'a> Command<'a> {
             | Self::MetaNoop
             | Self::Answer(_)
             | Self::Reject(_)
-            | Self::Hopeless(_) => None,
+            | Self::Disconnect(_) => None,
         }
     }
 }

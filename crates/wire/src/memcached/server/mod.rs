@@ -17,7 +17,7 @@ pub use command::{
     Command, Direction, DumpForm, Meta, MetaFlag, MetaMode, Request, StoreMode, Watched,
 };
 pub use number::{parse_u32, parse_u64};
-pub use parser::{Checkpoint, KeyRoom, Limits, Parser, Step};
+pub use parser::{Checkpoint, KeyBuffer, Limits, Parser, Step};
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 250;

@@ -23,9 +23,9 @@ pub struct Parser {
 
 /// Where a binary key is decoded to.
 #[derive(Debug, Clone)]
-pub struct KeyRoom([u8; KEY_BYTES_MAX]);
+pub struct KeyBuffer([u8; KEY_BYTES_MAX]);
 
-impl Default for KeyRoom {
+impl Default for KeyBuffer {
     fn default() -> Self {
         Self([0; KEY_BYTES_MAX])
     }
@@ -74,7 +74,7 @@ impl Parser {
     /// there being a command. A binary key is decoded into `room`, which is not the parser's own so that several
     /// commands can be looked at together.
     #[inline]
-    pub fn next<'a>(&mut self, input: &'a [u8], room: &'a mut KeyRoom) -> (usize, Step<'a>) {
+    pub fn next<'a>(&mut self, input: &'a [u8], room: &'a mut KeyBuffer) -> (usize, Step<'a>) {
         match self.state {
             State::Line { scanned } => self.line(input, scanned, room),
             State::Keys(keys) => next_key(&mut self.state, input, keys),
@@ -121,12 +121,12 @@ impl Parser {
         &mut self,
         input: &'a [u8],
         scanned: usize,
-        room: &'a mut KeyRoom,
+        room: &'a mut KeyBuffer,
     ) -> (usize, Step<'a>) {
         let newline = memchr(b'\n', input.get(scanned..).unwrap_or_default());
         let length = newline.map_or(input.len(), |at| scanned + at);
         if is_endless(input, length) {
-            return (0, HOPELESS);
+            return (0, LINE_TOO_LONG);
         }
         if newline.is_none() {
             self.state = State::Line { scanned: length };
@@ -293,8 +293,8 @@ fn next_share<'a>(state: &mut State, form: DumpForm, share: u32) -> Step<'a> {
     })
 }
 
-const HOPELESS: Step<'static> = Step::Request(Request {
-    command: Command::Hopeless("CLIENT_ERROR line too long"),
+const LINE_TOO_LONG: Step<'static> = Step::Request(Request {
+    command: Command::Disconnect("CLIENT_ERROR line too long"),
     quiet: false,
 });
 

@@ -75,6 +75,19 @@ pub fn key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
     }
 }
 
+/// A key as part of a URI (RFC 3986, section 2), as memcached's logs and lists have it.
+pub fn percent_encoded(out: &mut Vec<u8>, key: &[u8]) {
+    use std::io::Write;
+    for &byte in key {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(byte);
+        } else {
+            // Writing to a vector cannot fail.
+            _ = write!(out, "%{byte:02X}");
+        }
+    }
+}
+
 /// A number in decimal.
 #[inline]
 pub fn decimal(out: &mut Vec<u8>, number: u64) {

@@ -1,0 +1,276 @@
+//! The server's certificate, its key, and the authorities that vouch for clients: read at the start and whenever asked.
+
+use super::error::Error;
+use crate::engine::Certificates;
+use crate::options::{ClientCertificates, Oldest, TlsOptions};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{
+    NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier,
+    danger::ClientCertVerifier,
+};
+use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A file of certificates is short; anything longer is not one.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Sessions that may be resumed; the oldest go first.
+const SESSIONS_MAX: usize = 20_480;
+
+const CHAIN: &str = "ssl_chain_cert";
+const KEY: &str = "ssl_key";
+const AUTHORITIES: &str = "ssl_ca_cert";
+
+/// What connections are encrypted with.
+#[derive(Debug)]
+pub struct Tls {
+    options: TlsOptions,
+    current: Mutex<Current>,
+}
+
+/// What the files say, and when they were read.
+#[derive(Debug)]
+struct Current {
+    config: Arc<ServerConfig>,
+    read_at: Instant,
+}
+
+impl Tls {
+    /// Read the files that `options` name.
+    ///
+    /// # Errors
+    /// [`Error`] names the option, the file and what is wrong with it.
+    pub fn new(options: TlsOptions) -> Result<Self, Error> {
+        Ok(Self {
+            current: Mutex::new(Current::read(&options)?),
+            options,
+        })
+    }
+
+    /// What a new connection is to use.
+    pub fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.lock().config)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Certificates for Tls {
+    /// Where that fails, all stays as it was.
+    fn refresh(&self) -> Result<(), String> {
+        let fresh = Current::read(&self.options).map_err(|error| error.to_string())?;
+        *self.lock() = fresh;
+        Ok(())
+    }
+
+    fn age_seconds(&self) -> u64 {
+        self.lock().read_at.elapsed().as_secs()
+    }
+}
+
+impl Current {
+    fn read(options: &TlsOptions) -> Result<Self, Error> {
+        Ok(Self {
+            config: Arc::new(read(options)?),
+            read_at: Instant::now(),
+        })
+    }
+}
+
+fn read(options: &TlsOptions) -> Result<ServerConfig, Error> {
+    let chain = certificates(CHAIN, &options.chain)?;
+    let key = private_key(options)?;
+    let provider = Arc::new(provider(options));
+    let verifier = verifier(options, &provider)?;
+    let versions: &[&SupportedProtocolVersion] = match options.oldest {
+        Oldest::Tls12 => &[&version::TLS12, &version::TLS13],
+        Oldest::Tls13 => &[&version::TLS13],
+    };
+    let builder = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .map_err(|error| Error::Settings {
+            option: "ssl_ciphers",
+            what: format!("nothing is left to be spoken: {error}"),
+        })?;
+    let builder = match verifier {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder
+        .with_single_cert(chain, key)
+        .map_err(|error| explain_key(options, &error))?;
+    // With the certificates go the sessions: a client that resumes one is not asked for a certificate again.
+    if options.has_session_cache {
+        config.session_storage = ServerSessionMemoryCache::new(SESSIONS_MAX);
+    } else {
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
+    Ok(config)
+}
+
+/// The cryptography, with the suites that are asked for. Those of a version of which none is named stay.
+fn provider(options: &TlsOptions) -> CryptoProvider {
+    let mut provider = ring::default_provider();
+    if let Some(wanted) = options.ciphers.as_deref().and_then(suites) {
+        let is_13 = |suite: &rustls::SupportedCipherSuite| suite.tls13().is_some();
+        for of_13 in [true, false] {
+            let is_wanted = |suite: &rustls::SupportedCipherSuite| wanted.contains(&suite.suite());
+            if provider
+                .cipher_suites
+                .iter()
+                .any(|suite| is_13(suite) == of_13 && is_wanted(suite))
+            {
+                provider
+                    .cipher_suites
+                    .retain(|suite| is_13(suite) != of_13 || is_wanted(suite));
+            }
+        }
+    }
+    provider
+}
+
+fn verifier(
+    options: &TlsOptions,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Option<Arc<dyn ClientCertVerifier>>, Error> {
+    let Some(path) = &options.authorities else {
+        return Ok(None);
+    };
+    // Read even where no client is asked: a file that is of no use is better known early.
+    let mut authorities = RootCertStore::empty();
+    for certificate in certificates(AUTHORITIES, path)? {
+        authorities
+            .add(certificate)
+            .map_err(|error| content(AUTHORITIES, path, &error))?;
+    }
+    let builder =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), Arc::clone(provider));
+    let builder = match options.client_certificates {
+        ClientCertificates::NotAsked => return Ok(None),
+        ClientCertificates::Asked => builder.allow_unauthenticated(),
+        ClientCertificates::Required => builder,
+    };
+    let verifier = builder
+        .build()
+        .map_err(|error| content(AUTHORITIES, path, &error))?;
+    Ok(Some(verifier))
+}
+
+/// All certificates of a file in PEM; there is at least one.
+fn certificates(option: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let text = file(option, path)?;
+    let certificates: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&text).collect();
+    match certificates {
+        Ok(certificates) if certificates.is_empty() => Err(content(
+            option,
+            path,
+            &"no certificate is in it; give a file of -----BEGIN CERTIFICATE----- blocks (PEM)",
+        )),
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(content(option, path, &error)),
+    }
+}
+
+/// The key, in PEM or as it is in DER.
+fn private_key(options: &TlsOptions) -> Result<PrivateKeyDer<'static>, Error> {
+    let path = options.key_file();
+    let option = if options.key.is_some() { KEY } else { CHAIN };
+    let bytes = file(option, path)?;
+    let has = |marker: &[u8]| bytes.windows(marker.len()).any(|window| window == marker);
+    match PrivateKeyDer::from_pem_slice(&bytes) {
+        Ok(key) => Ok(key),
+        Err(pem::Error::NoItemsFound) if has(b"-----BEGIN ENCRYPTED PRIVATE KEY-----") => {
+            Err(content(
+                option,
+                path,
+                &"the private key in it is encrypted; give one without a passphrase",
+            ))
+        }
+        Err(pem::Error::NoItemsFound) if options.key.is_none() => Err(content(
+            option,
+            path,
+            &"no private key is in it; give its file with -o ssl_key=FILE",
+        )),
+        Err(pem::Error::NoItemsFound) => match PrivateKeyDer::try_from(bytes) {
+            Ok(key) => Ok(key),
+            Err(_) => Err(content(
+                option,
+                path,
+                &"no private key is in it; give a file of a -----BEGIN PRIVATE KEY----- block (PEM)",
+            )),
+        },
+        Err(error) => Err(content(option, path, &error)),
+    }
+}
+
+fn explain_key(options: &TlsOptions, error: &rustls::Error) -> Error {
+    match error {
+        rustls::Error::InconsistentKeys(_) => content(
+            if options.key.is_some() { KEY } else { CHAIN },
+            options.key_file(),
+            &format_args!(
+                "the private key in it is not that of the certificate in {}",
+                options.chain.display()
+            ),
+        ),
+        rustls::Error::InvalidCertificate(_) => content(CHAIN, &options.chain, error),
+        _ => content(
+            if options.key.is_some() { KEY } else { CHAIN },
+            options.key_file(),
+            &format_args!(
+                "the private key in it is of no kind that is known here ({error}); give one for RSA, ECDSA (P-256, P-384) or Ed25519"
+            ),
+        ),
+    }
+}
+
+fn file(option: &'static str, path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |source| Error::Read {
+        option,
+        path: path.to_owned(),
+        source,
+    };
+    if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
+        return Err(content(
+            option,
+            path,
+            &format_args!("it has more than {FILE_BYTES_MAX} bytes"),
+        ));
+    }
+    std::fs::read(path).map_err(failed)
+}
+
+fn content(option: &'static str, path: &Path, what: &dyn std::fmt::Display) -> Error {
+    Error::Content {
+        option,
+        path: path.to_owned(),
+        what: what.to_string(),
+    }
+}
+
+/// The suites that `text` names by OpenSSL's names, separated by colons; `None` where it names another.
+pub(crate) fn suites(text: &str) -> Option<Vec<CipherSuite>> {
+    use CipherSuite as Suite;
+    let one = |name| match name {
+        "TLS_AES_256_GCM_SHA384" => Some(Suite::TLS13_AES_256_GCM_SHA384),
+        "TLS_AES_128_GCM_SHA256" => Some(Suite::TLS13_AES_128_GCM_SHA256),
+        "TLS_CHACHA20_POLY1305_SHA256" => Some(Suite::TLS13_CHACHA20_POLY1305_SHA256),
+        "ECDHE-ECDSA-AES256-GCM-SHA384" => Some(Suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+        "ECDHE-ECDSA-AES128-GCM-SHA256" => Some(Suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+        "ECDHE-ECDSA-CHACHA20-POLY1305" => {
+            Some(Suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256)
+        }
+        "ECDHE-RSA-AES256-GCM-SHA384" => Some(Suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
+        "ECDHE-RSA-AES128-GCM-SHA256" => Some(Suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
+        "ECDHE-RSA-CHACHA20-POLY1305" => Some(Suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
+        _ => None,
+    };
+    text.split(':').map(one).collect()
+}

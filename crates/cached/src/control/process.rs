@@ -1,0 +1,126 @@
+//! The process that serves: in the background, as another user, with its number in a file.
+//!
+//! All `unsafe` code of this crate is here.
+
+use crate::options::ProcessOptions;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::ffi::CString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What of it could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such user.
+    #[error("-u {0}: this host has no such user")]
+    User(String),
+    /// The system refused.
+    #[error("cannot {what}: {source}")]
+    System { what: String, source: io::Error },
+}
+
+/// What is undone when the process ends.
+#[derive(Debug)]
+pub struct Process {
+    pid_file: Option<PathBuf>,
+}
+
+/// Do what is asked, in an order in which each step may still do what it needs. To be called before any thread is
+/// started: threads do not survive going to the background. Then comes what needs root, then [`give_up_root`].
+///
+/// # Errors
+/// [`Error`] says what was refused.
+pub fn prepare(options: &ProcessOptions) -> Result<Process, Error> {
+    if options.dumps_core {
+        let mut limit = getrlimit(Resource::Core);
+        limit.current = limit.maximum;
+        setrlimit(Resource::Core, limit).map_err(system("allow core files"))?;
+    }
+    if options.is_daemon {
+        go_to_background()?;
+    }
+    let process = Process {
+        pid_file: options.pid_file.clone(),
+    };
+    if let Some(path) = &options.pid_file {
+        write_pid(path)?;
+    }
+    if options.locks_memory {
+        lock_memory()?;
+    }
+    Ok(process)
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(path) = &self.pid_file {
+            // The user that the process became may not be allowed to; the number of a process that has ended does
+            // no harm.
+            _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Error {
+    let what = what.into();
+    move |source| Error::System {
+        what,
+        source: source.into(),
+    }
+}
+
+fn write_pid(path: &Path) -> Result<(), Error> {
+    // Readers never see half a number.
+    let draft = path.with_extension(format!("{}.draft", std::process::id()));
+    std::fs::write(&draft, format!("{}\n", std::process::id()))
+        .and_then(|()| std::fs::rename(&draft, path))
+        .map_err(system(format!("write {}", path.display())))
+}
+
+fn go_to_background() -> Result<(), Error> {
+    // SAFETY: no other thread runs yet (the caller's promise), so the child is as whole as its parent.
+    if unsafe { libc::daemon(1, 0) } != 0 {
+        return Err(system("go to the background")(io::Error::last_os_error()));
+    }
+    Ok(())
+}
+
+fn lock_memory() -> Result<(), Error> {
+    // SAFETY: takes flags and changes no memory.
+    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+        return Err(system(
+            "lock memory (it takes CAP_IPC_LOCK or a larger 'ulimit -l')",
+        )(io::Error::last_os_error()));
+    }
+    Ok(())
+}
+
+/// Become who `options` say, where the process is root.
+///
+/// # Errors
+/// That there is no such user, or what the kernel said.
+pub fn give_up_root(options: &ProcessOptions) -> Result<(), Error> {
+    options.user.as_deref().map_or(Ok(()), become_user)
+}
+
+/// Give up root for good. A process that is not root stays who it is.
+fn become_user(name: &str) -> Result<(), Error> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let unknown = || Error::User(name.to_owned());
+    let text = CString::new(name).map_err(|_| unknown())?;
+    // SAFETY: the name ends with a zero, and no other thread runs that could use the same static entry.
+    let entry = unsafe { libc::getpwnam(text.as_ptr()).as_ref() }.ok_or_else(unknown)?;
+    let (user, group) = (entry.pw_uid, entry.pw_gid);
+    // SAFETY: plain numbers, and the name from above. Groups go first: without root they no longer could.
+    let refused = unsafe {
+        libc::initgroups(text.as_ptr(), group) != 0
+            || libc::setgid(group) != 0
+            || libc::setuid(user) != 0
+    };
+    if refused {
+        return Err(system(format!("become {name}"))(io::Error::last_os_error()));
+    }
+    Ok(())
+}

@@ -1,0 +1,186 @@
+use super::clients::Roster;
+use super::hot_keys::HotKeys;
+use mica::Key;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $variant:ident,)*) => {
+        /// What a worker counts.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Count {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Count {
+            const ALL: usize = [$(Self::$variant),*].len();
+        }
+    };
+}
+
+counts! {
+    /// Keys read and found.
+    GetHits,
+    /// Keys read and not found.
+    GetMisses,
+    /// Values sent to be stored.
+    Sets,
+    /// `flush_all`.
+    Flushes,
+    /// Keys touched and found.
+    TouchHits,
+    /// Keys touched and not found.
+    TouchMisses,
+    /// `me`.
+    MetaDebugs,
+    /// Keys deleted.
+    DeleteHits,
+    /// Keys to delete and not found.
+    DeleteMisses,
+    /// Keys incremented.
+    IncrementHits,
+    /// Keys to increment and not found.
+    IncrementMisses,
+    /// Keys decremented.
+    DecrementHits,
+    /// Keys to decrement and not found.
+    DecrementMisses,
+    /// Values stored because the CAS number was right.
+    CasHits,
+    /// Keys for a CAS and not found.
+    CasMisses,
+    /// Values not stored because the CAS number was wrong.
+    CasMismatches,
+    /// Values refused because they were too large.
+    TooLarge,
+    /// Values refused because memory was full.
+    OutOfMemory,
+    /// Bytes received.
+    BytesRead,
+    /// Bytes sent.
+    BytesWritten,
+    /// Times a connection had to wait for the client to read.
+    Stalls,
+    /// Connections closed because they asked for nothing.
+    IdleKicks,
+    /// Attempts to give a password.
+    Authentications,
+    /// Wrong passwords.
+    AuthenticationFailures,
+    /// Times a connection, or a datagram, went to the worker that its next command is for.
+    Moves,
+    /// Datagrams received.
+    DatagramsReceived,
+    /// Datagrams sent.
+    DatagramsSent,
+    /// Datagrams that could not be sent at once.
+    DatagramsDropped,
+    /// TLS sessions that clients began, and did not take up from an earlier connection.
+    TlsNewSessions,
+    /// TLS handshakes that failed or took too long.
+    TlsHandshakeErrors,
+    /// TLS sessions that failed later.
+    TlsProtocolErrors,
+    /// Connections taken on.
+    Opened,
+    /// Connections ended.
+    Closed,
+}
+
+/// What one worker counted. It alone writes; any thread may read.
+#[repr(align(128))]
+pub(crate) struct Counters {
+    counts: [AtomicU64; Count::ALL],
+    hot_keys: Option<Box<HotKeys>>,
+    roster: Arc<Roster>,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            counts: [const { AtomicU64::new(0) }; Count::ALL],
+            hot_keys: None,
+            roster: Arc::default(),
+        }
+    }
+}
+
+impl Counters {
+    /// With `hot_keys` keys that are used most among what is counted, unless that is 0.
+    #[must_use]
+    pub fn new(hot_keys: usize) -> Self {
+        Self {
+            hot_keys: (hot_keys > 0).then(|| Box::new(HotKeys::new(hot_keys))),
+            ..Self::default()
+        }
+    }
+
+    /// Count `count` keys as used, where it is counted which are used most; `key` gives each by its number. For the
+    /// owning worker only.
+    #[inline]
+    pub fn sample_keys<'k>(&self, count: usize, key: impl Fn(usize) -> Key<'k>) {
+        if let Some(hot) = self.hot_keys() {
+            hot.sample(count, key);
+        }
+    }
+
+    /// The clients that came to this worker.
+    pub fn roster(&self) -> &Arc<Roster> {
+        &self.roster
+    }
+
+    /// Where keys are counted, if they are.
+    #[inline]
+    pub fn hot_keys(&self) -> Option<&HotKeys> {
+        self.hot_keys.as_deref()
+    }
+
+    /// Count `more`. For the owning worker only: two writers would lose counts.
+    #[inline]
+    pub fn add(&self, count: Count, more: u64) {
+        let counter = &self.counts[count as usize];
+        counter.store(
+            counter.load(Ordering::Relaxed).wrapping_add(more),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// Sums over workers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Totals([u64; Count::ALL]);
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self([0; Count::ALL])
+    }
+}
+
+impl Totals {
+    /// What all workers counted so far.
+    pub fn of<'c>(workers: impl IntoIterator<Item = &'c Counters>) -> Self {
+        let mut totals = Self::default();
+        for counters in workers {
+            for (total, counter) in totals.0.iter_mut().zip(&counters.counts) {
+                *total += counter.load(Ordering::Relaxed);
+            }
+        }
+        totals
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, count: Count) -> u64 {
+        self.0[count as usize]
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut since = *self;
+        for (total, earlier) in since.0.iter_mut().zip(&earlier.0) {
+            *total -= earlier;
+        }
+        since
+    }
+}

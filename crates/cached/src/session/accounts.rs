@@ -1,0 +1,186 @@
+//! Who may use the server: memcached's `-Y` file and what clients give.
+
+use super::{Outlet, Session, Status, Tools, limits};
+use crate::engine::{Count, Storage};
+use std::path::Path;
+use wire::memcached::server::reply::line;
+use wire::memcached::server::{Command, Parser, Step, StoreMode};
+
+/// A file of passwords is short; anything longer is not one.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Why a file of accounts cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be read.
+    #[error("the file of accounts {path} cannot be read: {source}")]
+    Read {
+        path: String,
+        source: std::io::Error,
+    },
+    /// It is not what it should be.
+    #[error("the file of accounts {path} {what}; it has lines of user:password")]
+    Content { path: String, what: String },
+}
+
+/// Names and passwords.
+#[derive(Debug)]
+pub struct Accounts(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Accounts {
+    /// Read a file.
+    ///
+    /// # Errors
+    /// [`Error`] names the file and what is wrong with it.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let shown = || path.display().to_string();
+        let failed = |source| Error::Read {
+            path: shown(),
+            source,
+        };
+        if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
+            return Err(Error::Content {
+                path: shown(),
+                what: format!("has more than {FILE_BYTES_MAX} bytes"),
+            });
+        }
+        Self::parse(&std::fs::read(path).map_err(failed)?).map_err(|what| Error::Content {
+            path: shown(),
+            what,
+        })
+    }
+
+    /// Read what a file holds.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
+        let mut accounts = Vec::new();
+        for (line, number) in text.split(|&byte| byte == b'\n').zip(1..) {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
+            match line.iter().position(|&byte| byte == b':') {
+                Some(at) if at > 0 => accounts.push((line[..at].to_vec(), line[at + 1..].to_vec())),
+                _ => return Err(format!("has no user before a colon in line {number}")),
+            }
+        }
+        if accounts.is_empty() {
+            return Err("names no user".to_owned());
+        }
+        Ok(Self(accounts))
+    }
+
+    /// Whether `given`, as `user password`, is one of them.
+    #[must_use]
+    pub fn admit(&self, given: &[u8]) -> bool {
+        let Some(at) = given.iter().position(|&byte| byte == b' ') else {
+            return false;
+        };
+        let (user, password) = (&given[..at], &given[at + 1..]);
+        // All are compared, so that the time it takes does not show which was nearly right.
+        self.0.iter().fold(false, |found, (known, secret)| {
+            found | (constant_time_eq(known, user) & constant_time_eq(secret, password))
+        })
+    }
+}
+
+/// Whether they are the same, in a time that depends on their lengths only.
+fn constant_time_eq(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .fold(0, |difference, (a, b)| difference | (a ^ b))
+            == 0
+}
+
+impl Session {
+    /// Until a `set` brings a name and a password, there is nothing else (memcached's `doc/protocol.txt`,
+    /// "Authentication").
+    pub(super) fn ask_for_password<S: Storage>(
+        &mut self,
+        bytes: &[u8],
+        outlet: &mut impl Outlet,
+        tools: &mut Tools<'_, S>,
+    ) -> (usize, Status) {
+        let mut at = 0;
+        while !self.is_admitted && !self.is_over {
+            let (consumed, step) = self.parser.next(&bytes[at..], &mut tools.key_buffers[0]);
+            at += consumed;
+            let request = match step {
+                Step::Incomplete(wanted) => {
+                    self.wanted = wanted;
+                    break;
+                }
+                Step::Request(request) => request,
+            };
+            self.wanted = 0;
+            let reply: &[u8] = match request.command {
+                Command::Store {
+                    mode: StoreMode::Set,
+                    value,
+                    ..
+                } => {
+                    tools.context.counters.add(Count::Authentications, 1);
+                    if tools.accounts.is_none_or(|known| known.admit(value)) {
+                        self.is_admitted = true;
+                        self.parser = Parser::new(limits(tools.context.state));
+                        b"STORED"
+                    } else {
+                        tools.context.counters.add(Count::AuthenticationFailures, 1);
+                        b"CLIENT_ERROR authentication failure"
+                    }
+                }
+                Command::TooLarge { .. } => b"CLIENT_ERROR auth token too long",
+                Command::Quit | Command::Disconnect(_) => {
+                    self.is_over = true;
+                    break;
+                }
+                _ => {
+                    self.parser.abandon_line();
+                    b"CLIENT_ERROR unauthenticated"
+                }
+            };
+            line(tools.out, reply);
+        }
+        self.finish(at, outlet, tools)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_admitted_whole_or_not_at_all() {
+        let accounts = Accounts::parse(b"ann:secret\nbob:with space:and colon\r\n\n").expect("two");
+        for given in ["ann secret", "bob with space:and colon"] {
+            assert!(accounts.admit(given.as_bytes()), "{given}");
+        }
+        for given in [
+            "",
+            "ann",
+            "ann ",
+            "ann secre",
+            "ann secret ",
+            "bob secret",
+            " secret",
+        ] {
+            assert!(!accounts.admit(given.as_bytes()), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_one_is_named_with_its_mistake() {
+        for (text, part) in [
+            ("", "no user"),
+            ("\n", "no user"),
+            ("ann:x\nbob", "line 2"),
+            (":x", "line 1"),
+        ] {
+            let mistake = Accounts::parse(text.as_bytes()).expect_err(text);
+            assert!(mistake.contains(part), "{text:?}: {mistake}");
+        }
+        let missing = Accounts::read(Path::new("/no/such/file")).expect_err("missing");
+        assert!(missing.to_string().contains("/no/such/file"));
+    }
+}

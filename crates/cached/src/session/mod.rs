@@ -1,0 +1,240 @@
+//! What one client sends and is replied, whatever carries it: bytes in, commands carried out in bursts, replies out.
+//!
+//! * [`text`] and [`binary`]: a burst of commands of either protocol. A client that watches gets its lines instead.
+//! * [`accounts`]: who may use the server, and how a client shows it.
+
+pub(crate) mod accounts;
+mod binary;
+mod text;
+
+use self::accounts::Accounts;
+use crate::engine::events::Subscription;
+use crate::engine::{Context, Counters, Gather, ServerState, Storage};
+use crate::options::Protocols;
+use wire::memcached::binary as binary_protocol;
+use wire::memcached::server::{KeyBuffer, Limits, Parser};
+
+/// Replies are sent once there are this many bytes of them, and no more are made while the client does not read.
+/// So a connection holds at most this and one value of unsent replies.
+const SEND_BYTES: usize = 64 << 10;
+
+/// Commands that are looked at together, so that memory fetches what they need at the same time.
+pub(crate) const BURST: usize = 32;
+
+/// What a client may send at once before it gave a password.
+const UNAUTHENTICATED_LIMITS: Limits = Limits {
+    item_bytes_max: 2 << 10,
+};
+
+/// One client's session.
+pub(crate) struct Session {
+    protocol: Protocol,
+    parser: Parser,
+    /// There is no command before this many bytes are there.
+    wanted: usize,
+    /// Nothing more is carried out for this client.
+    is_over: bool,
+    /// Whether it gave a password, where one must be given.
+    is_admitted: bool,
+    /// What other workers found for its command that all have their part in.
+    gathered: Option<Box<Gather>>,
+}
+
+/// What a client speaks, which its first byte shows, until it watches.
+enum Protocol {
+    Unknown,
+    Text,
+    Binary(binary_protocol::Parser),
+    /// It gets the lines of its subscription, and no command of it is read.
+    Watch(Subscription),
+}
+
+/// Where replies go.
+pub(crate) trait Outlet {
+    /// Take `replies`, all of them, and leave none. Unless it is [`Status::Reading`], no more are to be made for now.
+    fn send(&mut self, replies: &mut Vec<u8>, counters: &Counters) -> Status;
+
+    /// The descriptor of the connection that they go to, if that is one.
+    fn descriptor(&self) -> Option<i32> {
+        None
+    }
+
+    /// Whether it takes values from where they lie.
+    fn takes_values(&self) -> bool {
+        false
+    }
+
+    /// As [`send`](Self::send), with `value` and `end` behind the replies.
+    fn send_value(
+        &mut self,
+        replies: &mut Vec<u8>,
+        value: &[u8],
+        end: &[u8],
+        counters: &Counters,
+    ) -> Status {
+        replies.extend_from_slice(value);
+        replies.extend_from_slice(end);
+        self.send(replies, counters)
+    }
+
+    /// Whether a session that waits for it to take more, although it took all, is gone on with once other clients had
+    /// their turn.
+    fn takes_turns(&self) -> bool {
+        false
+    }
+}
+
+/// What a session waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// The client's next bytes.
+    Reading,
+    /// The client to take replies.
+    Writing,
+    /// Nothing: it has ended.
+    Ended,
+    /// This worker, which the next command is for.
+    OtherWorker(usize),
+}
+
+/// What a worker lends to the session whose turn it is.
+pub(crate) struct Tools<'w, S> {
+    pub context: Context<'w, S>,
+    /// Those who may use the server; `None` where any client may.
+    pub accounts: Option<&'w Accounts>,
+    /// For what is received.
+    pub scratch: &'w mut [u8],
+    /// For replies; empty between sessions.
+    pub out: &'w mut Vec<u8>,
+    /// For binary keys.
+    pub key_buffers: &'w mut [KeyBuffer; BURST],
+    /// Set where a client began to watch: its worker has to deliver to it from now on.
+    pub began_watching: bool,
+}
+
+impl Session {
+    /// With a client that sent nothing yet, and need not give a password if it `is_admitted`.
+    pub fn new(state: &ServerState, is_admitted: bool) -> Self {
+        Self {
+            protocol: match state.options.protocols {
+                Protocols::Any => Protocol::Unknown,
+                Protocols::Text => Protocol::Text,
+                Protocols::Binary => Protocol::Binary(binary_protocol::Parser::new(limits(state))),
+            },
+            parser: Parser::new(if is_admitted {
+                limits(state)
+            } else {
+                UNAUTHENTICATED_LIMITS
+            }),
+            wanted: 0,
+            is_over: false,
+            is_admitted,
+            gathered: None,
+        }
+    }
+
+    /// Whether it watches, and may be silent for ever.
+    pub fn is_watching(&self) -> bool {
+        matches!(self.protocol, Protocol::Watch(_))
+    }
+
+    /// There is no command before this many bytes are there.
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// Whether it goes on without another byte, once replies can be sent again.
+    pub fn has_more(&self) -> bool {
+        self.parser.has_more()
+    }
+
+    /// Whether it ends once the replies are sent.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Carry out the commands in `bytes` and send the replies. Returns how many bytes are done with.
+    pub fn run<S: Storage>(
+        &mut self,
+        bytes: &[u8],
+        outlet: &mut impl Outlet,
+        tools: &mut Tools<'_, S>,
+    ) -> (usize, Status) {
+        if matches!(self.protocol, Protocol::Unknown) && !bytes.is_empty() {
+            self.protocol = if bytes[0] == binary_protocol::MAGIC {
+                Protocol::Binary(binary_protocol::Parser::new(self.parser.limits()))
+            } else {
+                Protocol::Text
+            };
+        }
+        tools.context.gathered = self.gathered.take();
+        tools.context.client = outlet.descriptor();
+        if !self.is_admitted {
+            let (consumed, status) = self.ask_for_password(bytes, outlet, tools);
+            if !self.is_admitted || status != Status::Reading {
+                return (consumed, status);
+            }
+            let (more, status) = self.run_text(&bytes[consumed..], outlet, tools);
+            return (consumed + more, status);
+        }
+        match &self.protocol {
+            Protocol::Watch(subscription) => {
+                subscription.take(tools.out);
+                self.finish(bytes.len(), outlet, tools)
+            }
+            Protocol::Binary(_) => self.run_binary(bytes, outlet, tools),
+            Protocol::Text | Protocol::Unknown => self.run_text(bytes, outlet, tools),
+        }
+    }
+
+    /// Go on at another worker with what is behind the first `consumed` bytes.
+    #[cold]
+    fn move_to<S>(
+        &mut self,
+        worker: usize,
+        consumed: usize,
+        outlet: &mut impl Outlet,
+        (context, replies): (&mut Context<'_, S>, &mut Vec<u8>),
+    ) -> (usize, Status) {
+        self.wanted = 0;
+        self.gathered = context.gathered.take();
+        match outlet.send(replies, context.counters) {
+            Status::Ended => (consumed, Status::Ended),
+            // Replies that the client does not take yet go along.
+            _ => (consumed, Status::OtherWorker(worker)),
+        }
+    }
+
+    /// Send the replies to the first `consumed` bytes.
+    fn finish<S>(
+        &mut self,
+        consumed: usize,
+        outlet: &mut impl Outlet,
+        tools: &mut Tools<'_, S>,
+    ) -> (usize, Status) {
+        match outlet.send(tools.out, tools.context.counters) {
+            Status::Reading if self.is_over => (consumed, Status::Ended),
+            status => (consumed, status),
+        }
+    }
+}
+
+/// Send the replies if there are many. Says what is waited for if that keeps more from being made.
+fn send_many(
+    outlet: &mut impl Outlet,
+    replies: &mut Vec<u8>,
+    counters: &Counters,
+) -> Option<Status> {
+    if replies.len() < SEND_BYTES {
+        return None;
+    }
+    let status = outlet.send(replies, counters);
+    (status != Status::Reading).then_some(status)
+}
+
+/// What is kept.
+pub(crate) fn limits(state: &ServerState) -> Limits {
+    Limits {
+        item_bytes_max: state.item_bytes_max - mica::HEADER_BYTES,
+    }
+}
