@@ -6,16 +6,14 @@ use std::process::Command;
 /// Tests of servers that only epoll serves: connections move between workers, or there are datagrams.
 const EPOLL_ONLY: [&str; 4] = ["own_keys", "all_items_stay", "erew", "crew"];
 
-/// Start this program again, for one file's tests over io_uring.
-fn again(module: &str) {
+/// Start this program again, for the tests whose names begin with `prefix`, over io_uring.
+fn again(prefix: &str) {
     if let Err(reason) = net::Ring::probe() {
         eprintln!("skipped: no io_uring: {reason}");
         return;
     }
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command
-        .arg(format!("{module}::"))
-        .env(TRANSPORT, "io_uring");
+    command.arg(prefix).env(TRANSPORT, "io_uring");
     for name in EPOLL_ONLY {
         command.args(["--skip", name]);
     }
@@ -37,7 +35,7 @@ fn servers_of_these_tests_use_what_was_asked_for() {
 }
 
 macro_rules! again {
-    ($($name:ident),*) => { $( #[test] fn $name() { again(stringify!($name)); } )* };
+    ($($name:ident),*) => { $( #[test] fn $name() { again(concat!(stringify!($name), "::")); } )* };
 }
 
 again!(

@@ -16,7 +16,7 @@ pub struct Options {
     pub udp_port: Option<u16>,
     /// A network interface on which datagrams are served over AF_XDP.
     pub interface: Option<String>,
-    /// Addresses or names to listen on, as [`ListenAddress`](crate::control::address::ListenAddress) reads them.
+    /// Addresses or names to listen on: `[notls:]HOST[:PORT]`.
     pub listen: Vec<String>,
     /// A unix socket to listen on instead.
     pub unix_socket: Option<PathBuf>,
