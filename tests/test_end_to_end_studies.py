@@ -206,7 +206,7 @@ def test_verdicts_on_workloads_of_known_limit_are_not_wrong(rackscope: Rackscope
         elif row["disturbed"] < row["windows"] / 2:
             assert set(row["found"]) <= set(row["expected"]), row["squeezes"]
     if any(row["disturbed"] for row in rows):
-        assert any("busy with other things" in finding["sentence"] for finding in told["findings"])
+        assert any("Interference" in finding["sentence"] for finding in told["findings"])
 
 
 def test_a_thing_is_compared_with_itself(rackscope: Rackscope) -> None:
