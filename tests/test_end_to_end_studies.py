@@ -152,12 +152,12 @@ def test_what_a_killed_study_left_squeezed_is_undone_by_the_next_command(
     undone = rackscope(*next_command)
     assert undone.returncode == 0, undone.stderr
     said = undone.stdout if next_command[0] == "doctor" else undone.stderr
-    assert "a rackscope that is gone" in said
+    assert "a rackscope that has ended" in said
     assert not any(group.exists() for group in groups)
     assert journals(state) == []
     wait_for_links_to_go(own_links)
     quiet = rackscope(*next_command)
-    assert "a rackscope that is gone" not in quiet.stdout + quiet.stderr
+    assert "a rackscope that has ended" not in quiet.stdout + quiet.stderr
 
 
 @pytest.mark.usefixtures("squeezable")
