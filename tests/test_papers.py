@@ -12,9 +12,9 @@ from conftest import Rackscope
 from rackscope.cli import main
 from rackscope.metrics import METRICS, parse_metric
 from rackscope.papers.awasthi2015 import printed
-from rackscope.papers.base import all_papers
+from rackscope.papers.base import NOT_MEASURED, all_papers
 from rackscope.papers.document import Document, Section, Table
-from study_example import pressure_result, pressure_study, slo_study, write_example_study
+from study_example import pressure_result, pressure_study, record, slo_study, write_example_study
 
 ROOT = Path(__file__).parent.parent
 NAMES = sorted(folder.name for folder in (ROOT / "python/rackscope/papers").iterdir() if (folder / "page.py").is_file())
@@ -98,3 +98,32 @@ def test_a_page_escapes_what_it_shows() -> None:
     page = Document("T & U", (Section("S", ("**bold** `x<y`", table)),), {})
     assert "T &amp; U" in page.html("") and "<strong>bold</strong> <code>x&lt;y</code>" in page.html("")
     assert "| --- | ---: |" in page.markdown()
+
+
+def test_studies_of_access_and_peers_stand_beside_mica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    access = record("access", "access modes")
+    mix = {"theta": 0.0, "writes_percent": 50}
+    access.result = {
+        "cells": [
+            {**mix, "access": "CRCW", "cores": 1, "median": 10e6},
+            {**mix, "access": "CRCW", "cores": 2, "median": 12e6},
+            {**mix, "access": "EREW", "cores": 2, "median": 20e6},
+            {**mix, "theta": 0.99, "access": "EREW", "cores": 2, "median": 18e6},
+        ],
+        "comparisons": [
+            {**mix, "cores": 2, "first": "EREW", "second": "CRCW", "ratio": 1.67, "outcome": "different"},
+        ],
+    }
+    peers = record("peers", "cache beside memcached")
+    systems = {"memcached": {"ratio": {"estimate": 1.25}}, "cache": {}}
+    peers.result = {"subject": "cache", "settings": [{"name": "a", "systems": systems}]}
+    paths = [write_example_study(tmp_path / study.kind, study) for study in (access, peers)]
+    assert main(["paper", "han2014", "--json", "--runs", *map(str, paths)]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [row["measured"] for row in content["mica"]] == [
+        "cache over memcached: 1.25x",
+        "on 2 cores EREW is faster in 1 and slower in 0 of 1 mixes (1.67x)",
+        "EREW from theta 0 to 0.99: 0.90x",
+        "CRCW from cores 1 to 2: 1.20x",
+    ]
+    assert {row["measured"] for row in content["mtcp"]} == {NOT_MEASURED}

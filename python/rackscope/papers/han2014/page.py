@@ -51,15 +51,17 @@ def make(measured: Sequence[Measured], _say: Callable[[str], None]) -> Content:
     )
 
 
+#: Claims that a mode's rate from one end of a setting to the other shows.
+_CHANGES = {"EREW skewed over uniform": ("EREW", "theta"), "CRCW over cores": ("CRCW", "cores")}
+
+
 def _measured(claim: printed.Claim, study: Measured) -> list[str]:
-    result = study.record.result
-    if study.record.kind == "peers" and claim.shown_by == "best peer":
-        return _over_peers(result)
-    if study.record.kind == "access" and claim.shown_by == "EREW over CRCW":
+    kind, result = study.record.kind, study.record.result
+    if kind == "peers":
+        return _over_peers(result) if claim.shown_by == "best peer" else []
+    if claim.shown_by == "EREW over CRCW":
         return _modes(result)
-    if study.record.kind == "access" and claim.shown_by:
-        return _changes(result, claim.shown_by)
-    return []
+    return _changes(result, *_CHANGES[claim.shown_by]) if claim.shown_by in _CHANGES else []
 
 
 def _over_peers(result: Result) -> list[str]:
@@ -87,9 +89,8 @@ def _modes(result: Result) -> list[str]:
     ]
 
 
-def _changes(result: Result, shown_by: str) -> list[str]:
+def _changes(result: Result, mode: str, name: str) -> list[str]:
     """One mode's rate from one end of a setting to the other, all else alike."""
-    mode, name = ("EREW", "theta") if shown_by.startswith("EREW") else ("CRCW", "cores")
     rest = [one for one in ("cores", "theta", "writes_percent") if one != name]
     groups: dict[tuple[float, ...], dict[float, float]] = {}
     for cell in result.get("cells", ()):
