@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rackscope.analysis import wording
 from rackscope.analysis.energy import ENERGY_COLUMNS
+from rackscope.analysis.findings import plain
 from rackscope.analysis.intervals import Interval, difference_of_means, mean_interval, ratio_of_means
 from rackscope.analysis.thresholds import packaged_thresholds
 
@@ -54,7 +55,6 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, strings and numbers; what is not finite becomes null."""
-        from rackscope.analysis.findings import plain
 
         shown: dict[str, Any] = plain(asdict(self))
         return shown

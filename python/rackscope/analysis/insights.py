@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rackscope.analysis import wording
 from rackscope.analysis.findings import Evidence, Finding
 from rackscope.analysis.histograms import select_histogram
@@ -70,7 +72,6 @@ def find_insights(phase: Phase, figures: dict[str, float], resources: Sequence[J
 
 def resident_growth(phase: Phase) -> float | None:
     """Bytes a second that the system's resident memory grew in the measured windows, by least squares of each."""
-    import numpy as np
 
     series = phase.run.samples.find("process_resident_bytes", process="system")
     if series is None:

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rackscope.errors import RackscopeError
 from rackscope.report.quantities import UNKNOWN, format_half_width, format_quantity
 from rackscope.units import format_count
 
@@ -59,7 +60,6 @@ def power_of(manifest: Manifest, run: Run, given: ServerWatts | None = None, sha
     ``given`` (and the guest's ``share`` of it) come before what the run was told of its server.
     """
     from rackscope.analysis.energy import measure_energy
-    from rackscope.errors import RackscopeError
     from rackscope.models.modelled_power import host_watts, model_energy
 
     metered = measure_energy(run)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from rackscope.report.configuration import Row, host_summary, inventory_of
 from rackscope.report.page import readable_time
-from rackscope.report.quantities import as_sentence, format_cell, format_quantity
+from rackscope.report.quantities import as_sentence, format_cell, format_clock, format_quantity
+from rackscope.report.svg import HALF, NARROW, WIDE, describe_value, draw_chart
 
 if TYPE_CHECKING:
     from rackscope.runs.study import Chart, Column, Finding, Member, StudyRecord, Table
@@ -117,7 +118,6 @@ def _state(record: StudyRecord) -> str:
 
 def _lasted(started: str, finished: str | None) -> str:
     """``took 2:35``; empty where it is not known."""
-    from rackscope.report.quantities import format_clock
 
     try:
         seconds = (datetime.fromisoformat(finished or "") - datetime.fromisoformat(started)).total_seconds()
@@ -157,7 +157,6 @@ def _is_share(values: Sequence[str | float | bool | None], unit: str) -> bool:
 
 
 def _chart(chart: Chart, *, alone: bool) -> ShownChart:
-    from rackscope.report.svg import HALF, NARROW, WIDE, draw_chart
 
     wide = alone or max(len(chart.x.categories), len(chart.y.categories)) >= _WIDE_FROM_CATEGORIES
     return ShownChart(
@@ -173,7 +172,6 @@ def _chart(chart: Chart, *, alone: bool) -> ShownChart:
 
 def _numbers(chart: Chart) -> ShownTable:
     """The points of a chart in rows, for those who do not see it and those who want the digits."""
-    from rackscope.report.svg import describe_value
     from rackscope.runs.study import Column
 
     columns = [Column(name="series"), Column(name=chart.x.label or "x"), Column(name=chart.y.label or "y")]

@@ -7,6 +7,7 @@ is ``/proc/PID/fd/N``. Everything is said to the kernel over rtnetlink (rtnetlin
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
@@ -136,7 +137,6 @@ def _free_names(netlink: IPRoute) -> tuple[str, str]:
 
 def _taken(netlink: IPRoute) -> list[IPv4Network]:
     """What the host has addresses in, or a route to that is not the default one."""
-    import socket
 
     taken = []
     for address in netlink.get_addr(family=socket.AF_INET):

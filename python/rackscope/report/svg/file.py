@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rackscope.report.build import asset
 from rackscope.report.svg.chart import WIDE, Size, draw_document
 from rackscope.runs.files import write_atomically
 
@@ -22,7 +23,6 @@ def write_chart_svg(chart: Chart, path: Path, size: Size = WIDE) -> None:
 
 def _style() -> str:
     """The roles of report.css that charts use, and chart.css."""
-    from rackscope.report.build import asset
 
     report = asset("report.css")
     light, dark = (_roles(block) for block in re.findall(r":root[^{]*\{([^}]*)\}", report)[:2])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rackscope.errors import RackscopeError, UsageError
@@ -45,7 +46,6 @@ def _conduct(conduct: Conduct) -> None:
 
 def _plan_of_those_here(request: Request, progress: ProgressCallback) -> tuple[Plan, dict[str, str]]:
     """The plan without the systems that cannot be found, and the versions of the rest. Raises RackscopeError."""
-    from dataclasses import replace
 
     from rackscope.runs.options import Progress
     from rackscope.systems import find_system

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from rackscope.analysis.crossing import FEWEST_BLOCKS, Seen, block_rates, estimate_crossing, excess
 from rackscope.analysis.intervals import Interval, relative_half_width
 from rackscope.analysis.slo_search import Observation, SloSearch, confirmed
@@ -231,7 +233,6 @@ class CapacityStudy:
         return Observation(rate, self.found.value(window), achieved)
 
     def _blocks(self, middle: float) -> None:
-        import numpy as np
 
         found = self.found
         curve = curve_rates(found.top, middle if found.outcome == "found" else found.top)

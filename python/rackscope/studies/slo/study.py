@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rackscope.errors import UsageError
+from rackscope.errors import RackscopeError, UsageError
 from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ def _conduct(conduct: Conduct) -> None:
 def _service_means(folder: Path, phase: str, windows: list[Window]) -> dict[int, float]:
     """Mean service time by the number of the window, from the histograms; empty where they cannot be read."""
     from rackscope.analysis.histograms import select_histogram
-    from rackscope.errors import RackscopeError
     from rackscope.runs.directory import RunDirectory
 
     try:

@@ -7,6 +7,7 @@ the search measures anew, all configurations of a stage in turns, each time from
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 import warnings
@@ -198,7 +199,6 @@ class Tuning:
             self._try_guided()
 
     def _try_all(self) -> None:
-        import itertools
 
         import numpy as np
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rackscope.errors import StudyError, UsageError
@@ -144,7 +145,6 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check(request: Request) -> None:
-    from importlib.util import find_spec
 
     from rackscope.studies.bench.bounds import parse_bound
 

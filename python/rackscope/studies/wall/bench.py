@@ -276,7 +276,6 @@ def _point(folder: Path, keys: int, item_bytes: int, rows: list[dict[str, Any]],
 
 def _rates(samples: pl.DataFrame, start_ns: int, end_ns: int) -> dict[str, float | None]:
     """Rates of the counters over the measured time; ``None`` where one was not read."""
-    import polars as pl
 
     within = samples.filter((pl.col("timestamp_ns") >= start_ns) & (pl.col("timestamp_ns") <= end_ns))
     rates: dict[str, float | None] = {}
