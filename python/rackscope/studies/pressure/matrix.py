@@ -26,7 +26,7 @@ LEGEND = (
     "◐ may limit and ◌ has capacity to spare: judged by use / ceiling only, which proves nothing. ? not known."
 )
 #: Characters of a reason in the table of inconclusive cells.
-_LONGEST_REASON = 60
+_LONGEST_REASON = 90
 _PROVEN = {"limits": "●", "does not limit": "·", "inconclusive": "~", "not known": "?"}
 _LIKELY = {"limits": "◐", "does not limit": "◌", "inconclusive": "~", "not known": "?"}
 
@@ -185,7 +185,7 @@ def _unknown(named: Sequence[tuple[str, PressureRow, Source]]) -> list[Table]:
 
 def _brief(sentence: str) -> str:
     """The first clause, cut at a word where it is still long."""
-    clause = re.split(r"[;.:(] |; ", sentence, maxsplit=1)[0].strip() or "no reason was recorded"
+    clause = re.split(r"[;.] | \(", sentence, maxsplit=1)[0].strip() or "no reason was recorded"
     return textwrap.shorten(clause, _LONGEST_REASON, placeholder=" ...")
 
 
