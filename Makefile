@@ -27,7 +27,7 @@ test-long: build fetch
 	$(BIN)/python tools/test_long.py --minutes $(MINUTES) --start "$(START)"
 
 build: $(VENV)/.ready
-	cargo build --release --workspace --exclude native --bins
+	cargo build --release --workspace --exclude native --exclude fuzz --bins
 	mkdir -p python/rackscope/bin
 	for program in $(PROGRAMS); do install -m 755 $${CARGO_TARGET_DIR:-target}/release/$$program python/rackscope/bin/; done
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
