@@ -173,7 +173,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         module = _verb(name)
         verb = verbs.add_parser(
             name,
-            help=module.HELP,
+            help=module.HELP.replace("%", "%%"),
             description=(module.__doc__ or module.HELP).strip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
