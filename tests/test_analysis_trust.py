@@ -112,9 +112,9 @@ def test_other_programs_on_the_host() -> None:
     run = SyntheticRun()
     run.rates |= two_cores({"user": 0.1}, {"user": 0.9})
     found = warnings(run)
-    assert set(found) == {"others"}
+    assert set(found) == {"interference"}
     # 1.00 core in all, less the system's 0.10, the generator's 0.15 and the sampler's 0.005.
-    assert found["others"].evidence[0].value == pytest.approx(0.745, abs=0.01)
+    assert found["interference"].evidence[0].value == pytest.approx(0.745, abs=0.01)
 
 
 def test_interrupts_are_not_other_programs() -> None:

@@ -1,4 +1,4 @@
-"""The doctor: each lack is found on a machine that has it, with what it costs and what to do."""
+"""The doctor: what is missing is found, with what that disables and what to do."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def power_probe(name: str, status: str, reason: str, domain: str) -> dict[str, A
     return {"name": f"power:{name}", "status": status, "reason": reason, "needs": "a right", "columns": [column]}
 
 
-def test_power_meters_are_told_with_the_right_that_each_lacks(tmp_path: Path) -> None:
+def test_power_meters_are_told_with_the_right_that_each_needs(tmp_path: Path) -> None:
     absent = power_probe("nvml", "missing", "none here: no NVIDIA driver", "gpu-0")
     forbidden = power_probe("ipmi_dcmi", "missing", "cannot open /dev/ipmi0; run as root", "server")
     working = power_probe("hwmon", "ok", "", "server")

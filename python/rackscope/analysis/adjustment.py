@@ -1,4 +1,4 @@
-"""Taking out of windows what came from the cores' own speed, which others change and no squeeze does.
+"""Taking out of windows what came from the cores' own speed, which interference changes and no squeeze does.
 
 On a shared host a core runs a third slower while the hardware thread beside it is busy with somebody else's work, for
 tenths of a second at a time. Throughput follows as far as the workload is bound by its cores. The logarithm of

@@ -151,7 +151,7 @@ class Phase:
         return statistics.median(values) if values else None
 
     def total(self, column: str) -> float | None:
-        """Sum of a results column over the repetitions; ``None`` when some repetition lacks it."""
+        """Sum of a results column over the repetitions; ``None`` when some repetition has none."""
         values = self.result_values(column)
         return sum(values) if values and len(values) == len(self.rows) else None
 

@@ -105,7 +105,7 @@ def find_phases(
 def match_declared(
     found: Sequence[FoundPhase], declared: Sequence[DeclaredPhase], *, tolerance_seconds: float = 1.0
 ) -> PhaseMatch:
-    """Which declared phases were found, which were split, and which boundaries nobody declared.
+    """Which declared phases were found, which were split, and which boundaries are not declared.
 
     Each found phase belongs to the declared one that it overlaps most. A boundary within ``tolerance_seconds`` of
     where a declared phase starts or ends is declared.

@@ -1,8 +1,8 @@
 """What one meter's column says: joules and watts over windows of time, with what was not read left out.
 
-An energy counter gives the difference between two readings, exactly, however long nobody read in between; only a
+An energy counter gives the difference between two readings, exactly, however long it was not read in between; only a
 window that begins or ends in such a gap does not know its share of it. A gauge of watts is integrated by trapezoids
-between readings that follow each other; across a gap nobody knows what it showed.
+between readings that follow each other; what it showed across a gap is not known.
 """
 
 from __future__ import annotations

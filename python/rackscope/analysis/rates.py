@@ -321,7 +321,7 @@ class Samples:
             )
 
     def _grouped(self, term: Term, by: tuple[str, ...]) -> dict[tuple[str, ...], list[str]]:
-        """Columns of a term by the labels that make one series each; groups that lack a listed value are left out."""
+        """Columns of a term by the labels that make one series each; groups without a listed value are left out."""
         groups: dict[tuple[str, ...], list[str]] = {}
         for column, labels in self._columns.get(term.metric, ()):
             if any(labels.get(key) not in allowed for key, allowed in term.labels.items()):

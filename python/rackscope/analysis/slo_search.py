@@ -44,9 +44,9 @@ _MOST_CONFIRMATIONS = 11
 def stalls_decide(stall_ratio: float, beyond: float) -> bool:
     """Whether a core was preempted for so much of the time (``stall_ratio``) that this may have decided a quantile.
 
-    ``beyond`` is the share of requests beyond the quantile. The line is ``stalls.share`` of ``thresholds.toml``.
+    ``beyond`` is the share of requests beyond the quantile. The line is ``preemption.fraction`` of ``thresholds.toml``.
     """
-    return stall_ratio > packaged_thresholds().limit("stalls.share") * beyond
+    return stall_ratio > packaged_thresholds().limit("preemption.fraction") * beyond
 
 
 @dataclass(frozen=True)

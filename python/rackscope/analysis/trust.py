@@ -287,16 +287,16 @@ def _throttling(phase: Phase) -> TrustWarning | None:
 
 def _others(phase: Phase) -> TrustWarning | None:
     """Work on the host that neither the system, nor the generator, nor the sampler did."""
-    line = phase.run.thresholds.limit("others.cores")
+    line = phase.run.thresholds.limit("interference.cores")
     series, others = phase.run.samples.find("cpu_process_context_cores"), other_cores(phase)
     if series is None or others is None or others < line:
         return None
     return TrustWarning(
-        "others",
+        "interference",
         "doubt",
         f"Other programs used {others:.2f} cores while '{phase.name}' was measured.",
         "Stop what else runs on this host, and measure again.",
-        (phase.evidence(series, others, threshold="limit.others.cores", threshold_value=line),),
+        (phase.evidence(series, others, threshold="limit.interference.cores", threshold_value=line),),
     )
 
 

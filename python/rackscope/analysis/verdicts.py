@@ -85,7 +85,7 @@ def _own_share(phase: Phase, busy_ratio: float) -> Evidence | None:
     series = phase.run.samples.find("process_cpu_cores", process="system")
     own = series.over(phase.windows).value if series else None
     others = other_cores(phase)
-    if series is None or own is None or others is None or others < thresholds.limit("others.cores"):
+    if series is None or own is None or others is None or others < thresholds.limit("interference.cores"):
         return None
     share = own / (busy_ratio * phase.run.system_core_count)
     if share >= thresholds.limit("own_share.minimum"):

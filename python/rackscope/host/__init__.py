@@ -1,1 +1,1 @@
-"""The host: what it is (``inventory``), what it can give (``calibration``) and what it lacks (``checks``)."""
+"""The host: what it is (``inventory``), what it can give (``calibration``) and what is missing (``checks``)."""

@@ -20,7 +20,7 @@ class CpuTime:
     steal: int
 
     def steal_ratio_since(self, earlier: CpuTime) -> float | None:
-        """Share of the cores' time that the hypervisor gave to others; ``None`` when no time passed."""
+        """Fraction of the cores' time that the hypervisor gave to other guests; ``None`` if no time passed."""
         passed = self.total - earlier.total
         return (self.steal - earlier.steal) / passed if passed > 0 else None
 

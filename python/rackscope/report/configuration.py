@@ -140,7 +140,7 @@ def _knobs(manifest: Manifest) -> tuple[Knob, ...]:
 
 
 def _readable_size(value: str) -> str:
-    """``4294967296 (4.00 GiB)``: nobody reads ten digits."""
+    """``4294967296 (4.00 GiB)``."""
     if value.isascii() and value.isdigit() and int(value) >= 1024**2 and int(value) % 1024 == 0:
         return f"{value} ({format_quantity(float(value), 'bytes')})"
     return value

@@ -1,6 +1,6 @@
 """Power and energy of a run as report and terminal show them: metered where it was, else modelled and so called.
 
-Nothing is shown of a run without meters whose server's watts nobody gave and whose class is not known.
+Nothing is shown of a run without meters whose server's watts are not given and whose class is not known.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A network of a system's own: a namespace, and a veth pair (veth(4)) that joins it to the host.
 
-The namespace is held by a descriptor, so it ends with whoever made it and leaves no file and no mount behind; its name
+The namespace is held by a descriptor: it ends with the process that made it and leaves no file and no mount. Its name
 is ``/proc/PID/fd/N``. Everything is said to the kernel over rtnetlink (rtnetlink(7)), without programs on PATH.
 """
 

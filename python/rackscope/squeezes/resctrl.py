@@ -54,7 +54,7 @@ class Regulator:
 
 
 def find_regulator(name: Literal["MB", "L3"], root: Path = ROOT) -> Regulator | None:
-    """What the kernel offers; ``None`` where resctrl is not mounted, lacks it, or counts bandwidth in MB/s."""
+    """What the kernel offers; ``None`` where resctrl is not mounted, does not have it, or counts bandwidth in MB/s."""
     for line in (read_text(root / "schemata") or "").splitlines():
         kind, _, values = line.strip().partition(":")
         if kind != name:

@@ -13,7 +13,7 @@ _ATTEMPTS = 3
 
 
 def measure_under(limit: float, measure: Callable[[], float]) -> float:
-    """The most of up to three attempts: whoever else uses the resource only takes away from what is measured."""
+    """The most of up to three attempts: interference only lowers what is measured."""
     best = 0.0
     for _ in range(_ATTEMPTS):
         best = max(best, measure())

@@ -58,7 +58,7 @@ def turbo(examined: Examined) -> list[Check]:
 
 
 def steal(examined: Examined) -> list[Check]:
-    """Time that the hypervisor gave to others over the last second."""
+    """Time that the hypervisor gave to other guests (steal) over the last second."""
     before = read_cpu_time(examined.tree)
     examined.pause(_STEAL_SECONDS)
     after = read_cpu_time(examined.tree)

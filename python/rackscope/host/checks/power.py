@@ -1,4 +1,4 @@
-"""Power meters: which can be read, and what each of the others lacks."""
+"""Power meters: which can be read, and what each of the others needs."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Taken:
         limit = packaged_thresholds().limit
         if self.steal_ratio is not None and self.steal_ratio > limit("steal.doubt"):
             return "the hypervisor gave the cores to other guests (steal)"
-        if self.others_cores is not None and self.others_cores > limit("others.cores"):
+        if self.others_cores is not None and self.others_cores > limit("interference.cores"):
             return "other processes ran"
         return ""
 
