@@ -52,6 +52,7 @@ def drive(running: RunningSystem, protocol: str = "memcached_text", batch: int =
         ({"transport": "udp"}, "memcached_text", 1),
         ({"transport": "udp"}, "batch", 16),
         ({"transport": "udp", "access": "erew", "threads": "2"}, "batch", 4),
+        ({"transport": "tls"}, "memcached_text", 1),
         ({"access": "erew", "threads": "2"}, "memcached_text", 1),
         ({"access": "crew", "threads": "2"}, "memcached_meta", 1),
         ({"evict": "no"}, "memcached_text", 1),
@@ -112,6 +113,8 @@ def test_af_xdp_is_reached_over_a_veth_made_for_the_run(rackscope: Rackscope) ->
     [
         ({"event_loop": "io_uring", "access": "erew"}, "event_loop=io_uring does not go with"),
         ({"event_loop": "io_uring", "transport": "udp"}, "event_loop=io_uring does not go with"),
+        ({"transport": "tls", "access": "erew"}, "transport=tls does not go with access=erew"),
+        ({"certificate": "/no/such.pem"}, "is not a file"),
         ({"memory_file": "items"}, "expected an absolute path"),
         ({"transport": "quic"}, "invalid transport: 'quic'"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from rackscope.network_namespace import hardware_address, interface_address
 from rackscope.systems.account import Account
 from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem
 from rackscope.systems.built_in import acquire_built_in
+from rackscope.systems.ports import give_to
 from rackscope.systems.server import Server, ServerSystem
 from rackscope.systems.text_socket import MemcachedDialect, told
 from rackscope.systems.tools import Tool
@@ -59,9 +61,14 @@ class Cache(ServerSystem):
         ),
         Knob(
             "transport", "choice", "tcp", None,
-            "how clients reach it: tcp (or the unix socket), udp (-U), or af_xdp (--xdp): datagrams that bypass the "
-            "kernel's network stack, over a veth made for the run; takes root and at most one connection a queue",
-            f"{_MANUAL}; Lim 2014, section 4", choices=("tcp", "udp", "af_xdp"),
+            "how clients reach it: tcp (or the unix socket), tls (-Z), udp (-U), or af_xdp (--xdp): datagrams that "
+            "bypass the kernel's network stack, over a veth made for the run; takes root, and at most 16 connections",
+            f"{_MANUAL}; Lim 2014, section 4", choices=("tcp", "tls", "udp", "af_xdp"),
+        ),
+        Knob(
+            "certificate", "text", "", None,
+            "path of a PEM file with certificate and key for transport=tls; empty: openssl makes one for the run",
+            _MANUAL,
         ),
         Knob(
             "event_loop", "choice", "epoll", None,
@@ -103,6 +110,12 @@ class Cache(ServerSystem):
                 f"event_loop=io_uring does not go with transport={knobs['transport']} and access={knobs['access']}",
                 "Set transport=tcp and access=crcw, or leave event_loop out.",
             )
+        if knobs["transport"] == "tls" and knobs["access"] != "crcw":
+            raise UsageError(
+                f"transport=tls does not go with access={knobs['access']}", "Leave access out, or set transport=tcp."
+            )
+        if (file := knobs["certificate"]) and not Path(file).is_file():
+            raise UsageError(f"invalid certificate: '{file}' is not a file", "Name a PEM file, or leave it out.")
         if (file := knobs["memory_file"]) and not (Path(file).is_absolute() and Path(file).parent.is_dir()):
             raise UsageError(
                 f"invalid memory_file: expected an absolute path in a folder that exists, got '{file}'",
@@ -125,11 +138,15 @@ class Cache(ServerSystem):
         # Where each worker has keys of its own, it has a port of its own.
         threads, transport = int(launch.knobs["threads"]), launch.knobs["transport"]
         own_ports = threads if threads > 1 and launch.knobs["access"] != "crcw" else 0
+        if transport == "tls":
+            # rackscope's own conversations are not encrypted: they have the port, and clients the one that follows.
+            own_ports = 1
         return replace(
             super().server(launch),
             dialect=_Dialect(launch),
             following_ports=own_ports,
             starts_as_root=transport == "af_xdp",
+            data_folder="cache-data" if transport == "tls" else None,
         )
 
     def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
@@ -143,6 +160,15 @@ class Cache(ServerSystem):
             "-c", self.served_connections(knobs),
             "-I", knobs["item_size_max"],
         ]  # fmt: skip
+        if knobs["transport"] == "tls":
+            file = _certificate(launch)
+            if not knobs["certificate"]:
+                _make_certificate(file, endpoint.host, account)
+            host, port = endpoint.host, endpoint.port
+            arguments[:4] = ["-l", f"notls:{host}:{port},{host}:{port + 1}", "-p", str(port + 1)]
+            # What is made for the run lies where the server starts: it need not be able to reach it from the root.
+            named = file if knobs["certificate"] else file.name
+            arguments += ["-Z", "-o", f"ssl_chain_cert={named},ssl_key={named}"]
         if knobs["transport"] == "udp":
             arguments += ["-U", "free"]
         if knobs["transport"] == "af_xdp":
@@ -172,6 +198,9 @@ class _Dialect(MemcachedDialect):
             return [value for name, value in partitions.items() if name.endswith(f":{what}")]
 
         transport = self.launch.knobs["transport"]
+        if transport == "tls":
+            tls = {"trusted_file": str(_certificate(self.launch))}
+            return {"kind": "tcp", "host": endpoint.host, "port": endpoint.port + 1, "tls": tls}
         if transport == "tcp":
             own = {"own_ports": [int(port) for port in of_workers("port")]}
             return endpoint.target() | (own if endpoint.kind == "tcp" else {"own_paths": of_workers("socket")})
@@ -188,6 +217,26 @@ class _Dialect(MemcachedDialect):
             "destination_mac": hardware_address(inside, self.launch.network_namespace),
             "ports": ports,
         }
+
+
+def _certificate(launch: Launch) -> Path:
+    """The file with certificate and key."""
+    return Path(launch.knobs["certificate"] or launch.folder / "cache-data" / "certificate.pem").absolute()
+
+
+def _make_certificate(file: Path, host: str, account: Account | None) -> None:
+    """A certificate that the run's server signs for itself. Raises SystemUnderTestError."""
+    command = ["openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    command += ["-days", "7", "-subj", "/CN=rackscope", "-addext", f"subjectAltName=IP:{host}"]
+    try:
+        subprocess.run([*command, "-keyout", str(file), "-out", f"{file}.new"], capture_output=True, check=True)
+        with file.open("ab") as both:
+            both.write(Path(f"{file}.new").read_bytes())
+        give_to(file, account)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemUnderTestError(
+            f"no certificate can be made with openssl: {error}", "Install openssl, or name one: --set certificate=FILE."
+        ) from error
 
 
 SYSTEM = Cache()
