@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,14 +27,24 @@ def measured(
     drift: float = 0.0,
     levels: Sequence[float] = (0.8, 0.6),
     extra: Sequence[str] = (),
+    weather: float = 0.0,
+    bursts: float = 0.0,
 ) -> list[Window]:
-    """A run whose truth is known; ``drift`` is the change of log throughput from one window to the next."""
+    """A run whose truth is known; ``drift`` is the change of log throughput from one window to the next.
+
+    On top of the noise of each window, ``weather`` is the deviation of what changes slowly (a neighbour that comes and
+    goes: a first-order autoregression of 0.9), and ``bursts`` how often a window loses a tenth.
+    """
     generator = np.random.default_rng(seed)
+    slow = weather * generator.standard_normal()
     conditions = [f"{name}@{level}" for name in elasticities for level in levels] + list(extra)
     windows: list[Window] = []
     for number, block in enumerate(schedule(conditions, blocks, seed)):
         for condition in block:
-            log = 11.0 + drift * len(windows)
+            slow = 0.9 * slow + math.sqrt(1 - 0.9**2) * weather * generator.standard_normal()
+            log = 11.0 + drift * len(windows) + slow
+            if bursts and generator.random() < bursts:
+                log += math.log(0.9)
             parsed = parse_condition(condition)
             spread = noise
             if parsed is not None:
@@ -233,12 +244,22 @@ def test_most_verdicts_on_a_quiet_host_are_reached_in_six_blocks() -> None:
     assert right / (20 * len(truth)) > 0.9
 
 
-@pytest.mark.parametrize("noisy", [0.02, 0.06])
-def test_intervals_cover_whether_squeezes_are_equally_noisy_or_not(noisy: float) -> None:
+@pytest.mark.parametrize(
+    "host",
+    [
+        {},
+        {"noise_of": {"cache": 0.06}},
+        {"drift": 0.01},
+        {"weather": 0.1},
+        {"weather": 0.03, "drift": -0.005, "bursts": 0.1},
+    ],
+    ids=["even noise", "one is noisier", "drift", "slow changes", "all of it"],
+)
+def test_intervals_cover_on_hosts_that_are_not_quiet(host: dict[str, Any]) -> None:
     truth = {"cpu": 1.0, "disk": 0.0, "cache": 0.3, "network": 0.0, "memory": 0.5}
     runs, held = 200, dict.fromkeys(truth, 0)
     for seed in range(runs):
-        windows = measured(truth, blocks=5, seed=seed, noise=0.02, noise_of={"cache": noisy}, levels=(0.8,))
+        windows = measured(truth, blocks=5, seed=seed, noise=0.02, levels=(0.8,), **host)
         for one in estimate_levels(windows):
             assert one.elasticity is not None
             held[one.squeeze] += one.elasticity.contains(truth[one.squeeze])

@@ -17,7 +17,6 @@ from rackscope.models.colocation import (
     Demand,
     ResponsePoint,
     Side,
-    Slowdown,
     Work,
     fit_colocation,
     from_elasticity,
@@ -25,6 +24,7 @@ from rackscope.models.colocation import (
     textbook,
 )
 from rackscope.models.colocation_validation import validate_colocation
+from shared_core import kept
 
 CORE = {"cpu": 1.0}
 
@@ -165,33 +165,43 @@ def test_what_was_not_squeezed_or_not_measured_is_refused() -> None:
 # Fitted to pairs
 
 
+def squeezed(name: str, cores: float, elasticity: float, random: np.random.Generator) -> Work:
+    """What squeezes of a workload alone on that core show."""
+    points = [
+        ResponsePoint(left, elasticity * math.log(min(1.0, left / cores)) + random.normal(0, 0.01), 0.01)
+        for left in (0.8, 0.6, 0.4, 0.2)
+    ]
+    return Work(name, {"cpu": sensitivity("cpu", 1.0, points)}, {"cpu": Demand(cores)})
+
+
+#: Of a slice, after the core went from one workload to the other.
+SWITCH_COST = 0.15
+
+
 def simulate(seed: int, scatter: float = 0.03, noise: float = 0.015, count: int = 6) -> list[Side]:
-    """Pairs of a world in which a neighbour takes a tenth more than the textbook says, and costs something beside."""
+    """Pairs that share a core slice by slice, each change of hands at a cost; what is seen of each has an error."""
     random = np.random.default_rng(seed)
-    truth = replace(textbook(CORE), taken={"cpu": 1.1}, core_cost=0.08, waiting_cost=0.04)
     real, seen = [], []
     for number in range(count):
         cores, elasticity = random.choice([0.03, 0.3, 0.6, 1.0]), random.uniform(0.1, 1.0)
-        real.append(work(f"w{number}", elasticity, cores))
-        seen.append(work(f"w{number}", max(0.0, random.normal(elasticity, 0.03)), cores, error=0.03))
+        real.append((cores, elasticity))
+        seen.append(squeezed(f"w{number}", cores, elasticity, random))
     return [
-        Side(seen[a], seen[b], observed(truth.predict(real[a], real[b]), scatter, noise, random), noise)
+        Side(seen[a], seen[b], observed(kept(*real[a], real[b][0], SWITCH_COST), scatter, noise, random), noise)
         for first, second in itertools.combinations(range(count), 2)
         for a, b in ((first, second), (second, first))
     ]
 
 
-def observed(truth: Slowdown, scatter: float, noise: float, random: np.random.Generator) -> float:
-    # As the model has it, a neighbour that takes little has little that could be off.
-    exposed = 0.3 + 1.4 * min(0.5, truth.shares[0].taken)
-    return float(math.log(truth.kept.value) + random.normal(0, scatter * exposed) + random.normal(0, noise))
+def observed(truth: float, scatter: float, noise: float, random: np.random.Generator) -> float:
+    return float(math.log(truth) + random.normal(0, scatter) + random.normal(0, noise))
 
 
 def test_pairs_teach_what_the_textbook_does_not_know() -> None:
     sides = simulate(1, scatter=0.005, noise=0.005)
     fitted = fit_colocation(sides, CORE)
     assert fitted.pairs == 15
-    assert fitted.core_cost > 0.02
+    assert fitted.core_cost == pytest.approx(SWITCH_COST, abs=0.05)
     assert fitted.form_deviation < 0.05
     errors = [
         [abs(model.predict(side.work, side.neighbour).kept.value / math.exp(side.log_kept) - 1) for side in sides]

@@ -18,7 +18,6 @@ from rackscope.advice.colocate import advise_colocation, read_source
 from rackscope.analysis.elasticity import estimate_levels
 from rackscope.analysis.windows import FREE, Window
 from rackscope.errors import LoadError, RackscopeError, RunDirectoryError, UsageError
-from rackscope.models.colocation import Demand, Work, from_elasticity, textbook
 from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.study import StudyRecord, read_study, write_study
 from rackscope.studies import conduct as conducting
@@ -30,6 +29,7 @@ from rackscope.studies.colocate.findings import describe
 from rackscope.studies.colocate.measure import Figures, Outcome, Squeezed, carry_out, disk_bytes, figures_of
 from rackscope.studies.colocate.plan import EXAMPLES, parse_pairs, parse_workloads, run_options
 from report_example import Example, write_example
+from shared_core import kept
 from study_example import pressure_study, write_example_study
 
 #: Cores that each uses of the one that there is, and its elasticity to CPU time.
@@ -52,7 +52,7 @@ def request(out: Path | None = None, works: Sequence[str] = TEXTS, **others: Any
 
 
 class FakeBench:
-    """Works of WORLD, whose pairs are what sharing by the textbook makes of them, with some noise."""
+    """Works of WORLD, whose pairs share a core slice by slice, with some noise."""
 
     def __init__(self, absent: Sequence[str] = (), breaks: str = "", stop_after: int | None = None) -> None:
         self.absent, self.breaks, self.stop_after = absent, breaks, stop_after
@@ -97,21 +97,15 @@ class FakeBench:
         self._ask(first, second)
         if self.breaks in (first, second):
             raise LoadError("the server closed connection 3")
-        model = textbook({"cpu": 1.0})
-        works = [self._work(name) for name in (first, second)]
         return (
-            self._figures(first, model.predict(works[0], works[1]).kept.value),
-            self._figures(second, model.predict(works[1], works[0]).kept.value),
+            self._figures(first, kept(*WORLD[first], beside=WORLD[second][0])),
+            self._figures(second, kept(*WORLD[second], beside=WORLD[first][0])),
         )
 
     def _ask(self, *names: str) -> None:
         if self.stop_after is not None and len(self.asked) >= self.stop_after:
             raise KeyboardInterrupt
         self.asked.append(names)
-
-    def _work(self, name: str) -> Work:
-        cores, elasticity = WORLD[name]
-        return Work(name, {"cpu": from_elasticity("cpu", cores, elasticity)}, {"cpu": Demand(cores)})
 
     def _noise(self) -> float:
         return 1 + self.noise.gauss(0, 0.004)

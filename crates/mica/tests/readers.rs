@@ -107,6 +107,13 @@ fn with_readers(
     })
 }
 
+/// Nothing was missed, and most was found without the owner: who always asks misses nothing either.
+fn assert_found(counts: &[[u64; 3]]) {
+    for [hits, misses, asked] in counts {
+        assert!(*misses == 0 && hits > asked, "{counts:?}");
+    }
+}
+
 fn entry<'p>(partition: &'p mut Partition, key: Key<'p>) -> Entry<'p, 'p> {
     partition.entry(key, 1)
 }
@@ -218,8 +225,7 @@ fn no_reader_misses_what_is_there_while_the_index_grows() {
             0
         );
     });
-    let misses: u64 = counts.iter().map(|count| count[1]).sum();
-    assert_eq!(misses, 0, "{counts:?}");
+    assert_found(&counts);
 }
 
 /// In a store that is short of memory, what is never removed is never missed, however often it moves, and whatever
@@ -259,8 +265,7 @@ fn no_reader_misses_what_a_store_keeps() {
             }
         }
     });
-    let misses: u64 = counts.iter().map(|count| count[1]).sum();
-    assert_eq!(misses, 0, "{counts:?}");
+    assert_found(&counts);
     assert!(refused > 0);
 }
 
