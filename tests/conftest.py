@@ -88,6 +88,16 @@ def rackscope(tmp_path: Path) -> Rackscope:
     return Rackscope(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of one short run of the cache engine, made once; a test that changes it takes a copy."""
+    rackscope = Rackscope(tmp_path_factory.mktemp("finished"))
+    options = ("--duration", "0.5s", "--warm-up", "0.3s", "--repeat", "3", "--set", "keys=2000")
+    ended = rackscope("run", "cache", "ycsb-c", *options, "--out", "run")
+    assert ended.returncode == 0, ended.stderr
+    return rackscope.folder / "run"
+
+
 @pytest.fixture(scope="module", params=["cache", "cache-of-two-threads", "memcached"])
 def cache_endpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     """The cache engine, and memcached to compare with: what fails on both is the client's doing or the test's."""

@@ -18,7 +18,7 @@ import skips
 
 IS_LONG = os.environ.get("RACKSCOPE_SUITE") == "long"
 #: Tests with one of these start processes that listen, measure or are killed.
-PROCESS_FIXTURES = {"rackscope", "cache_endpoint", "squeezable"}
+PROCESS_FIXTURES = {"rackscope", "finished_run", "cache_endpoint", "squeezable"}
 
 # The short suite draws the same examples each time; the long one draws anew and prints how to get a failure again.
 hypothesis.settings.register_profile("short", derandomize=True, database=None, deadline=None)

@@ -256,6 +256,7 @@ def test_a_pressure_study_takes_the_tables_over_cores(tmp_path: Path, trained: T
     assert 1.4 * once < answer.prediction.value < 2.0 * once
 
 
+@pytest.mark.long
 def test_pairs_of_public_servers_hold() -> None:
     """What docs/projection.md says of the ways: the tables are off by half of what elasticities are, and hold."""
     frames = {

@@ -12,7 +12,7 @@ import pytest
 from conftest import wait_until
 from rackscope import _native
 from rackscope.errors import SqueezeError
-from rackscope.squeezes import find_squeezes, resctrl
+from rackscope.squeezes import dram_bandwidth, find_squeezes, resctrl
 from rackscope.squeezes.base import Capacity, Isolation, NotSqueezable, Subject
 from rackscope.squeezes.dram_bandwidth import DramBandwidth, RegulatedChannel
 from rackscope.squeezes.journal import Journal
@@ -135,16 +135,63 @@ def test_without_resctrl_and_spare_cores_it_says_what_is_missing(tmp_path: Path,
         kind(tmp_path).apply(subject(), 0.5, journal)
 
 
-def test_antagonists_and_their_placebo_are_busy_until_released(tmp_path: Path):
+def test_antagonists_read_memory_and_their_placebo_none_until_released(tmp_path: Path, monkeypatch):
+    started = []
+
+    def start(kind: str, cores: list[int], **options: float) -> _native.Antagonist:
+        started.append(native(kind, cores, **options))
+        return started[-1]
+
+    native = _native.Antagonist
+    monkeypatch.setattr(_native, "Antagonist", start)
     squeeze = DramBandwidth(tmp_path)
     assert squeeze.has_control
     with Journal(tmp_path / "journal") as journal:
-        for begin in (squeeze.apply, squeeze.apply_control):
-            with begin(subject(spare_cores=(CORE,)), 0.9, journal) as held:
-                assert f"antagonist-{CORE}" in own_threads().values()
-            held.release()
-            assert f"antagonist-{CORE}" not in own_threads().values()
+        with squeeze.apply(subject(spare_cores=(CORE,)), 0.5, journal) as held:
+            wait_until(lambda: started[0].moved_bytes > 64 << 20, "bytes to be read", seconds=120)
+            with squeeze.apply_control(subject(spare_cores=(CORE,)), 0.5, journal):
+                wait_until(lambda: started[1].busy_seconds > 0.02, "the placebo to be busy", seconds=120)
+                assert started[1].moved_bytes == 0
+        held.release()
         assert not journal.pending
+    assert f"antagonist-{CORE}" not in own_threads().values()
+
+
+@pytest.mark.parametrize(
+    ("rates", "left", "effective"),
+    [
+        # Before anything is squeezed, beside the placebo, beside the antagonists.
+        ([10e9, 8e9, 4e9], 0.5, True),
+        ([10e9, 8e9, 7.9e9], 0.9875, False),
+        ([10e9, 4e9, 4e9], 1.0, False),
+    ],
+)
+def test_what_antagonists_take_is_measured_beside_the_placebo(tmp_path: Path, monkeypatch, rates, left, effective):
+    beside = []
+    following = iter(rates)
+
+    def read(_subject: Subject) -> float:
+        beside.append([kind for kind, antagonist in started if antagonist.runs])
+        return next(following)
+
+    class Fake:
+        runs = True
+
+        def __init__(self, kind: str, _cores: list[int], duty: float) -> None:
+            assert duty == pytest.approx(0.5)
+            started.append((kind, self))
+
+        def stop(self) -> None:
+            self.runs = False
+
+    started: list[tuple[str, Fake]] = []
+    monkeypatch.setattr(_native, "Antagonist", Fake)
+    monkeypatch.setattr(dram_bandwidth, "_read", read)
+    with Journal(tmp_path / "journal") as journal:
+        achieved = DramBandwidth(tmp_path).verify(subject(spare_cores=(CORE,)), 0.5, journal)
+    assert beside == [[], ["placebo"], ["dram_bandwidth"]]
+    assert achieved.fraction == pytest.approx(left)
+    assert achieved.effective == effective
 
 
 def test_the_native_antagonist_counts_and_stops():

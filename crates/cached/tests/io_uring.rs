@@ -6,16 +6,22 @@ use std::process::Command;
 /// Tests of servers that only epoll serves: connections move between workers, or there are datagrams.
 const EPOLL_ONLY: [&str; 4] = ["own_keys", "all_items_stay", "erew", "crew"];
 
-/// Start this program again, for the tests whose names begin with `prefix`, over io_uring.
-fn again(prefix: &str) {
+/// Long, and the same but for who waits: the long suite has them.
+const LONG: &str = "twenty_thousand_clients";
+
+/// Start this program again, for the tests over io_uring whose names contain `filter`.
+fn again(filter: &str) {
     if let Err(reason) = net::Ring::probe() {
         eprintln!("skipped: no io_uring: {reason}");
         return;
     }
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.arg(prefix).env(TRANSPORT, "io_uring");
+    command.arg(filter).env(TRANSPORT, "io_uring");
     for name in EPOLL_ONLY {
         command.args(["--skip", name]);
+    }
+    if std::env::var("RACKSCOPE_SUITE").as_deref() != Ok("long") {
+        command.args(["--skip", LONG]);
     }
     let output = command.output().expect("start this program");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -53,5 +59,5 @@ again!(
 
 #[test]
 fn the_tests_themselves() {
-    again("io_uring::servers");
+    again("servers_of_these_tests");
 }

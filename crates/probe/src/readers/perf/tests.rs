@@ -35,7 +35,8 @@ fn a_scope_adds_up_its_targets_and_tells_what_it_lacks() {
         return;
     };
     let first = sample(&mut scope);
-    std::thread::spawn(|| std::hint::black_box(vec![1u8; 1 << 20]))
+    // So much that it is mapped anew, whatever was given back before.
+    std::thread::spawn(|| std::hint::black_box(vec![1u8; 64 << 20]))
         .join()
         .unwrap();
     let second = sample(&mut scope);
