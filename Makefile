@@ -36,7 +36,7 @@ build: $(VENV)/.ready
 fetch: build
 	$(BIN)/rackscope get memcached redis libmemcached-tools
 
-# Every parser, given bytes that are made up to reach more and more of it: see docs/fuzzing.md.
+# Every parser, given bytes that are made up to reach more and more of it: see docs/testing.md.
 fuzz:
 	fuzz/run $(SECONDS)
 

@@ -2,7 +2,7 @@
 //!
 //! Each module is one target: `run` takes the bytes that the engine made up and panics where something does not hold.
 //! The engine itself is only in the programs below `targets/`; `tests/seeds.rs` tries the same properties on every seed.
-//! `docs/fuzzing.md` says how to run them.
+//! `docs/testing.md` says how to run them.
 
 pub mod accounts;
 pub mod batch;
