@@ -41,6 +41,10 @@ class Trials:
         """Random numbers: from ``seed`` alone in the short suite."""
         return np.random.default_rng([seed, self.drawn] if self.drawn else seed)
 
+    def seeds(self, count: int) -> range:
+        """So many seeds, one a trial."""
+        return range(self.drawn, self.drawn + count)
+
 
 @pytest.fixture(scope="session")
 def trials() -> Trials:

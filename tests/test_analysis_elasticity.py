@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rackscope.analysis.elasticity import LevelEstimate, bounded_slack, estimate_levels, shown_slack
 from rackscope.analysis.pressure import WeakerEvidence, judge_phase, judge_squeezes, needs_more
 from rackscope.analysis.windows import FREE, Window, parse_condition, schedule
+from suites import Trials
 
 
 def measured(
@@ -221,10 +222,12 @@ def test_only_what_is_open_is_asked_for_again() -> None:
     ],
     ids=["all at the line", "one at the line", "one at the line and noisy"],
 )
-def test_looking_after_each_block_keeps_errors_rare(truth: dict[str, float], noise_of: dict[str, float]) -> None:
+def test_looking_after_each_block_keeps_errors_rare(
+    truth: dict[str, float], noise_of: dict[str, float], trials: Trials
+) -> None:
     """At the line both verdicts are wrong, so that here the chance of an error is greatest."""
-    runs, wrong = 120, 0
-    for seed in range(runs):
+    runs, wrong = trials.count(120, 1200), 0
+    for seed in trials.seeds(runs):
         windows = measured(truth, blocks=12, seed=seed, noise=0.02, noise_of=noise_of, levels=(0.8,))
         decided: set[str] = set()
         for blocks in range(3, 13):
@@ -255,10 +258,10 @@ def test_most_verdicts_on_a_quiet_host_are_reached_in_six_blocks() -> None:
     ],
     ids=["even noise", "one is noisier", "drift", "slow changes", "all of it"],
 )
-def test_intervals_cover_on_hosts_that_are_not_quiet(host: dict[str, Any]) -> None:
+def test_intervals_cover_on_hosts_that_are_not_quiet(host: dict[str, Any], trials: Trials) -> None:
     truth = {"cpu": 1.0, "disk": 0.0, "cache": 0.3, "network": 0.0, "memory": 0.5}
-    runs, held = 200, dict.fromkeys(truth, 0)
-    for seed in range(runs):
+    runs, held = trials.count(200, 2000), dict.fromkeys(truth, 0)
+    for seed in trials.seeds(runs):
         windows = measured(truth, blocks=5, seed=seed, noise=0.02, levels=(0.8,), **host)
         for one in estimate_levels(windows):
             assert one.elasticity is not None

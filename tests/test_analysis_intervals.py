@@ -21,6 +21,7 @@ from rackscope.analysis.intervals import (
     ratio_of_means,
     relative_half_width,
 )
+from suites import Trials
 
 positive = st.floats(min_value=1e-6, max_value=1e9)
 samples_of_at_least_two = st.lists(positive, min_size=2, max_size=20)
@@ -93,9 +94,9 @@ def test_stopping_at_the_maximum_and_with_nothing_done() -> None:
     assert zero.half_width is None
 
 
-def coverage_after_stopping(spread: float, level: float, trials: int = 12_000, longest: int = 40) -> float:
+def coverage_after_stopping(spread: float, level: float, simulation: Trials, longest: int = 40) -> float:
     """How often the t interval at ``level`` holds the truth when repetition stops by its own width."""
-    generator = np.random.default_rng(20_261_121)
+    generator, trials = simulation.generator(20_261_121), simulation.count(12_000, 100_000)
     values = 1 + spread * generator.standard_normal((trials, longest))
     counts = np.arange(1, longest + 1)
     means = np.cumsum(values, axis=1) / counts
@@ -111,13 +112,13 @@ def coverage_after_stopping(spread: float, level: float, trials: int = 12_000, l
 
 
 @pytest.mark.parametrize("spread", [0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06])
-def test_the_stated_interval_covers_after_optional_stopping(spread: float) -> None:
+def test_the_stated_interval_covers_after_optional_stopping(spread: float, trials: Trials) -> None:
     # Standard error of a share of 0.95 over 12,000 trials: 0.002.
-    assert coverage_after_stopping(spread, SEQUENTIAL_LEVEL) >= 0.943
+    assert coverage_after_stopping(spread, SEQUENTIAL_LEVEL, trials) >= 0.943
 
 
-def test_without_the_correction_it_would_not() -> None:
-    assert coverage_after_stopping(0.03, 0.95) < 0.93
+def test_without_the_correction_it_would_not(trials: Trials) -> None:
+    assert coverage_after_stopping(0.03, 0.95, trials) < 0.93
 
 
 def test_the_simulated_rule_is_the_one_that_is_used() -> None:
@@ -133,14 +134,14 @@ def test_the_simulated_rule_is_the_one_that_is_used() -> None:
         assert interval.confidence == 0.95
 
 
-def test_the_ratio_interval_covers() -> None:
-    generator = np.random.default_rng(3)
-    trials, held = 2000, 0
-    for _ in range(trials):
+def test_the_ratio_interval_covers(trials: Trials) -> None:
+    generator = trials.generator(3)
+    count, held = trials.count(2000, 20_000), 0
+    for _ in range(count):
         above = 110 + 3 * generator.standard_normal(4)
         below = 100 + 5 * generator.standard_normal(6)
         held += ratio_of_means(above, below).contains(1.1)
-    assert held / trials == pytest.approx(0.95, abs=0.02)
+    assert held / count == pytest.approx(0.95, abs=0.02)
 
 
 @given(samples_of_at_least_two, samples_of_at_least_two)
@@ -182,14 +183,14 @@ def test_the_median_interval_is_repeatable_and_holds_the_median() -> None:
     assert median_interval([1.0, 2.0]).low is None
 
 
-def test_the_median_interval_covers_a_skewed_truth() -> None:
-    generator = np.random.default_rng(11)
-    trials = 300
+def test_the_median_interval_covers_a_skewed_truth(trials: Trials) -> None:
+    generator = trials.generator(11)
+    count = trials.count(300, 3000)
     held = sum(
-        median_interval(generator.exponential(size=25), resamples=999).contains(math.log(2)) for _ in range(trials)
+        median_interval(generator.exponential(size=25), resamples=999).contains(math.log(2)) for _ in range(count)
     )
     # A bootstrap of 25 values holds roughly what it says: within five points.
-    assert 0.90 <= held / trials <= 0.99
+    assert 0.90 <= held / count <= 0.99
 
 
 def test_outliers_as_hyperfine_sees_them() -> None:

@@ -24,6 +24,7 @@ from rackscope.analysis.multiple import (
     holm,
     interleave,
 )
+from suites import Trials
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
@@ -42,9 +43,9 @@ def noise(kind: str, generator: np.random.Generator, count: int) -> NDArray[np.f
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy-tailed", "drifting"])
-def test_a_thing_is_seldom_called_different_from_itself(kind: str) -> None:
-    generator = np.random.default_rng(17)
-    pairs, different = 2000, 0
+def test_a_thing_is_seldom_called_different_from_itself(kind: str, trials: Trials) -> None:
+    generator = trials.generator(17)
+    pairs, different = trials.count(2000, 20_000), 0
     for seed in range(pairs):
         repetitions = 5 + seed % 8
         order = np.array(interleave(["a", "b"], repetitions, seed))
@@ -98,9 +99,9 @@ def test_holm_by_hand() -> None:
     assert holm([]) == []
 
 
-def test_a_sweep_of_alike_configurations_seldom_shows_a_difference() -> None:
-    generator = np.random.default_rng(5)
-    sweeps, false, held = 300, 0, 0
+def test_a_sweep_of_alike_configurations_seldom_shows_a_difference(trials: Trials) -> None:
+    generator = trials.generator(5)
+    sweeps, false, held = trials.count(300, 5000), 0, 0
     for _ in range(sweeps):
         values = {f"threads={number}": 100 + 3 * generator.standard_normal(6) for number in range(6)}
         comparisons = compare_all_pairs(values)

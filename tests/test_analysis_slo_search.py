@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackscope.analysis.slo_search import Observation, SloResult, SloSearch, confirmed
+from suites import Trials
 
 Server = Callable[[float], Observation]
 
@@ -57,9 +58,9 @@ def searched(search: SloSearch, server: Server) -> SloResult:
 
 
 @pytest.mark.parametrize("kind", ["queue", "quiet", "noisy", "cliff"])
-def test_the_answer_is_within_three_percent_of_the_truth(kind: str) -> None:
-    seeds, near, covered, sustained = 40, 0, 0, 0
-    for seed in range(seeds):
+def test_the_answer_is_within_three_percent_of_the_truth(kind: str, trials: Trials) -> None:
+    seeds, near, covered, sustained = trials.count(40, 400), 0, 0, 0
+    for seed in trials.seeds(seeds):
         generator = np.random.default_rng(seed)
         capacity, utilisation = 10 ** generator.uniform(3, 6), generator.uniform(0.6, 0.8)
         bound, truth = math.log(100) / (capacity * (1 - utilisation)), capacity * utilisation

@@ -197,15 +197,31 @@ def kept_at_half_the_cpu(folder: Path, case: str) -> float:
     return kept
 
 
-@pytest.mark.usefixtures("squeezable")
-def test_verdicts_on_workloads_of_known_limit_are_not_wrong(rackscope: Rackscope) -> None:
+def known_answers(rackscope: Rackscope, *options: str) -> dict[str, Any]:
     done = rackscope(
-        *("study", "known-answers", "--case", "cpu", "--case", "lock", "--levels", "0.5", "--window", "150ms"),
-        *("--blocks", "4", "--budget", "20s", "--out", "study", "--json"),
-        timeout=SECONDS,
+        "study", "known-answers", *options, "--levels", "0.5", "--out", "study", "--json", timeout=4 * SECONDS
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+@pytest.mark.usefixtures("squeezable")
+def test_a_workload_of_known_limit_is_judged(rackscope: Rackscope) -> None:
+    told = known_answers(rackscope, "--case", "cpu", "--window", "100ms", "--blocks", "2", "--budget", "4s")
+    [row] = told["result"]["phases"]
+    assert (row["case"], row["expected"]) == ("cpu", ["cpu"])
+    assert any("cpu_share" in sentence or "CPU" in sentence for sentence in row["squeezes"])
+    assert kept_at_half_the_cpu(rackscope.folder, "cpu") < 0.8
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.usefixtures("squeezable")
+def test_verdicts_on_workloads_of_known_limit_are_not_wrong(rackscope: Rackscope) -> None:
+    told = known_answers(
+        rackscope, "--case", "cpu", "--case", "lock", "--window", "150ms", "--blocks", "4", "--budget", "20s"
+    )
     rows = told["result"]["phases"]
     assert [(row["case"], row["expected"]) for row in rows] == [("cpu", ["cpu"]), ("lock", ["none"])]
     for row in rows:

@@ -25,6 +25,7 @@ from rackscope.models.colocation import (
 )
 from rackscope.models.colocation_validation import validate_colocation
 from shared_core import kept
+from suites import Trials
 
 CORE = {"cpu": 1.0}
 
@@ -211,15 +212,16 @@ def test_pairs_teach_what_the_textbook_does_not_know() -> None:
     assert "15 measured pairs" in fitted.basis
 
 
-def test_intervals_of_pairs_that_were_left_out_hold_nine_of_ten_times() -> None:
+def test_intervals_of_pairs_that_were_left_out_hold_nine_of_ten_times(trials: Trials) -> None:
     held: list[bool] = []
     wrong = safe = 0
-    for seed in range(5):
+    worlds = trials.count(5, 50)
+    for seed in trials.seeds(worlds):
         result = validate_colocation(simulate(seed, count=5), CORE)
         held += [case.prediction.contains(case.measured) for case in result.validation.cases]
         safe += result.called_safe
         wrong += result.wrongly_safe
-    assert len(held) == 5 * 20
+    assert len(held) == worlds * 20
     # Sides of one work share its errors: the share scatters more than its count says.
     assert 0.86 <= np.mean(held) <= 0.97
     assert safe > 3

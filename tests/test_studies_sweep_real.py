@@ -73,6 +73,7 @@ def test_a_sweep_that_was_killed_goes_on(rackscope: Rackscope) -> None:
     wait_until(lambda: not any(process_exists(pid) for pid in systems_of(folder)), "the systems to end")
 
 
+@pytest.mark.long
 def test_the_wall_of_a_systems_own_limit_is_where_reads_miss(rackscope: Rackscope) -> None:
     done = rackscope(
         *("study", "wall", "cache", "ycsb-c", "--by", "knob", "--memory", "32m", "--repeat", "1", "--json"),

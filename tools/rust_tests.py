@@ -133,7 +133,9 @@ def run(job: Job, environment: dict[str, str], outcome: Outcome, lock: threading
         for name, taken in seconds.items():
             outcome.seconds[name] = max(taken, outcome.seconds.get(name, 0.0))
         if status or passed + ignored < len(job.tests):
-            outcome.failed += re.findall(r"^test (\S+) .*FAILED", output, re.MULTILINE) or [f"{job.label} ({status})"]
+            outcome.failed += re.findall(r"^test (\S+)(?: - should panic)? \.\.\. FAILED", output, re.MULTILINE) or [
+                f"{job.label} ({status})"
+            ]
             seed = environment["PROPTEST_RNG_SEED"]
             print(f"{output}\nFAILED {job.label}, after {time.monotonic() - began:.0f} s, seed {seed}")
         elif not many:

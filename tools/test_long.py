@@ -118,14 +118,12 @@ PARTS = (
         "coverage of intervals over many trials, and property tests from new seeds",
         3,
         lambda task: [python(task, "-n", str(CORES), "-m", "not servers", f"--hypothesis-seed={task.seed}")],
-        lambda task: {**DRAWN, "RACKSCOPE_SEED": str(task.seed)},
     ),
     Part(
         "servers",
         "full-length studies on real servers",
         5,
         lambda task: [python(task, "-m", "servers and long")],
-        lambda task: {**DRAWN, "RACKSCOPE_SEED": str(task.seed)},
     ),
     Part(
         "python-processes",
@@ -143,7 +141,7 @@ def span(seconds: float) -> str:
 
 def run(part: Part, task: Task) -> bool:
     """Whether all commands of a part ended well."""
-    environment = {**os.environ, **part.environment(task)}
+    environment = {**os.environ, **DRAWN, "RACKSCOPE_SEED": str(task.seed), **part.environment(task)}
     return all(
         subprocess.run(command, cwd=REPOSITORY, env=environment, check=False).returncode in (0, 5)
         if command[1:3] == ["-m", "pytest"]  # 5: no test was selected
