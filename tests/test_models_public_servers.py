@@ -1,7 +1,7 @@
 """The scalability law on public servers, beyond the cores that it was fitted on, where the data is at hand.
 
-What widens its intervals was chosen with these CPU models in view: this tells a change of the law or of its intervals, not
-how they hold for other processors.
+What widens its intervals was chosen with these CPU models in view: this tells a change of the law or of its
+intervals, not how they hold for other processors.
 """
 
 from __future__ import annotations

@@ -192,6 +192,7 @@ def main() -> int:
     while repeated < given.repeat and not outcome.failed:
         if given.seconds is not None and repeated and time.monotonic() - began > given.seconds:
             break
+        environment["PROPTEST_RNG_SEED"] = str(given.seed + repeated)
         for job in jobs:
             waiting.put(job)
         workers = [threading.Thread(target=work) for _ in range(given.at_once)]
