@@ -34,7 +34,7 @@ build: $(VENV)/.ready
 
 # The real servers that tests run against, and the clients that test ours.
 fetch: build
-	$(BIN)/rackscope get memcached redis libmemcached-tools
+	$(BIN)/rackscope get memcached redis libmemcached-tools fio
 
 # Every parser, given bytes that are made up to reach more and more of it: see docs/testing.md.
 fuzz:
