@@ -155,7 +155,7 @@ def test_no_arguments_greet_and_show_the_next_step(rackscope: Rackscope) -> None
 def test_help_does_not_pay_for_frames_or_numerics(arguments: list[str]) -> None:
     program = (
         "import sys\nfrom rackscope.cli import main\n"
-        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
+        f"try:\n    main({arguments!r})\n    raise RuntimeError('no help was printed')\nexcept SystemExit:\n    pass\n"
         "heavy = {'polars', 'numpy', 'scipy', 'pydantic', 'rich', 'jinja2'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
