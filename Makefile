@@ -29,7 +29,7 @@ test-long: build fetch
 build: $(VENV)/.ready
 	cargo build --release --workspace --exclude native --exclude fuzz --bins
 	mkdir -p python/rackscope/bin
-	for program in $(PROGRAMS); do install -m 755 $${CARGO_TARGET_DIR:-target}/release/$$program python/rackscope/bin/; done
+	for program in $(PROGRAMS); do install -m 755 $${CARGO_TARGET_DIR:-target}/release/$$program python/rackscope/bin/ && strip --strip-debug python/rackscope/bin/$$program; done
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 # The real servers that tests run against, and the clients that test ours.
