@@ -9,6 +9,7 @@ use crate::monitor::{self, Interval, Intervals, Totals};
 use crate::phase::{Phase, lock};
 use crate::result::PhaseResult;
 use crate::run::run_phase;
+use crate::tls::Tls;
 use crate::worker::{Route, Worker};
 use net::Endpoint;
 use std::net::SocketAddr;
@@ -70,21 +71,30 @@ impl LoadClient {
                 host,
                 port,
                 own_ports,
+                tls,
             } => {
                 let common = choose_endpoint(&Endpoint::resolve(host, *port)?)?;
-                Route::Streams(match common {
+                let endpoints = match common {
                     Endpoint::Tcp(address) if !own_ports.is_empty() => {
                         let own = |&port| Endpoint::Tcp((address.ip(), port).into());
                         own_ports.iter().map(own).collect()
                     }
                     common => vec![common],
-                })
+                };
+                let tls = tls
+                    .as_ref()
+                    .map(|tls| {
+                        Tls::new(&tls.trusted_file, tls.server_name.as_ref().unwrap_or(host))
+                    })
+                    .transpose()?;
+                Route::Streams(endpoints, tls)
             }
             Target::Unix { path, own_paths } if own_paths.is_empty() => {
-                Route::Streams(vec![Endpoint::Unix(path.clone())])
+                Route::Streams(vec![Endpoint::Unix(path.clone())], None)
             }
             Target::Unix { own_paths, .. } => {
-                Route::Streams(own_paths.iter().cloned().map(Endpoint::Unix).collect())
+                let own = own_paths.iter().cloned().map(Endpoint::Unix);
+                Route::Streams(own.collect(), None)
             }
             Target::Udp {
                 host,

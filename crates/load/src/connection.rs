@@ -1,6 +1,7 @@
 //! One connection: bytes on their way out and in, and the requests that await their replies.
 use crate::operation::Operation;
 use crate::protocol::{Command, Elements};
+use crate::tls::{Session, Tls};
 use net::{Endpoint, Error, Interest, Poller, Stream};
 use std::collections::VecDeque;
 use std::io;
@@ -47,7 +48,9 @@ pub(crate) struct Received {
 pub(crate) struct Connection {
     /// Its number among all of the client's, for messages.
     pub(crate) number: usize,
-    pub(crate) stream: Stream,
+    stream: Stream,
+    /// Where the server is reached by TLS.
+    session: Option<Box<Session>>,
     /// In the order in which replies will come.
     pub(crate) requests: VecDeque<Request>,
     /// The keys of `requests`, one after the other.
@@ -81,11 +84,15 @@ impl Connection {
     pub(crate) fn open(
         number: usize,
         endpoint: &Endpoint,
+        tls: Option<&Tls>,
         (pipeline, multiget): (usize, usize),
         poller: &Poller,
         token: u64,
     ) -> Result<Self, crate::Error> {
         let stream = Stream::connect(endpoint, CONNECT_TIMEOUT)?;
+        let session = tls
+            .map(|tls| tls.open(&stream, endpoint, CONNECT_TIMEOUT).map(Box::new))
+            .transpose()?;
         // Edges cost the kernel less, and are told once: reads and writes go on until there is no more to be had.
         poller
             .add(&stream, token, INTEREST)
@@ -93,6 +100,7 @@ impl Connection {
         Ok(Self {
             number,
             stream,
+            session,
             requests: VecDeque::with_capacity(pipeline),
             keys: VecDeque::with_capacity(pipeline * multiget),
             unsent_keys: 0,
@@ -120,6 +128,10 @@ impl Connection {
     #[inline]
     pub(crate) fn is_sent(&self) -> bool {
         self.sent == self.out.len()
+            && self
+                .session
+                .as_ref()
+                .is_none_or(|session| session.is_sent())
     }
 
     /// Have nothing more to do with it.
@@ -172,8 +184,19 @@ impl Connection {
     #[inline]
     pub(crate) fn flush(&mut self) -> io::Result<usize> {
         let before = self.sent;
+        if let Some(session) = &mut self.session {
+            match session.flush(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                done => done?,
+            }
+        }
         while self.sent < self.out.len() {
-            match self.stream.write(&self.out[self.sent..]) {
+            let unsent = &self.out[self.sent..];
+            let written = match &mut self.session {
+                None => self.stream.write(unsent),
+                Some(session) => session.write(&self.stream, unsent),
+            };
+            match written {
                 Ok(written) => self.sent += written,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -181,7 +204,7 @@ impl Connection {
             }
         }
         let written = self.sent - before;
-        if self.is_sent() {
+        if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
         } else if self.sent >= MOST_UNSENT_BYTES {
@@ -209,7 +232,7 @@ impl Connection {
         consume: impl FnOnce(&mut Self, &[u8]) -> Result<(usize, usize), E>,
     ) -> Result<Received, E> {
         if self.carried == 0 {
-            let received = read(&self.stream, shared)?;
+            let received = self.read(shared)?;
             let input = &shared[..received];
             let (used, needed) = consume(self, input)?;
             let rest = &input[used..];
@@ -237,7 +260,8 @@ impl Connection {
         carry: &mut [u8],
         consume: impl FnOnce(&mut Self, &[u8]) -> Result<(usize, usize), E>,
     ) -> Result<Received, E> {
-        let received = read(&self.stream, &mut carry[self.carried..])?;
+        let carried = self.carried;
+        let received = self.read(&mut carry[carried..])?;
         self.carried += received;
         let all = self.carried < carry.len();
         if self.carried >= self.needed {
@@ -252,22 +276,34 @@ impl Connection {
         })
     }
 
+    /// Whether there may be bytes to read that no event will tell of.
+    #[inline]
+    pub(crate) fn holds_input(&self) -> bool {
+        self.session
+            .as_ref()
+            .is_some_and(|session| session.is_full())
+    }
+
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let received = match &mut self.session {
+                None => self.stream.read(buffer),
+                Some(session) => session.read(&self.stream, buffer),
+            };
+            match received {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+
     fn reserve(&mut self, needed: usize, most: usize) {
         let room = needed.max(self.carried + 1).max(LEAST_READ_BYTES);
         if self.carry.len() < room {
             self.carry
                 .resize(room.next_power_of_two().min(most.max(room)), 0);
-        }
-    }
-}
-
-#[inline]
-fn read(stream: &Stream, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match stream.read(buffer) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done,
         }
     }
 }

@@ -31,6 +31,7 @@ mod result;
 mod run;
 mod sizes;
 mod statistics;
+mod tls;
 mod values;
 mod worker;
 mod worker_phase;

@@ -214,7 +214,7 @@ impl<'a, P: Protocol> Run<'a, P> {
         let exchange = &mut self.exchange;
         let mut now = 0;
         let mut progress = event.is_writable() && !connection.is_sent();
-        let mut more = event.is_readable();
+        let mut more = event.is_readable() || connection.holds_input();
         let mut reads = 0;
         while more {
             let most = exchange.most_reply_bytes;

@@ -3,6 +3,7 @@ use crate::config::ClientConfig;
 use crate::connection::Connection;
 use crate::data_set::DataSet;
 use crate::datagrams::{Attached, Flow, Link, Queue, request_bytes_max};
+use crate::tls::Tls;
 use net::{Endpoint, Events, Interest, Poller, Waker};
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +20,7 @@ const SHARED_BUFFER_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) enum Route {
     /// By connections: to the server, or to each of its workers where each has keys of its own.
-    Streams(Vec<Endpoint>),
+    Streams(Vec<Endpoint>, Option<Tls>),
     /// By datagrams: the server's address, or that of each of its workers where each has keys of its own.
     /// And how many datagrams may be sent at once.
     Datagrams(Vec<SocketAddr>, usize),
@@ -29,7 +30,7 @@ pub(crate) enum Route {
 
 impl Route {
     pub(crate) fn is_of_datagrams(&self) -> bool {
-        !matches!(self, Self::Streams(_))
+        !matches!(self, Self::Streams(..))
     }
 }
 
@@ -69,10 +70,17 @@ impl Worker {
         let (mut connections, mut flows) = (Vec::new(), Vec::new());
         for number in numbers {
             match route {
-                Route::Streams(endpoints) => {
+                Route::Streams(endpoints, tls) => {
                     for endpoint in endpoints {
                         let token = connections.len() as u64;
-                        let connection = Connection::open(number, endpoint, depth, &poller, token)?;
+                        let connection = Connection::open(
+                            number,
+                            endpoint,
+                            tls.as_ref(),
+                            depth,
+                            &poller,
+                            token,
+                        )?;
                         connections.push(connection);
                     }
                 }
@@ -116,7 +124,7 @@ impl Worker {
         config: &ClientConfig,
         route: &Route,
     ) -> Result<(), crate::Error> {
-        let Route::Streams(endpoints) = route else {
+        let Route::Streams(endpoints, tls) = route else {
             return Ok(());
         };
         let depth = (config.pipeline, config.multiget);
@@ -124,8 +132,14 @@ impl Worker {
             if !connection.is_clean() {
                 let number = connection.number;
                 let endpoint = &endpoints[token % endpoints.len()];
-                *connection =
-                    Connection::open(number, endpoint, depth, &self.poller, token as u64)?;
+                *connection = Connection::open(
+                    number,
+                    endpoint,
+                    tls.as_ref(),
+                    depth,
+                    &self.poller,
+                    token as u64,
+                )?;
             }
         }
         Ok(())

@@ -191,13 +191,13 @@ pub struct Words {
 }
 
 impl Words {
-    /// `count` zeros, in huge pages where the system has them.
+    /// `count` zeros, at a huge page, and in huge pages where the system has them.
     ///
     /// # Errors
     /// As [`Mapping::zeroed`].
     pub fn zeroed(count: usize) -> io::Result<Self> {
         let bytes = count.checked_mul(8).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mapping = Mapping::zeroed(bytes)?;
+        let mapping = Mapping::zeroed(bytes.max(HUGE_PAGE_BYTES))?;
         mapping.use_huge_pages();
         Ok(Self { mapping, count })
     }

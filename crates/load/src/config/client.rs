@@ -59,6 +59,9 @@ pub enum Target {
         /// one to each of them, and a request goes to the one that its key belongs to.
         #[serde(default)]
         own_ports: Vec<u16>,
+        /// Speak TLS, to a server whose certificate is trusted.
+        #[serde(default)]
+        tls: Option<TlsConfig>,
     },
     /// A unix stream socket.
     Unix {
@@ -92,6 +95,19 @@ pub enum Target {
         /// As over UDP.
         ports: Vec<u16>,
     },
+}
+
+/// Which servers to trust.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsConfig {
+    /// Certificates in PEM form: of the server itself (one that it signed for itself will do), or of authorities. Only
+    /// these are trusted.
+    pub trusted_file: PathBuf,
+    /// The name that an authority must have certified; `host` where it is left out. It does not matter for a
+    /// certificate that is in the file itself.
+    #[serde(default)]
+    pub server_name: Option<String>,
 }
 
 /// A MAC address, such as `02:00:00:00:00:01`.

@@ -3,6 +3,7 @@ mod correct;
 mod faults;
 mod open_loop;
 mod phases;
+mod tls;
 mod toy;
 
 use load::{LoadClient, PhaseResult};

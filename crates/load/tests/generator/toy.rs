@@ -57,6 +57,14 @@ struct Shared {
 
 impl Toy {
     pub fn start(behaviour: Behaviour) -> Self {
+        Self::start_with(behaviour, |stream| Some(stream))
+    }
+
+    /// What `wrap` makes of a connection is served; none where it refuses.
+    pub fn start_with<S: Read + Write>(
+        behaviour: Behaviour,
+        wrap: impl Fn(TcpStream) -> Option<S> + Clone + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
         let shared = Arc::new(Shared {
@@ -73,7 +81,11 @@ impl Toy {
                 }
                 let server = Arc::clone(&server);
                 // Ends, with an error or without, when the client closes the connection.
-                std::thread::spawn(move || server.serve(&stream));
+                let wrap = wrap.clone();
+                std::thread::spawn(move || {
+                    stream.set_nodelay(true).ok()?;
+                    server.serve(wrap(stream)?)
+                });
             }
         });
         Self { port, shared }
@@ -96,14 +108,14 @@ impl Shared {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn serve(&self, mut stream: &TcpStream) -> Option<()> {
-        stream.set_nodelay(true).ok()?;
+    fn serve(&self, stream: impl Read + Write) -> Option<()> {
         let mut reader = BufReader::new(stream);
         loop {
             let words = read_request(&mut reader)?;
             let number = self.requests.fetch_add(1, Ordering::Relaxed);
             let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
             let reply = self.answer(&words);
+            let stream = reader.get_mut();
             match (self.behaviour.reply)(number, reply) {
                 Reply::Send(reply) => stream.write_all(&reply).ok()?,
                 Reply::SendInPieces(reply, bytes) => {
