@@ -17,7 +17,7 @@ _TEST_ITEMS = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))? )?(?:mod|use)
 _USE = re.compile(r"(?:^|\n)[ \t]*(pub(?:\([^)]*\))? )?use ([^;]+);")
 _PATH = re.compile(r"(?<![\w:.$])((?:\w+::)+\w+)")
 _VISIBILITY = re.compile(r"pub\([^)]*\) ")
-_TEST_FILES = {"tests", "testing", "loom"}
+_TEST_FILES = {"tests", "testing", "models"}
 
 Module = tuple[str, ...]
 

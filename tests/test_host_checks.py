@@ -106,7 +106,7 @@ def power_probe(name: str, status: str, reason: str, domain: str) -> dict[str, A
 
 
 def test_power_meters_are_told_with_the_right_that_each_needs(tmp_path: Path) -> None:
-    absent = power_probe("nvml", "missing", "none here: no NVIDIA driver", "gpu-0")
+    absent = power_probe("nvml", "missing", "not present: no NVIDIA driver", "gpu-0")
     forbidden = power_probe("ipmi_dcmi", "missing", "cannot open /dev/ipmi0; run as root", "server")
     working = power_probe("hwmon", "ok", "", "server")
     doubtful = power_probe("file:x", "untrusted", "2 of 3 readings failed", "x")

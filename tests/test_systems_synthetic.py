@@ -128,7 +128,7 @@ def test_knobs_that_are_no_work_are_refused_before_the_start():
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["--on-read", "gpu:1"], 2, "'gpu:1' is no kind of work"),
+        (["--on-read", "gpu:1"], 2, "'gpu:1' is an invalid kind of work"),
         (["--file-bytes", "2g"], 2, "a file is 1m to 1g"),
         (["-l", "192.0.2.1", "-p", "0"], 1, "cannot listen on 192.0.2.1:0"),
         (["-p", "0", "--on-read", "disk-random:4k", "--folder", "/nowhere"], 1, "/nowhere/blocks-to-read"),

@@ -21,7 +21,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file that is not a channel of this version.
-    #[error("{path} is no regulated channel of this version")]
+    #[error("{path} is not a regulated channel of this version")]
     NotAChannel {
         /// The file.
         path: PathBuf,

@@ -83,7 +83,7 @@ impl Options {
         }
         if !(self.duty > 0.0 && self.duty <= 1.0) {
             return refuse(format!(
-                "an antagonist cannot be busy for {} of the time: it must be above 0 and at most 1",
+                "an antagonist cannot be busy for {} of the time: the fraction must be above 0 and at most 1",
                 self.duty
             ));
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Time that nobody sets: since the machine started, suspension left out.
+/// Time that cannot be set: since the machine started, suspension left out.
 pub(crate) fn monotonic() -> Duration {
     read(ClockId::Monotonic)
 }

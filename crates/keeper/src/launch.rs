@@ -92,7 +92,7 @@ pub(crate) fn start(arguments: &Arguments) -> Result<Pid, Error> {
         let Err(error) = become_program(arguments, keeper);
         let mut message = vec![error.exit_status()];
         message.extend_from_slice(error.to_string().as_bytes());
-        // If the keeper is gone nobody is left to tell.
+        // If the keeper is gone there is no reader.
         let _ = File::from(write_end).write_all(&message);
         error.exit_status()
     })?;

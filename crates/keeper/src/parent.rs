@@ -1,6 +1,6 @@
 //! Knowing when the parent has ended.
 //!
-//! A pidfd (`pidfd_open(2)`, Linux 5.3) becomes readable when the process that it names ends, whoever reaps it and
+//! A pidfd (`pidfd_open(2)`, Linux 5.3) becomes readable when the process that it names ends, whichever process reaps it and
 //! whatever its number is used for later. It is checked against `getppid(2)` after it was opened: a parent that had
 //! ended before that is no longer the parent, so a reused number is never watched.
 //!

@@ -65,7 +65,7 @@ fn signal_one(pid: i32, start_time: Option<u64>, signal: Signal) {
         return;
     };
     let pidfd = pidfd_open(handle, PidfdFlags::empty());
-    // The number may have been given to a stranger since it was read. Once a pidfd is open it cannot change again.
+    // The number may have been given to another process since it was read. Once a pidfd is open it cannot change again.
     let now = read_process(Path::new("/proc"), pid).map(|process| process.start_time);
     if start_time.is_some() && now != start_time {
         return;

@@ -114,7 +114,7 @@ impl LoadClient {
             } => {
                 let to = (*destination, *destination_mac);
                 let attached = Attached::to(interface, &config, *source, to, ports)?;
-                Route::PastTheKernel(Box::new(attached))
+                Route::Xdp(Box::new(attached))
             }
         };
         let client = Self {
@@ -135,7 +135,7 @@ impl LoadClient {
             let core = self.config.cores.get(index).copied();
             let (config, data, route) = (&self.config, &self.data, &self.route);
             let connections = config.connections;
-            if route.is_of_datagrams() {
+            if route.uses_datagrams() {
                 // Behind one another, so that each has a way to each of the server's workers.
                 let numbers = index * connections / count..(index + 1) * connections / count;
                 Worker::new(index, core, config, data, route, numbers)
@@ -154,7 +154,7 @@ impl LoadClient {
     /// another phase is running.
     pub fn start_phase(&self, phase_json: &str) -> Result<(), Error> {
         let config = PhaseConfig::from_json(phase_json, self.config.protocol)?;
-        if self.route.is_of_datagrams() {
+        if self.route.uses_datagrams() {
             config.check_for_datagrams()?;
         }
         let mut state = self.open_state()?;

@@ -2,7 +2,7 @@
 use rustix::time::{ClockId, clock_gettime};
 
 /// Turns monotonic nanoseconds into nanoseconds since the epoch, by the difference at its creation: reported times
-/// never jump when somebody sets the clock.
+/// never jump when the clock is set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     epoch_minus_monotonic: u64,

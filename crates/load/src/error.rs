@@ -7,7 +7,7 @@ pub enum Error {
     /// A connection, a listener or a core could not be had.
     #[error(transparent)]
     Net(#[from] net::Error),
-    /// Datagrams cannot go past the kernel.
+    /// AF_XDP cannot be used.
     #[error(transparent)]
     Xdp(#[from] xdp::Error),
     /// The kernel refused something that every program needs, such as a thread or a descriptor.

@@ -205,7 +205,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
             let Some(&request) = connection.requests.front() else {
                 let excess = &input[used..input.len().min(used + 60)];
                 return Err(Failure::Malformed(format!(
-                    "bytes that nobody asked for: \"{}\"",
+                    "bytes that belong to no request: \"{}\"",
                     excess.escape_ascii()
                 )));
             };

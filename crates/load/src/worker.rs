@@ -24,12 +24,12 @@ pub(crate) enum Route {
     /// By datagrams: the server's address, or that of each of its workers where each has keys of its own.
     /// And how many datagrams may be sent at once.
     Datagrams(Vec<SocketAddr>, usize),
-    /// By datagrams past the kernel.
-    PastTheKernel(Box<Attached>),
+    /// By datagrams over AF_XDP.
+    Xdp(Box<Attached>),
 }
 
 impl Route {
-    pub(crate) fn is_of_datagrams(&self) -> bool {
+    pub(crate) fn uses_datagrams(&self) -> bool {
         !matches!(self, Self::Streams(..))
     }
 }
@@ -89,7 +89,7 @@ impl Worker {
                     let link = Link::to(addresses[owner], *datagrams_max)?;
                     flows.push(Flow::new(link, owner, (config.pipeline, config.batch)));
                 }
-                Route::PastTheKernel(attached) => {
+                Route::Xdp(attached) => {
                     let owner = number % attached.owners();
                     let longest = request_bytes_max(data);
                     let first = number - flows.len();

@@ -88,7 +88,7 @@ impl<'a> WorkerPhase<'a> {
             return id;
         }
         self.phase.fail(format!(
-            "keys of this size can tell only {capacity} apart, and all are inserted; give keys.size more bytes"
+            "there are only {capacity} different keys of this size, and all are inserted; raise keys.size"
         ));
         space.readable() - 1
     }

@@ -55,7 +55,7 @@ impl<'p, 'k> Vacant<'p, 'k> {
         if let Err(refusal) = sized {
             return self
                 .partition
-                .set_beside(self.key, self.now, &contents, refusal);
+                .set_large(self.key, self.now, &contents, refusal);
         }
         self.partition.insert(self.key, self.now, &contents)
     }
@@ -84,15 +84,6 @@ impl<'p, 'k> Occupied<'p, 'k> {
     #[inline]
     #[must_use]
     pub fn item(&self) -> Item<'_> {
-        self.partition
-            .log
-            .item(self.found.address, &self.found.header, self.now)
-    }
-
-    /// The item, for as long as the partition is borrowed.
-    #[inline]
-    #[must_use]
-    pub fn into_item(self) -> Item<'p> {
         self.partition
             .log
             .item(self.found.address, &self.found.header, self.now)
@@ -164,7 +155,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
         if let Err(refusal) = sized {
             return self
                 .partition
-                .set_beside(self.key, self.now, &contents, refusal);
+                .set_large(self.key, self.now, &contents, refusal);
         }
         self.partition
             .replace(self.found, self.key, self.now, &contents)
@@ -189,7 +180,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
             Marks::default()
         };
         if let Err(refusal) = sized {
-            return self.join_beside(front, back, (kept, wanted), refusal);
+            return self.join_large(front, back, (kept, wanted), refusal);
         }
         let wanted = (wanted != 0).then_some(wanted);
         let header = old
@@ -204,7 +195,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
 
     /// As [`join`](Self::join), of what becomes too large for where it is.
     #[cold]
-    fn join_beside(
+    fn join_large(
         self,
         front: &[u8],
         back: &[u8],
@@ -224,7 +215,7 @@ impl<'p, 'k> Occupied<'p, 'k> {
             cas,
         };
         self.partition
-            .set_beside(self.key, self.now, &contents, refusal)
+            .set_large(self.key, self.now, &contents, refusal)
     }
 
     /// Remove the item.

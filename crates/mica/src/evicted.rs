@@ -2,7 +2,7 @@
 
 use crate::Marks;
 
-/// So many are kept until somebody takes them.
+/// So many are kept until they are taken.
 pub(crate) const KEPT_MAX: usize = 4096;
 
 /// An item that had to make room, as it was then.

@@ -4,7 +4,7 @@
 //! for longest. So however many large ones come, the log is the small ones', and however many small ones come, this
 //! memory is the large ones'. A key has its item on one side: what is stored on one is removed from the other.
 //!
-//! What an item in the log costs does not change: whoever finds a key there never asks for the other side. Readers know
+//! What an item in the log costs does not change: a lookup that finds a key there never looks at the other side. Readers know
 //! only the log; once there was a large item, they have the owner asked about what they miss.
 
 use crate::Partition;
@@ -90,9 +90,9 @@ impl Config {
 }
 
 impl Partition {
-    /// Store an item that the log does not take, with the error to return where nobody does.
+    /// Store an item that the log does not take, with the error to return where there is no memory for large items.
     #[cold]
-    pub(crate) fn set_beside(
+    pub(crate) fn set_large(
         &mut self,
         key: Key<'_>,
         now: u32,
@@ -117,14 +117,14 @@ impl Partition {
 
     /// As [`get`](Self::get), of a key that the log has not.
     #[inline(never)]
-    pub(crate) fn get_beside(&mut self, key: Key<'_>, now: u32) -> Option<Item<'_>> {
+    pub(crate) fn get_large(&mut self, key: Key<'_>, now: u32) -> Option<Item<'_>> {
         self.large.as_mut()?.get(key, now)
     }
 
     /// Remove the large item under a key that is about to have another in the log, and return the CAS number of that,
     /// which its place does not give: it would not be larger.
     #[inline]
-    pub(crate) fn take_from_beside(&mut self, key: Key<'_>, now: u32) -> Option<u64> {
+    pub(crate) fn take_large(&mut self, key: Key<'_>, now: u32) -> Option<u64> {
         let large = self.large.as_mut()?;
         let found = large.find(key, now)?;
         large.remove(&found);

@@ -1,6 +1,6 @@
 //! Memory of a partition: pages from the system, seen as atomic words or as bytes that readers may race for.
 //!
-//! `unsafe` code of this crate is here, and a call of it each in `log` and `table`.
+//! `unsafe` code of this crate is here, in two calls in `log`, and in a comparison of bytes in `table`.
 
 use crate::Error;
 use mapping::Mapping;

@@ -20,7 +20,7 @@ use crate::{Config, Contents, Error, Eviction, Hasher, Item, Key, Marks, Mode, S
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// A circular log, or a heap in store mode, and the index over it. One owner at a time: whoever shares it, locks it.
+/// A circular log, or a heap in store mode, and the index over it. One owner at a time: one that is shared is locked.
 /// Others may [read](Partition::reader) meanwhile.
 pub struct Partition {
     pub(crate) shared: Arc<Shared>,
@@ -34,7 +34,7 @@ pub struct Partition {
     item_bytes_max: usize,
     /// The lap of the log that the index is being swept in.
     swept_lap: u64,
-    /// Where items that make room are noted, while somebody wants to know of each.
+    /// Where evicted items are recorded, while that is on.
     record: Option<Box<Record>>,
 }
 
@@ -193,7 +193,7 @@ impl Partition {
     pub fn get(&mut self, key: Key<'_>, now: u32) -> Option<Item<'_>> {
         self.flush_if_due(now);
         let Some(sought) = self.seek(key) else {
-            return self.get_beside(key, now);
+            return self.get_large(key, now);
         };
         let Sought { address, first, .. } = sought;
         // What has no expiration time, no flags and a short value is the most that small items are.
@@ -253,7 +253,7 @@ impl Partition {
     #[inline]
     pub fn set(&mut self, key: Key<'_>, now: u32, contents: &Contents<'_>) -> Result<u64, Error> {
         if let Err(refusal) = self.check_size(key.bytes().len(), contents.value.len()) {
-            return self.set_beside(key, now, contents, refusal);
+            return self.set_large(key, now, contents, refusal);
         }
         self.flush_if_due(now);
         let Some(sought) = self.seek(key) else {
@@ -420,7 +420,7 @@ impl Partition {
             return self.remove_from_store(found);
         }
         self.clear(found);
-        self.bury(found.address, &found.header);
+        self.mark_dead(found.address, &found.header);
     }
 
     /// Take the item out of the index.

@@ -8,7 +8,7 @@ use crate::{Key, Marks};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, fence};
 
-/// How often a lookup is tried again when somebody wrote meanwhile, before the owner is asked instead.
+/// How often a lookup is tried again when the owner wrote meanwhile, before the owner is asked instead.
 const ATTEMPTS: usize = 16;
 
 /// Hits of the same item within this many seconds are noted once.
@@ -94,7 +94,7 @@ impl Reader {
         Lookup::Ask
     }
 
-    /// `None` where somebody wrote meanwhile.
+    /// `None` where the owner wrote meanwhile.
     #[inline]
     fn attempt(
         &self,

@@ -51,7 +51,7 @@ impl Sampler {
         host.meters = meters(meters_json)?;
         host.interval = Duration::try_from_secs_f64(interval_seconds).map_err(|_| {
             PyValueError::new_err(format!(
-                "an interval of {interval_seconds} s is not a time to wait"
+                "an interval of {interval_seconds} s is not a valid interval"
             ))
         })?;
         let sampler = py.detach(|| ::probe::Sampler::new(&host)).map_err(raise)?;

@@ -42,11 +42,11 @@ pub enum ProbeError {
         /// The interval that was asked for, in seconds.
         seconds: f64,
     },
-    /// A sampler was started again: each serves one stretch of sampling.
+    /// A sampler was started again: each samples once.
     #[error("this sampler was started before: make a new one")]
     StartedBefore,
     /// A sampler was stopped that does not run.
-    #[error("this sampler does not run")]
+    #[error("this sampler is not running")]
     NotRunning,
     /// The sampling thread could not be started.
     #[error("cannot start the sampling thread: {source}")]

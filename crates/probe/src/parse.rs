@@ -62,7 +62,7 @@ impl<'a> Lines<'a> {
 
 impl Lines<'_> {
     /// What was looked for is not in the file, of which the last line was read.
-    pub(crate) fn lacks(&self, item: &'static str) -> Fault {
+    pub(crate) fn missing(&self, item: &'static str) -> Fault {
         let problem = if self.number == 0 {
             Problem::Empty
         } else {

@@ -1,4 +1,4 @@
-//! Rows on their way from the sampling thread to whoever drains them.
+//! Rows on their way from the sampling thread to the thread that drains them.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -58,7 +58,7 @@ impl Ring {
         for (cell, value) in cells.iter().zip(row) {
             cell.store(value.to_bits(), Ordering::Relaxed);
         }
-        // Release: whoever sees the count sees the row.
+        // Release: a thread that sees the count sees the row.
         self.written.store(written + 1, Ordering::Release);
     }
 

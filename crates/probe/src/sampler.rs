@@ -14,7 +14,7 @@ use crate::probes::Probe;
 use crate::ring::{Ring, Rows};
 use crate::set::ReaderSet;
 
-/// Rows are kept for this long if nobody drains them.
+/// Rows are kept for this long if they are not drained.
 const KEPT_SECONDS: f64 = 120.0;
 
 /// The longest sleep, so that a stop is soon heard; in nanoseconds.
@@ -48,7 +48,7 @@ pub struct Summary {
     pub ticks: u64,
     /// Ticks whose whole interval passed before they could start; there is no row for them.
     pub missed_ticks: u64,
-    /// Rows that were read but not kept, because nobody drained.
+    /// Rows that were read but not kept, because none were drained.
     pub dropped_rows: u64,
     /// CPU time of the sampling thread, in seconds.
     pub cpu_seconds: f64,

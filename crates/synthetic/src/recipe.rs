@@ -64,7 +64,7 @@ pub struct Recipe(pub Vec<Work>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There is no such kind of work.
-    #[error("'{0}' is no kind of work; there are {KINDS}, none, and any of them joined by +")]
+    #[error("'{0}' is an invalid kind of work: expected none, or any of {KINDS} joined by +")]
     Kind(String),
     /// The amount is missing or not a number.
     #[error("{kind} takes an amount, such as {example}, not '{amount}'")]

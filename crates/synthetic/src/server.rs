@@ -88,7 +88,7 @@ impl Server {
         &self.endpoint
     }
 
-    /// What whoever reads the log should know.
+    /// What a reader of the log should know.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.shared.workshop.notes

@@ -19,9 +19,6 @@ const GET: u8 = 1;
 const SET: u8 = 2;
 const DELETE: u8 = 3;
 
-/// The most bytes that an answer has beside the value.
-pub const ANSWER_HEAD_BYTES: usize = HEAD_BYTES + FLAGS_BYTES;
-
 /// What a set has beside key and value, in bytes: the most of all requests.
 pub const SET_HEAD_BYTES: usize = HEAD_BYTES + SET_BYTES;
 
@@ -99,7 +96,7 @@ const REFUSALS: [(u8, Refusal); 4] = [
 
 /// Entries could not be read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an entry that is cut short, or says what nobody knows")]
+#[error("an entry that is cut short, or has an unknown code")]
 pub struct Malformed;
 
 /// The next request of `entries`, and what follows it; nothing at the end.

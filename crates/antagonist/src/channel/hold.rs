@@ -28,7 +28,7 @@ impl Hold {
     /// Leaves `fraction` of the channel at `path`.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless `0 < fraction <= 1`; [`Error::Held`] when somebody else holds a part; and as
+    /// [`Error::Argument`] unless `0 < fraction <= 1`; [`Error::Held`] when another process holds a part; and as
     /// [`Channel::open`].
     pub fn start(path: &Path, fraction: f64) -> Result<Self> {
         let held_millionths = (MILLION as f64 * (1.0 - fraction)).round();

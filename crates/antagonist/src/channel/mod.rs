@@ -143,7 +143,7 @@ impl Channel {
     }
 }
 
-/// What is left of the rate at `now_ns`. A hold that nobody puts off any more has ended.
+/// What is left of the rate at `now_ns`. A hold that is not renewed has ended.
 fn left(words: &Words, now_ns: u64) -> u64 {
     let rate = words.bytes_per_second().load(Ordering::Relaxed).max(1);
     if words.held_until_ns().load(Ordering::Acquire) <= now_ns {

@@ -4,7 +4,7 @@ use crate::operation::Operation;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A stretch of load with one behaviour.
+/// A part of a run with one behaviour.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseConfig {
@@ -124,7 +124,7 @@ impl PhaseConfig {
         for (operation, share) in &self.operations {
             require((0.0..=1.0).contains(share), || {
                 format!(
-                    "phase {name}: the share of {operation} must be between 0 and 1, not {share}"
+                    "phase {name}: the fraction of {operation} must be between 0 and 1, not {share}"
                 )
             })?;
             require(
@@ -138,7 +138,7 @@ impl PhaseConfig {
         }
         let sum: f64 = self.operations.values().sum();
         require((sum - 1.0).abs() < 1e-6, || {
-            format!("phase {name}: the shares of the operations must add up to 1, not {sum}")
+            format!("phase {name}: the fractions of the operations must add up to 1, not {sum}")
         })?;
         self.check_distribution()?;
         if let LoopConfig::Open {
@@ -189,7 +189,7 @@ impl PhaseConfig {
             } => {
                 require(hot_keys > 0.0 && hot_keys <= 1.0, || {
                     format!(
-                        "phase {name}: hot_keys must be a share above 0 and at most 1, not {hot_keys}"
+                        "phase {name}: hot_keys must be a fraction above 0 and at most 1, not {hot_keys}"
                     )
                 })?;
                 require((0.0..=1.0).contains(&hot_operations), || {

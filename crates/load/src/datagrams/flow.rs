@@ -41,7 +41,7 @@ impl Flow {
 pub(crate) enum Link {
     /// A socket of the kernel's, whom it sends to, and how many at once.
     Kernel(DatagramSocket, Peer, usize),
-    /// A queue of a network interface, past the kernel.
+    /// A queue of a network interface, by AF_XDP.
     Queue(Box<Queue>),
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn request_bytes_max(data: &DataSet) -> usize {
     FRAME_BYTES + batch::SET_HEAD_BYTES + data.keys.most() + data.values.most()
 }
 
-/// An interface, the answers that come over it being taken past the kernel as long as this lives.
+/// An interface, whose incoming datagrams go to AF_XDP as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Attached {
     interface: Interface,

@@ -245,7 +245,10 @@ fn bytes_that_nobody_asked_for_end_the_phase() {
     let (_, why) = failure("memcached_text", |_, reply| {
         Reply::Send([&reply, &b"END\r\n"[..]].concat())
     });
-    assert!(why.contains("bytes that nobody asked for: \"END"), "{why}");
+    assert!(
+        why.contains("bytes that belong to no request: \"END"),
+        "{why}"
+    );
 }
 
 #[test]

@@ -57,7 +57,7 @@ struct Shared {
 
 impl Toy {
     pub fn start(behaviour: Behaviour) -> Self {
-        Self::start_with(behaviour, |stream| Some(stream))
+        Self::start_with(behaviour, Some)
     }
 
     /// What `wrap` makes of a connection is served; none where it refuses.

@@ -1,4 +1,4 @@
-//! Items that had to make room, for whoever wants to know of each.
+//! The record of evicted items.
 
 use super::Partition;
 use crate::address::Address;

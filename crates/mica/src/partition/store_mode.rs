@@ -148,7 +148,7 @@ impl Partition {
         contents: &Contents<'_>,
     ) -> Result<u64, Error> {
         if self.evicts_large() {
-            return self.replace_beside(&found, key, now, contents);
+            return self.replace_by_removing(&found, key, now, contents);
         }
         let header = self.header_in_store(key, now, contents);
         let (old, bytes) = (found.header, header.item_bytes());
@@ -156,7 +156,7 @@ impl Partition {
             log.write_item(address, &header, key.bytes(), contents.value);
         });
         if !resized {
-            let address = self.allocate_beside(&mut found, key, bytes, now)?;
+            let address = self.allocate_keeping(&mut found, key, bytes, now)?;
             self.log
                 .write_item(address, &header, key.bytes(), contents.value);
             self.move_to(&mut found, key, address);
@@ -192,10 +192,10 @@ impl Partition {
             }
         });
         if !resized && self.evicts_large() {
-            return self.join_beside(found, key, now, (header, front, back));
+            return self.join_by_removing(found, key, now, (header, front, back));
         }
         if !resized {
-            let address = self.allocate_beside(found, key, bytes, now)?;
+            let address = self.allocate_keeping(found, key, bytes, now)?;
             self.log.write_joined(
                 address,
                 &header,
@@ -211,7 +211,7 @@ impl Partition {
     }
 
     /// Replace an item where there may not be room for both.
-    fn replace_beside(
+    fn replace_by_removing(
         &mut self,
         found: &Found,
         key: Key<'_>,
@@ -224,7 +224,7 @@ impl Partition {
     }
 
     /// As [`join_in_store`](Self::join_in_store), where there may not be room for both: by way of other memory.
-    fn join_beside(
+    fn join_by_removing(
         &mut self,
         found: &mut Found,
         key: Key<'_>,
@@ -272,7 +272,7 @@ impl Partition {
     }
 
     /// As [`allocate`](Self::allocate), while an item is to stay that may be moved by it.
-    fn allocate_beside(
+    fn allocate_keeping(
         &mut self,
         found: &mut Found,
         key: Key<'_>,

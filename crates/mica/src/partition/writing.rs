@@ -19,7 +19,7 @@ impl Partition {
         ends: (&[u8], &[u8]),
     ) {
         let (old_place, old) = (found.address, found.header);
-        self.bury(old_place, &old);
+        self.mark_dead(old_place, &old);
         // Claiming may drop the old item. Its bytes stay until they are written over, and they are read before.
         let address = self.claim(header.item_bytes(), now);
         self.log.write_joined(
@@ -58,10 +58,10 @@ impl Partition {
         !header.is_dead() && !self.shared.is_flushed(address)
     }
 
-    /// Mark a counted item of the log as dead, so that nobody counts it again when the tail passes it. Readers take
+    /// Mark a counted item of the log as dead, so that it is not counted again when the tail passes it. Readers take
     /// no notice: to them the index says what is there.
     #[inline]
-    pub(crate) fn bury(&mut self, address: Address, header: &Header) {
+    pub(crate) fn mark_dead(&mut self, address: Address, header: &Header) {
         self.statistics.items -= 1;
         self.statistics.bytes -= header.item_bytes() as u64;
         self.log.set_header(address, &header.dead());
@@ -155,10 +155,7 @@ impl Partition {
             return self.insert_into_store(key, now, contents);
         }
         let mut header = Header::new(key.bytes().len(), contents, now);
-        if let Some(cas) = self
-            .take_from_beside(key, now)
-            .filter(|_| contents.cas == 0)
-        {
+        if let Some(cas) = self.take_large(key, now).filter(|_| contents.cas == 0) {
             header = header.with_cas(Some(cas));
         }
         let address = self.claim(header.item_bytes(), now);
@@ -201,7 +198,7 @@ impl Partition {
                 .write_item(found.address, &header, key.bytes(), contents.value);
             return Ok(cas(found.address, &header));
         }
-        self.bury(found.address, &found.header);
+        self.mark_dead(found.address, &found.header);
         found.address = self.claim(header.item_bytes(), now);
         found.header = header;
         self.log
@@ -245,7 +242,7 @@ impl Partition {
         if self.log.is_alive(address) {
             let (header, _) = self.log.header(address);
             if self.is_counted(address, &header) {
-                self.bury(address, &header);
+                self.mark_dead(address, &header);
                 self.count_drop(address, &header, now, |statistics| {
                     &mut statistics.bucket_evictions
                 });

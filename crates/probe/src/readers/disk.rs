@@ -115,7 +115,7 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     }
     if disks == 0 {
         return vec![Box::new(MissingReader(
-            probe.missing(format!("{} names no disk", path.display())),
+            probe.missing(format!("{} lists no disk", path.display())),
         ))];
     }
     vec![Box::new(Disk {
@@ -216,7 +216,7 @@ impl Reader for Disk {
                 }
             }
             if expected == 0 {
-                return Err(lines.lacks("a disk"));
+                return Err(lines.missing("a disk"));
             }
             Ok(())
         });

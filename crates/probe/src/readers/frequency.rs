@@ -18,7 +18,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
     build,
 };
 
-const NEEDS: &str = "a cpufreq driver, which guests usually lack";
+const NEEDS: &str = "a cpufreq driver, which guests usually do not have";
 
 /// Cores are asked until one part of the interval in so many is spent, and the next ones for the next row.
 const SHARE: u64 = 500;

@@ -142,7 +142,7 @@ fn kinds(text: &[u8], row: &mut [f64]) -> Result<(), Fault> {
         *value = pages * huge_page_bytes;
     }
     if known == 0 {
-        Err(lines.lacks("MemTotal"))
+        Err(lines.missing("MemTotal"))
     } else {
         Ok(())
     }
@@ -164,7 +164,7 @@ fn events(text: &[u8], page_bytes: f64, row: &mut [f64]) -> Result<(), Fault> {
         }
     }
     if known == 0 {
-        Err(lines.lacks("pgmajfault"))
+        Err(lines.missing("pgmajfault"))
     } else {
         Ok(())
     }

@@ -100,7 +100,7 @@ fn interfaces(host: &Host) -> Box<dyn Reader> {
     }
     if names.is_empty() {
         return Box::new(MissingReader(
-            probe.missing(format!("{} names no interface", path.display())),
+            probe.missing(format!("{} lists no interface", path.display())),
         ));
     }
     Box::new(Interfaces {
@@ -269,7 +269,7 @@ fn counters(text: &[u8], file: usize, row: &mut [f64]) -> Result<(), Fault> {
         }
     }
     if known == 0 {
-        Err(lines.lacks("a protocol"))
+        Err(lines.missing("a protocol"))
     } else {
         Ok(())
     }

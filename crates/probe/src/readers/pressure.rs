@@ -125,7 +125,7 @@ fn totals(text: &[u8], shares: &[&str], row: &mut [f64]) -> Result<(), Fault> {
         }
     }
     if known < shares.len() {
-        Err(lines.lacks("some or full"))
+        Err(lines.missing("some or full"))
     } else {
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::host::Host;
 use crate::probes::Probe;
 
-/// Reads one kind of source into its stretch of a row.
+/// Reads one kind of source into its columns of a row.
 pub trait Reader: Send {
     /// What this reader says of itself. The columns of the probes that are not missing, one after the other, are the
     /// columns of the row; neither they nor which probes are missing change after construction.

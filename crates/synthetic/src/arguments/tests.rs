@@ -56,7 +56,7 @@ fn mistakes_name_the_option_and_what_it_takes() {
         ("-c 0", "-c 0: connections"),
         (
             "--on-read gpu:1",
-            "--on-read gpu:1: 'gpu:1' is no kind of work",
+            "--on-read gpu:1: 'gpu:1' is an invalid kind of work",
         ),
         ("--value-bytes 0", "--value-bytes 0"),
         ("--value-bytes 33m", "--value-bytes 33m"),

@@ -76,7 +76,7 @@ fn mistakes_say_what_is_possible() {
         ("", "no kind of work"),
         (
             "gpu:1",
-            "'gpu:1' is no kind of work; there are cpu:MICROSECONDS",
+            "'gpu:1' is an invalid kind of work: expected none, or any of cpu:MICROSECONDS",
         ),
         ("cpu", "cpu takes an amount, such as 100, not ''"),
         ("cpu:-1", "not '-1'"),
@@ -88,8 +88,8 @@ fn mistakes_say_what_is_possible() {
         ),
         ("memory-stream-regulated:64k@", "such as 64k@1g, not ''"),
         ("memory-stream-regulated:64k@0", "bytes a second, not 0"),
-        ("cpu:1+", "'' is no kind of work"),
-        ("cpu:1+none", "'none' is no kind of work"),
+        ("cpu:1+", "'' is an invalid kind of work"),
+        ("cpu:1+none", "'none' is an invalid kind of work"),
         (&["cpu:1"; 17].join("+"), "at most 16"),
     ] {
         let message = text.parse::<Recipe>().unwrap_err().to_string();

@@ -33,7 +33,7 @@ pub struct Workshop {
     lock: Mutex<()>,
     /// The largest piece of a file that one system call moves.
     piece_bytes: usize,
-    /// What whoever reads the log should know.
+    /// What a reader of the log should know.
     pub notes: Vec<String>,
     /// The channel's file, which must be removed in the end.
     pub channel_file: Option<PathBuf>,

@@ -39,7 +39,7 @@ pub enum Format {
 const BATCH: u16 = 0x4d42;
 
 impl Frame {
-    /// The frame of a `datagram`, and what follows it; `None` where it is cut short or says what nobody knows.
+    /// The frame of a `datagram`, and what follows it; `None` where it is cut short or has an unknown code.
     #[inline]
     #[must_use]
     pub fn parse(datagram: &[u8]) -> Option<(Self, &[u8])> {

@@ -9,13 +9,13 @@ pub struct Datagrams {
     ends: Vec<usize>,
     /// Room to put them in another order.
     gathered: Vec<u8>,
-    stretches: Vec<Stretch>,
+    batches: Vec<Batch>,
 }
 
 /// Neighbours that may be moved together.
 #[derive(Debug)]
-struct Stretch {
-    /// The length of each, or 0 for a piece of a long answer, which is a stretch by itself.
+struct Batch {
+    /// The length of each, or 0 for a piece of a long answer, which is a batch by itself.
     class: usize,
     start: usize,
     end: usize,
@@ -41,21 +41,20 @@ impl Datagrams {
     /// order. Only the pieces of a long answer keep theirs, behind the others.
     pub fn gather(&mut self) {
         self.find_stretches();
-        let is_gathered = |one: &Stretch, next: &Stretch| one.class >= next.class;
-        if self.stretches.is_sorted_by(is_gathered) {
+        let is_gathered = |one: &Batch, next: &Batch| one.class >= next.class;
+        if self.batches.is_sorted_by(is_gathered) {
             return;
         }
         // Stable: pieces keep their order.
-        self.stretches.sort_by_key(|stretch| Reverse(stretch.class));
+        self.batches.sort_by_key(|batch| Reverse(batch.class));
         self.gathered.clear();
         self.ends.clear();
-        for stretch in &self.stretches {
-            let &Stretch { start, end, .. } = stretch;
+        for batch in &self.batches {
+            let &Batch { start, end, .. } = batch;
             let moved = self.gathered.len();
             self.gathered.extend_from_slice(&self.bytes[start..end]);
             self.ends.extend(
-                (1..=stretch.datagrams)
-                    .map(|count| moved + (end - start) / stretch.datagrams * count),
+                (1..=batch.datagrams).map(|count| moved + (end - start) / batch.datagrams * count),
             );
         }
         std::mem::swap(&mut self.bytes, &mut self.gathered);
@@ -63,18 +62,18 @@ impl Datagrams {
 
     /// Neighbours of one length are moved together: most datagrams are like their neighbours.
     fn find_stretches(&mut self) {
-        self.stretches.clear();
+        self.batches.clear();
         let mut start = 0;
         for &end in &self.ends {
             let is_piece =
                 Frame::parse(&self.bytes[start..end]).is_none_or(|(frame, _)| frame.datagrams != 1);
             let class = if is_piece { 0 } else { end - start };
-            match self.stretches.last_mut() {
-                Some(stretch) if stretch.class == class && class > 0 => {
-                    stretch.end = end;
-                    stretch.datagrams += 1;
+            match self.batches.last_mut() {
+                Some(batch) if batch.class == class && class > 0 => {
+                    batch.end = end;
+                    batch.datagrams += 1;
                 }
-                _ => self.stretches.push(Stretch {
+                _ => self.batches.push(Batch {
                     class,
                     start,
                     end,

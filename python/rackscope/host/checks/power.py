@@ -11,7 +11,7 @@ from rackscope.metrics import parse_metric
 #: How the sampler names the probes that are power meters.
 PREFIX = "power:"
 #: How the reason begins of a meter that this host does not have.
-_ABSENT = "none here: "
+_ABSENT = "not present: "
 _EFFECT = "watts and energy per operation are modelled, not measured"
 _NAME_ONE = "A power strip, a file or a command can be named: --meter snmp:..., file:... or command:...."
 

@@ -26,7 +26,7 @@ pub(super) fn keyed(
         }
     }
     if found == 0 {
-        Err(lines.lacks("a counter of the group"))
+        Err(lines.missing("a counter of the group"))
     } else {
         Ok(())
     }

@@ -61,7 +61,7 @@ struct Cgroup {
     files: Vec<File>,
     layers: Layers,
     /// What the group's files do not give.
-    lacking: String,
+    missing: String,
     unlimited: bool,
     uncounted: bool,
 }
@@ -98,20 +98,20 @@ fn follow(host: &Host, mounts: &Mounts, label: &str, group: &str) -> Box<dyn Rea
         };
         return Box::new(MissingReader(probe(label).missing(reason)));
     }
-    let (mut files, mut lacking) = (Vec::new(), Vec::new());
+    let (mut files, mut missing) = (Vec::new(), Vec::new());
     for part in parts(&folders, host.clock_ticks_per_second as f64) {
         match part.file {
-            None => lacking.push(part.what.to_owned()),
+            None => missing.push(part.what.to_owned()),
             Some((path, take)) => match Source::open(path) {
                 Ok(source) => files.push(File { source, take }),
-                Err(error) => lacking.push(format!("{} ({error})", part.what)),
+                Err(error) => missing.push(format!("{} ({error})", part.what)),
             },
         }
     }
     if files.is_empty() {
         let reason = format!(
             "the control group {group} has no controllers: {} not given",
-            lacking.join(", ")
+            missing.join(", ")
         );
         return Box::new(MissingReader(probe(label).missing(reason)));
     }
@@ -120,7 +120,7 @@ fn follow(host: &Host, mounts: &Mounts, label: &str, group: &str) -> Box<dyn Rea
         label: label.to_owned(),
         files,
         layers,
-        lacking: lacking.join(", "),
+        missing: missing.join(", "),
         unlimited: false,
         uncounted: false,
     })
@@ -224,8 +224,8 @@ impl Reader for Cgroup {
     fn probes(&self) -> Vec<Probe> {
         let complaint = complaints(self.files.iter().map(|file| &file.source));
         let mut probe = probe(&self.label).untrusted_if(complaint);
-        if !self.lacking.is_empty() {
-            probe.note(format!("not given for this group: {}", self.lacking));
+        if !self.missing.is_empty() {
+            probe.note(format!("not given for this group: {}", self.missing));
         }
         if self.uncounted {
             probe.note("the kernel counts no disk traffic of this group (v1 does so where a throttle is set)");

@@ -92,7 +92,7 @@ fn a_host_without_disks_is_missing_them() {
     );
     let probe = build(&tree.host())[0].probes().remove(0);
     assert_eq!(probe.status, Status::Missing);
-    assert!(probe.reason.ends_with("names no disk"), "{}", probe.reason);
+    assert!(probe.reason.ends_with("lists no disk"), "{}", probe.reason);
 }
 
 proptest! {

@@ -74,7 +74,7 @@ impl Access {
                  sysctl kernel.perf_event_paranoid={most}"
             ),
             _ if self.is_root => {
-                "not permitted although this is root: the container lacks CAP_PERFMON, or its seccomp profile forbids \
+                "not permitted although this is root: the container does not have CAP_PERFMON, or its seccomp profile forbids \
                  perf_event_open"
                     .to_owned()
             }

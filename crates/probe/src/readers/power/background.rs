@@ -12,7 +12,7 @@ use crate::error::ProbeError;
 
 /// A value is too old after so many intervals.
 const INTERVALS_UNTIL_STALE: u64 = 3;
-/// How long whoever ends a meter waits for a reading under way.
+/// How long the end of a meter waits for a reading under way.
 const LONGEST_FAREWELL: Duration = Duration::from_millis(1500);
 /// What a meter that did not answer may be asked again at the start.
 const FIRST_ATTEMPTS: u64 = 2;
@@ -85,7 +85,7 @@ impl Background {
             .name("rackscope-meter".to_owned())
             .spawn(move || {
                 inner.run(&mut *meter, &mut sheet, pace);
-                // A command of the meter's has ended before anybody is told so.
+                // A command of the meter's has ended before that is reported.
                 drop(meter);
                 inner.lock().ended = true;
                 inner.changed.notify_all();
@@ -107,7 +107,7 @@ impl Background {
         self.shared.lock().answered
     }
 
-    /// The latest values; NaN where there is none or only an old one. Waits for nobody.
+    /// The latest values; NaN where there is none or only an old one. Never waits.
     pub(super) fn write(&self, row: &mut [f64], now: u64) {
         let oldest = self.shared.oldest.load(Ordering::Relaxed);
         for (value, slot) in row.iter_mut().zip(&self.shared.slots) {

@@ -28,7 +28,7 @@ const NEEDS: &str = "a command that prints a number a line";
 const MOST_BYTES: usize = 64 * 1024;
 /// What is kept of its complaints.
 const MOST_COMPLAINT: usize = 200;
-/// How long a wait lasts at most before it is seen that nobody waits any more.
+/// How long a wait lasts at most before a stop is noticed.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 struct Printer {
@@ -57,7 +57,7 @@ pub(super) fn build(
             running: None,
         }),
     };
-    found.beside(Pace {
+    found.in_background(Pace {
         interval,
         // Most of a reading is waiting for the next line.
         share: 1,

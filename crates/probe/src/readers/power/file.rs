@@ -34,7 +34,7 @@ pub(super) fn build(path: &Path, measured: &Measured, interval: Duration) -> Box
             measured: measured.clone(),
         }),
     };
-    found.beside(Pace {
+    found.in_background(Pace {
         interval,
         share: 2,
         patience: Duration::from_secs(3),

@@ -26,11 +26,11 @@ impl Found {
     }
 
     /// To be read by a thread of its own.
-    pub fn beside(self, pace: Pace) -> Box<dyn Reader> {
+    pub fn in_background(self, pace: Pace) -> Box<dyn Reader> {
         let sheet = Sheet::new(self.about.meter, &self.channels);
         let columns = sheet.columns().to_vec();
         match Background::start(self.meter, sheet, pace) {
-            Ok(background) if background.has_answered() => Box::new(Beside {
+            Ok(background) if background.has_answered() => Box::new(InBackground {
                 about: self.about,
                 columns,
                 pace,
@@ -67,19 +67,19 @@ impl Reader for Direct {
 }
 
 /// A meter that is read beside the ticks.
-struct Beside {
+struct InBackground {
     about: About,
     columns: Vec<String>,
     pace: Pace,
     background: Background,
 }
 
-impl Reader for Beside {
+impl Reader for InBackground {
     fn probes(&self) -> Vec<Probe> {
         let (complaint, seconds) = self.background.account();
         let mut probe = self.about.probe(self.columns.clone());
         probe.note(format!(
-            "read every {} beside the ticks, which takes {}",
+            "read every {} on a thread of its own, which takes {}",
             in_words(self.pace.interval.as_secs_f64()),
             in_words(seconds)
         ));

@@ -52,7 +52,7 @@ pub(super) fn build(host: &Host, has_rapl: bool) -> Box<dyn Reader> {
                 meter: Box::new(Hwmon { sources }),
             };
             if host.is_live() {
-                found.beside(PACE)
+                found.in_background(PACE)
             } else {
                 found.at_each_tick()
             }

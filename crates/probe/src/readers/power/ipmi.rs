@@ -13,7 +13,7 @@ use super::sheet::{Channel, Gives, Sheet};
 use crate::host::Host;
 use crate::readers::Reader;
 
-const NEEDS: &str = "a management controller with DCMI, the modules ipmi_si and ipmi_devintf, and the right to /dev/ipmi0 (root's)";
+const NEEDS: &str = "a management controller with DCMI, the modules ipmi_si and ipmi_devintf, and access to /dev/ipmi0 (root)";
 
 /// Network function of the DCMI group, its command, and the group's number, which begins request and answer.
 const NETWORK_FUNCTION: u8 = 0x2c;
@@ -31,9 +31,11 @@ const PACE: Pace = Pace {
 /// Why an answer holds no power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum Refusal {
-    #[error("the management controller answered with {0} bytes, which is no power reading")]
+    #[error("the management controller answered with {0} bytes, which is not a power reading")]
     Length(usize),
-    #[error("the management controller knows no power readings (DCMI; completion code {0:#04x})")]
+    #[error(
+        "the management controller does not support power readings (DCMI; completion code {0:#04x})"
+    )]
     Unknown(u8),
     #[error("the management controller refused a power reading (completion code {0:#04x})")]
     Code(u8),
@@ -78,7 +80,7 @@ pub(super) fn build(host: &Host) -> Box<dyn Reader> {
         ));
     }
     match Device::open() {
-        Ok(Some(device)) => found(about, Box::new(device)).beside(PACE),
+        Ok(Some(device)) => found(about, Box::new(device)).in_background(PACE),
         Ok(None) => about.missing(format!(
             "{ABSENT}no /dev/ipmi0 (no management controller, or the module ipmi_devintf is not loaded)"
         )),

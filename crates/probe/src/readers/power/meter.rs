@@ -5,7 +5,7 @@ use crate::probes::Probe;
 use crate::readers::{MissingReader, Reader};
 
 /// How the reason begins of a meter that this host does not have, rather than one that cannot be read.
-pub(super) const ABSENT: &str = "none here: ";
+pub(super) const ABSENT: &str = "not present: ";
 
 /// Reads a meter into its sheet.
 pub(super) trait Meter: Send {

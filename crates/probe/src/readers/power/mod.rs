@@ -69,7 +69,7 @@ fn named(spec: &MeterSpec) -> Box<dyn Reader> {
             MeterSpec::File { .. } => "file",
             MeterSpec::Command { .. } => "command",
         };
-        return About::new(meter, "a meter that can be").missing(reason);
+        return About::new(meter, "a valid description of the meter").missing(reason);
     }
     match spec {
         MeterSpec::Snmp {

@@ -37,7 +37,7 @@ pub(super) const COUNTER: Counter = Counter {
 
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    #[error("none here: {0}")]
+    #[error("not present: {0}")]
     Absent(String),
     #[error("NVIDIA's library {path} cannot be used: {source}")]
     Library { path: String, source: NvmlError },
@@ -92,7 +92,7 @@ pub(super) fn build(host: &Host) -> Box<dyn Reader> {
             .missing(reason);
     }
     match find(&host.nvml_library) {
-        Ok(found) => found.beside(PACE),
+        Ok(found) => found.in_background(PACE),
         Err(failure) => About::new("nvml", NEEDS)
             .expecting(&Channel::energy("gpu-0", COUNTER))
             .missing(failure.to_string()),
@@ -111,7 +111,7 @@ fn find(library: &Path) -> Result<Found, Failure> {
         .collect();
     if devices.is_empty() {
         return Err(Failure::Absent(
-            "NVIDIA's driver knows no accelerator".to_owned(),
+            "NVIDIA's driver finds no accelerator".to_owned(),
         ));
     }
     let channels = devices

@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::parse;
 use crate::source::{Source, complaints};
 
-const NEEDS: &str = "the right to read /sys/class/powercap/intel-rapl:*/energy_uj, which is root's alone since Linux 5.10";
+const NEEDS: &str = "the right to read /sys/class/powercap/intel-rapl:*/energy_uj (only root has it since Linux 5.10)";
 const FOLDER: &str = "sys/class/powercap";
 
 /// No package takes as much; a counter that was set back would seem to.
@@ -131,7 +131,7 @@ fn open(host: &Host, zone: &str, zones: &[String], before: &[Zone]) -> Result<Zo
 fn advise(reason: String) -> String {
     if reason.contains("ermission denied") {
         format!(
-            "{reason}; run as root, or let all read it (chmod o+r), or allow perf events of the whole host"
+            "{reason}; run as root, or make it readable for all (chmod o+r), or allow perf events of the whole host"
         )
     } else {
         reason
@@ -146,7 +146,7 @@ fn domain(name: &str, parent: Option<&str>) -> String {
     }
 }
 
-/// `domain`, or with the first number behind it that nobody has.
+/// `domain`, or with the first number behind it that is free.
 pub(super) fn distinct(domain: &str, taken: impl Fn(&str) -> bool) -> String {
     let numbered = (1..).map(|number| format!("{domain}-{number}"));
     std::iter::once(domain.to_owned())

@@ -99,7 +99,7 @@ fn find_with(host: &Host, mut about: About, open: Open) -> Result<Found, (About,
     if files.is_empty() {
         let reason = match refused {
             Some(errno) => Access::of(host).explain(errno, true),
-            None => format!("/{FOLDER} names no event of energy, or no CPU that counts it"),
+            None => format!("/{FOLDER} lists no energy event, or no CPU that counts it"),
         };
         return Err((about, reason));
     }

@@ -116,7 +116,7 @@ impl Sheet {
         self.cells.len()
     }
 
-    /// Set when nobody waits for the reading any more: a meter that waits for something looks at it.
+    /// Set when the reading is to stop: a meter that waits for something looks at it.
     pub(super) fn stop(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
@@ -173,7 +173,7 @@ impl Sheet {
         }
     }
 
-    /// The same, where somebody else keeps the reason.
+    /// The same, where the reason is kept elsewhere.
     pub(super) fn note_failure(&mut self) {
         if !self.failed_now {
             self.failed_now = true;

@@ -113,7 +113,7 @@ impl MeterSpec {
                 ..
             } => {
                 if address.is_empty() || address.len() > 253 {
-                    return Err(format!("'{address}' is no address of a power strip"));
+                    return Err(format!("'{address}' is not the address of a power strip"));
                 }
                 if community.len() > 255 {
                     return Err("an SNMP community of more than 255 bytes".to_owned());
@@ -180,12 +180,12 @@ impl Measured {
             || self.domain.chars().any(char::is_control)
         {
             return Err(format!(
-                "'{}' is no name of a domain",
+                "'{}' is not a valid name of a domain",
                 self.domain.escape_debug()
             ));
         }
         if !(self.scale.is_finite() && self.scale > 0.0) {
-            return Err(format!("a scale of {} is none", self.scale));
+            return Err(format!("{} is not a valid scale", self.scale));
         }
         Ok(())
     }

@@ -299,7 +299,7 @@ impl Reader for Process {
         if self.threads.left_out > 0 {
             let count = self.threads.left_out;
             probe = probe.untrusted(format!(
-                "context switches and run delay lack {count} threads more than followed"
+                "context switches and run delay miss {count} threads: more than are followed"
             ));
         }
         if let Some(reason) = &self.unreadable {

@@ -123,7 +123,7 @@ impl<'a> Command<'a> {
 #[derive(Debug, Clone)]
 pub struct Parser {
     limits: Limits,
-    /// Bytes of a body that nobody wants, still to come.
+    /// Bytes of a body that is skipped, still to come.
     skip: usize,
 }
 

@@ -116,7 +116,7 @@ pub(super) fn parse<'a>(words: &Words<'a>) -> Line<'a> {
         _ if words.last().starts_with(b"HTTP/") => return whole(Command::Disconnect(""), false),
         _ => Command::Reject(ERROR),
     };
-    // A line of the wrong length is answered before anybody looks for `noreply`.
+    // A line of the wrong length is answered before `noreply` is looked for.
     let quiet = quiet && command != Command::Reject(ERROR);
     whole(command, quiet)
 }

@@ -42,7 +42,7 @@ enum State {
     Keys(Keys),
     /// Before this share of a dump, whose line was consumed.
     Dump { form: DumpForm, share: u32 },
-    /// Within a value that nobody wants, this many bytes before its end.
+    /// Within a value that is skipped, this many bytes before its end.
     Skip(u64),
 }
 

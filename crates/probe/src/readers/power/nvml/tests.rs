@@ -83,7 +83,7 @@ fn a_host_without_the_library_has_none() {
     assert!(
         failure
             .to_string()
-            .starts_with("none here: no NVIDIA driver"),
+            .starts_with("not present: no NVIDIA driver"),
         "{failure}"
     );
 }

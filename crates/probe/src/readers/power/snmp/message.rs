@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 const MOST_PARTS: usize = 128;
 /// Values in a message: as many as are ever asked for, and some.
 const MOST_BINDINGS: usize = 64;
-/// A community or a value of text that is longer is none of ours.
+/// The longest community or text that is taken.
 const LONGEST_TEXT: usize = 255;
 
 const INTEGER: u8 = 0x02;
@@ -54,7 +54,9 @@ impl FromStr for Oid {
             .map(|part| part.parse().ok())
             .collect::<Option<Vec<u32>>>()
             .and_then(Self::new)
-            .ok_or_else(|| format!("'{text}' is no object identifier, such as 1.3.6.1.2.1.1.3.0"))
+            .ok_or_else(|| {
+                format!("'{text}' is not an object identifier such as 1.3.6.1.2.1.1.3.0")
+            })
     }
 }
 
@@ -132,13 +134,13 @@ pub struct Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// An element goes on behind the end.
-    #[error("it is cut off")]
+    #[error("it is truncated")]
     CutOff,
     /// There are bytes behind the end.
-    #[error("there is more behind its end")]
+    #[error("bytes follow its end")]
     TooMuch,
     /// An element is not the one that should be there.
-    #[error("it holds element {found:#04x} where {expected:#04x} should be")]
+    #[error("it has element {found:#04x}, expected {expected:#04x}")]
     Element {
         /// The element that should be there.
         expected: u8,
@@ -146,19 +148,19 @@ pub enum Malformed {
         found: u8,
     },
     /// A length that is not definite, or of more bytes than any message has.
-    #[error("the length of an element is none")]
+    #[error("the length of an element is invalid")]
     Length,
     /// A number that does not fit its type.
-    #[error("a number of it does not fit")]
+    #[error("a number is out of range")]
     Number,
     /// A name that is none.
-    #[error("a name of it is none")]
+    #[error("an object identifier is invalid")]
     Name,
     /// Another version than 2c.
-    #[error("it is of another version than 2c")]
+    #[error("its version is not 2c")]
     Version,
     /// More values, or longer text, than is ever asked for.
-    #[error("it is larger than any answer")]
+    #[error("it is larger than any response")]
     Large,
 }
 

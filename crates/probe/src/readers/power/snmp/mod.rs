@@ -18,14 +18,14 @@ use super::spec::{Measured, StripReading};
 use crate::clock;
 use crate::readers::Reader;
 
-const NEEDS: &str = "a power strip that answers SNMP version 2c here, and its community";
+const NEEDS: &str = "a power strip that responds to SNMP version 2c, and its community";
 
 /// The largest answer that is looked at: more than all values that may be asked for.
 const LARGEST_ANSWER: usize = 16 * 1024;
 /// Where counts of 32 and 64 bits begin again.
 const RANGE_32: f64 = 4_294_967_296.0;
 const RANGE_64: f64 = 18_446_744_073_709_551_616.0;
-/// How long a wait lasts at most before it is seen that nobody waits any more.
+/// How long a wait lasts at most before a stop is noticed.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 struct Strip {
@@ -72,7 +72,7 @@ pub(super) fn build(
             buffer: vec![0; LARGEST_ANSWER],
         }),
     };
-    found.beside(Pace {
+    found.in_background(Pace {
         interval,
         // Waiting for an answer takes nothing of this host.
         share: 1,
@@ -82,9 +82,9 @@ pub(super) fn build(
 
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    #[error("{address} has no address: {source}")]
+    #[error("cannot resolve {address}: {source}")]
     Name { address: String, source: io::Error },
-    #[error("{address} port {port} cannot be asked: {source}")]
+    #[error("cannot reach {address} port {port}: {source}")]
     Socket {
         address: String,
         port: u16,
@@ -101,7 +101,7 @@ enum Failure {
     },
     #[error("{address} refused: {words}")]
     Refused { address: String, words: String },
-    #[error("{address} was given up")]
+    #[error("the reading of {address} was stopped")]
     Stopped { address: String },
 }
 
