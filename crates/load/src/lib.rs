@@ -38,6 +38,7 @@ mod worker_phase;
 
 pub use client::LoadClient;
 #[doc(hidden)]
+#[cfg(feature = "harness")]
 pub use datagrams::{Silent, Tally};
 pub use error::Error;
 pub use monitor::Interval;

@@ -372,6 +372,7 @@ impl<'a> Run<'a> {
     }
 
     /// Requests that wait for an answer.
+    #[cfg(feature = "harness")]
     pub(super) fn outstanding(&self) -> u64 {
         self.part.outstanding as u64
     }

@@ -27,10 +27,6 @@ impl Protocol for MemcachedMeta {
         push_meta_set_header(out, key, value_bytes);
     }
 
-    fn push_command(_: &mut Vec<u8>, _: Command, _: &[u8], _: u32, _: usize) {
-        unreachable!("the configuration refuses Redis's commands");
-    }
-
     #[inline]
     fn step<'a>(
         input: &'a [u8],

@@ -80,14 +80,16 @@ pub trait Protocol {
     /// Append all of a set up to the value; `\r\n` must follow it.
     fn push_set(out: &mut Vec<u8>, key: &[u8], value_bytes: usize);
     /// Append all of another command up to its last argument of `argument_bytes` bytes, if it has one; `\r\n` must
-    /// follow that.
+    /// follow that. memcached has none: the configuration refuses them.
     fn push_command(
-        out: &mut Vec<u8>,
+        _out: &mut Vec<u8>,
         command: Command,
-        key: &[u8],
-        score: u32,
-        argument_bytes: usize,
-    );
+        _key: &[u8],
+        _score: u32,
+        _argument_bytes: usize,
+    ) {
+        unreachable!("{command:?} over memcached's protocol");
+    }
     /// Take the next piece of the reply to a `command` of `keys` keys.
     ///
     /// # Errors

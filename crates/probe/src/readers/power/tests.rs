@@ -108,11 +108,14 @@ fn what_cannot_be_of_a_meter_is_refused() {
     assert_eq!((checked(&file), checked(&command)), (Ok(()), Ok(())));
     for (text, words) in [
         (file.replace("/run/meter", "meter"), "not an absolute path"),
-        (file.replace("server", ""), "no name of a domain"),
-        (file.replace("server", "a\\nb"), "no name of a domain"),
+        (file.replace("server", ""), "not a valid name of a domain"),
+        (
+            file.replace("server", "a\\nb"),
+            "not a valid name of a domain",
+        ),
         (
             file.replace(r#""scale": 1"#, r#""scale": -1"#),
-            "a scale of -1",
+            "-1 is not a valid scale",
         ),
         (
             file.replace(r#"seconds": 1"#, r#"seconds": 0"#),

@@ -214,5 +214,5 @@ fn a_strip_that_does_not_answer_says_what_to_check() {
     drop(silent);
     let reader = strip(port, &watts(), PATIENT);
     let reason = reader.probes().remove(0).reason;
-    assert!(reason.contains("cannot be asked"), "{reason}");
+    assert!(reason.contains("cannot reach"), "{reason}");
 }
