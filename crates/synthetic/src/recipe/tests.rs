@@ -73,7 +73,7 @@ fn units_are_powers_of_two_and_steps_keep_their_order() {
 #[test]
 fn mistakes_say_what_is_possible() {
     for (text, part) in [
-        ("", "no kind of work"),
+        ("", "an invalid kind of work"),
         (
             "gpu:1",
             "'gpu:1' is an invalid kind of work: expected none, or any of cpu:MICROSECONDS",
