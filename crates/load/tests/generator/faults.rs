@@ -344,7 +344,7 @@ fn keys_that_run_out_end_the_phase() {
     let result = run(&client, &phase(json!({"operations": {"insert": 1.0}})));
     let why = result.failed.expect("a reason");
     assert!(
-        why.starts_with("keys of this size can tell only 100 apart"),
+        why.starts_with("there are only 100 different keys of this size"),
         "{why}"
     );
 }

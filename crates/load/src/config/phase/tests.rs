@@ -48,7 +48,7 @@ fn every_mistake_is_named() {
         (
             "operations",
             json!({"read": 2.0, "update": -1.0}),
-            "the share of read must be between 0 and 1, not 2",
+            "the fraction of read must be between 0 and 1, not 2",
         ),
         (
             "operations",
