@@ -102,9 +102,9 @@ def test_loopback_is_not_squeezed(journal: Journal) -> None:
             assert "loopback" in answer.reason
             assert isolation.missing.get("network", "") in answer.reason
             assert "CAP_NET_ADMIN" in answer.needs
-            with pytest.raises(SqueezeError, match="no network of its own"):
+            with pytest.raises(SqueezeError, match="no network namespace of its own"):
                 squeeze.apply(Subject(isolation, (0,)), 0.5, journal)
-        with pytest.raises(SqueezeError, match="no network of its own"):
+        with pytest.raises(SqueezeError, match="no network namespace of its own"):
             limit_link(isolation, 1e6, journal)
 
 
