@@ -33,7 +33,8 @@ pub struct Mapping {
     bytes: usize,
     mapped: NonNull<c_void>,
     mapped_bytes: usize,
-    access: Access,
+    /// Whole words that may be written: none of a mapping for reading.
+    words: usize,
 }
 
 // SAFETY: plain memory; the safe methods touch it with atomic or volatile accesses only.
@@ -113,7 +114,10 @@ impl Mapping {
             bytes,
             mapped,
             mapped_bytes,
-            access,
+            words: match access {
+                Access::Read => 0,
+                Access::ReadWrite => bytes / 8,
+            },
         })
     }
 
@@ -149,16 +153,13 @@ impl Mapping {
         _ = unsafe { madvise(self.start.as_ptr().cast(), self.bytes, advice) };
     }
 
-    /// All whole words of it. Whoever else maps a file may change them at any time.
-    ///
-    /// # Panics
-    /// If it is for reading only.
+    /// All whole words of it; none where it is for reading only. Other processes that map a file may change them at any
+    /// time.
     #[must_use]
     #[inline]
     pub fn words(&self) -> &[AtomicU64] {
-        assert_eq!(self.access, Access::ReadWrite);
         // SAFETY: mapped for as long as `self` lives, aligned to a page, initialised by the system.
-        unsafe { slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes / 8) }
+        unsafe { slice::from_raw_parts(self.start.as_ptr().cast(), self.words) }
     }
 
     /// Read the byte at `offset`, whatever it is, so that its page is in memory.

@@ -52,7 +52,7 @@ fn a_file_for_reading_is_touched_and_has_no_words_to_write() {
     let mapping = Mapping::of_file(&file, 0, 4096, Access::Read, false).unwrap();
     mapping.expect_random_access();
     mapping.touch(4095);
-    assert!(std::panic::catch_unwind(|| mapping.words().len()).is_err());
+    assert!(mapping.words().is_empty());
     assert!(std::panic::catch_unwind(|| mapping.touch(4096)).is_err());
 }
 
