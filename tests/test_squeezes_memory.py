@@ -213,4 +213,4 @@ def test_a_folder_without_a_channel_has_none(tmp_path: Path):
     (tmp_path / "regulated-channel").write_bytes(b"something else")
     found = RegulatedChannel().capacity(subject(folder=tmp_path))
     assert isinstance(found, NotSqueezable)
-    assert "no regulated channel" in found.reason
+    assert "is not a regulated channel" in found.reason

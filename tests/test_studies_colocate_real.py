@@ -52,7 +52,7 @@ def test_two_works_are_measured_alone_and_together(rackscope: Rackscope) -> None
     if all("cpu" in work["sensitivities"] for work in result["works"]):
         assert advised.returncode == 0, advised.stderr
         assert "compute and bounded" in advised.stdout
-        assert "Stands on: study; modelled" in advised.stdout
+        assert "Evidence: study; modelled" in advised.stdout
     else:
         assert advised.returncode == 1
         assert "is not known" in advised.stderr

@@ -170,7 +170,7 @@ def test_a_disturbed_window_is_measured_again_at_most_twice_and_counted(world: W
     bench.window(STAGE, {}, 0.4, "cpu_share@0.8", 1)
     assert len(world.log) == 5
     assert (bench.interference.windows, bench.interference.discarded, bench.interference.kept) == (5, 3, 1)
-    assert bench.interference.reasons == {"the hypervisor gave the cores to others"}
+    assert bench.interference.reasons == {"the hypervisor gave the cores to other guests (steal)"}
 
 
 def test_a_burst_of_others_is_waited_for_as_long_as_patience_lasts(

@@ -48,7 +48,8 @@ def _print(found: Colocation) -> None:
     fit = sum(pair.fits for pair in found.pairs)
     cores = "1 core" if found.cores == 1 else f"{found.cores} cores"
     console.print(
-        f"{fit} of {len(found.pairs)} pairs fit on {cores}: neither side loses {100 * found.bound:g} %, modelled.",
+        f"{fit} of {len(found.pairs)} pairs fit on {cores}, where each side may lose at most {100 * found.bound:g} %; "
+        "modelled.",
         markup=False,
     )
     print_advice(console, [pair.advice for pair in found.pairs])

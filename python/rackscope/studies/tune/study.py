@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rackscope.errors import StudyError, UsageError
@@ -148,7 +148,7 @@ def _check(request: Request) -> None:
 
     from rackscope.studies.bench.bounds import parse_bound
 
-    if find_spec("optuna") is None:
+    if importlib.util.find_spec("optuna") is None:
         raise UsageError("study tune needs optuna", "Install rackscope[tune].")
     if request.values["slo"] is not None:
         parse_bound(request.values["slo"])
