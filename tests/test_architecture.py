@@ -14,8 +14,6 @@ from rust_arrows import circles_of
 SOURCE = Path(__file__).parent.parent / "python"
 PACKAGE = SOURCE / "rackscope"
 CRATES = SOURCE.parent / "crates"
-#: Their files still import each other in circles.
-TANGLED_CRATES = {"cached"}
 #: From the ground up. Rooms on one floor do not import each other.
 FLOORS = (
     ("errors", "units", "metrics", "network_namespace", "process_identity", "_native", "__version__"),
@@ -160,8 +158,6 @@ def test_only_the_command_line_prints() -> None:
 
 @pytest.mark.parametrize("crate", sorted(CRATES.iterdir()), ids=lambda crate: crate.name)
 def test_no_circle_of_rust_files(crate: Path) -> None:
-    if crate.name in TANGLED_CRATES:
-        pytest.skip("its files still import each other in circles")
     assert not circles_of(crate)
 
 

@@ -1,10 +1,11 @@
 //! What one client sends and is replied, whatever carries it: bytes in, commands carried out in bursts, replies out.
 //!
 //! * [`text`] and [`binary`]: a burst of commands of either protocol. A client that watches gets its lines instead.
-//! * [`accounts`]: who may use the server, and how a client shows it.
+//! * [`accounts`] and [`password`]: who may use the server, and how a client shows it.
 
 pub(crate) mod accounts;
 mod binary;
+mod password;
 mod text;
 
 use self::accounts::Accounts;

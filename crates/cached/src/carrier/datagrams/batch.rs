@@ -1,4 +1,4 @@
-use super::{Limits, REPLY_BYTES_MAX};
+use super::reply_limits::{Limits, REPLY_BYTES_MAX};
 use crate::engine::{Context, Count, Outcome, Read, Storage};
 use crate::session::BURST;
 use arrayvec::ArrayVec;

@@ -2,13 +2,16 @@
 
 mod batch;
 mod queue;
+mod reply_limits;
 mod socket;
 mod source;
 
 pub(crate) use queue::Queue;
+pub(crate) use reply_limits::Limits;
 pub(crate) use socket::{Buffers, ForwardedDatagram, Socket};
 pub(crate) use source::Source;
 
+use self::reply_limits::REPLY_BYTES_MAX;
 use crate::engine::{After, Count, Counters, Storage};
 use crate::session::{BURST, Outlet, Session, Status, Tools, limits};
 use arrayvec::ArrayVec;
@@ -17,36 +20,8 @@ use wire::memcached::Datagrams;
 use wire::memcached::datagram::{DATAGRAM_BYTES_MAX, FRAME_BYTES, Format, Frame};
 use wire::memcached::server::Parser;
 
-/// The longest reply to one datagram, in bytes; a client that wants more has to use a connection.
-const REPLY_BYTES_MAX: usize = 1 << 20;
-
 const TOO_LONG: &[u8] = b"SERVER_ERROR the answer is too long for datagrams\r\n";
 const IN_PIECES: &[u8] = b"SERVER_ERROR multi-packet request not supported\r\n";
-
-/// How long a reply to a batch may be, in bytes with its frame.
-#[derive(Clone, Copy)]
-pub(crate) struct Limits {
-    /// Of replies to several requests in one datagram.
-    joined: usize,
-    /// Of the reply to one request.
-    single: usize,
-}
-
-impl Limits {
-    /// Over the kernel's sockets: what goes whole everywhere, and, for one reply, what the kernel cuts into fragments.
-    pub const SOCKETS: Self = Self {
-        joined: DATAGRAM_BYTES_MAX,
-        single: net::SENT_BYTES_MAX,
-    };
-
-    /// Where packets are not cut into fragments, and carry so many bytes.
-    pub fn of_packets(payload_bytes: usize) -> Self {
-        Self {
-            joined: payload_bytes,
-            single: payload_bytes,
-        }
-    }
-}
 
 /// A datagram the rest of whose commands is for another worker.
 pub(crate) struct UnfinishedDatagram {

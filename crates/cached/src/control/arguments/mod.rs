@@ -1,7 +1,11 @@
 //! The command line.
 
+mod error;
 mod tls;
 
+pub use self::error::Error;
+
+use self::error::{bad, refused};
 use self::tls::TlsArguments;
 use super::address::ListenAddress;
 use crate::engine::hot_keys::HOT_KEYS_MAX;
@@ -92,32 +96,6 @@ pub enum Request {
     Help,
     /// Print the version.
     Version,
-}
-
-/// A command line that asks for nothing that can be done.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Not an option, or one without its value.
-    #[error("{0}; rackscope-cached -h lists the options")]
-    Syntax(#[from] lexopt::Error),
-    /// An option of memcached's that asks for what there is not.
-    #[error("{option}: {reason}")]
-    Refused {
-        /// The option.
-        option: &'static str,
-        /// Why, and what else to do.
-        reason: &'static str,
-    },
-    /// An option with a value it cannot have.
-    #[error("{option} {value}: {reason}")]
-    Value {
-        /// The option.
-        option: &'static str,
-        /// Its value as given.
-        value: String,
-        /// What it should be.
-        reason: &'static str,
-    },
 }
 
 /// Threads, connections and mebibytes are numbers that a mistyped digit should not turn into a dead host.
@@ -363,20 +341,8 @@ fn extended(text: &str, options: &mut Options, tls: &mut TlsArguments) -> Result
     Ok(())
 }
 
-fn refused(option: &'static str, reason: &'static str) -> Error {
-    Error::Refused { option, reason }
-}
-
 fn text(parser: &mut lexopt::Parser) -> Result<String, Error> {
     Ok(parser.value()?.string()?)
-}
-
-fn bad(option: &'static str, value: String, reason: &'static str) -> Error {
-    Error::Value {
-        option,
-        value,
-        reason,
-    }
 }
 
 fn number(

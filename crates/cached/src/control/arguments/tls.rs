@@ -1,6 +1,6 @@
 //! `-Z` and the suboptions of `-o` that begin with `ssl_`.
 
-use super::{Error, bad, refused};
+use super::error::{Error, bad, refused};
 use crate::carrier::tls::suites;
 use crate::control::address::ListenAddress;
 use crate::options::{ClientCertificates, Oldest, Options, TlsOptions};

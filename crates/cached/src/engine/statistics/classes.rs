@@ -2,7 +2,8 @@
 //! byte is a chunk.
 
 use super::super::counters::{Count, Totals};
-use super::{Output, StorageTotals};
+use super::output::Output;
+use super::stored::StorageTotals;
 
 /// memcached's pages, in bytes.
 const PAGE_BYTES: usize = 1 << 20;

@@ -1,16 +1,18 @@
 //! What `stats` writes.
 
 mod classes;
+mod output;
 mod settings;
+mod stored;
 
+pub(crate) use self::stored::{StorageTotals, totals};
+
+use self::output::Output;
 use super::counters::{Count, Counters, Totals};
 use super::hot_keys::{self, HotKeys};
 use super::state::{Baseline, ServerState};
-use super::storage::Storage;
-use mica::Statistics;
 use net::Endpoint;
 use std::fmt::Display;
-use std::ops::AddAssign;
 
 /// What became of a request for statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,36 +23,6 @@ pub(crate) enum Section {
     Reset,
     /// There is no such section.
     Unknown,
-}
-
-/// Takes names and values.
-pub(crate) struct Output<'t>(&'t mut dyn FnMut(&str, &dyn Display));
-
-impl Output<'_> {
-    pub fn write(&mut self, name: &str, value: impl Display) {
-        (self.0)(name, &value);
-    }
-}
-
-/// What partitions hold, together.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct StorageTotals {
-    pub(crate) items: Statistics,
-    pub(crate) log_bytes: usize,
-    free_bytes: usize,
-    index_bytes: usize,
-    /// Of the item that was not used for longest.
-    pub(crate) oldest_age_seconds: Option<u32>,
-}
-
-impl AddAssign for StorageTotals {
-    fn add_assign(&mut self, other: Self) {
-        self.items += other.items;
-        self.log_bytes += other.log_bytes;
-        self.free_bytes += other.free_bytes;
-        self.index_bytes += other.index_bytes;
-        self.oldest_age_seconds = self.oldest_age_seconds.max(other.oldest_age_seconds);
-    }
 }
 
 impl ServerState {
@@ -220,21 +192,6 @@ impl ServerState {
             }
         }
     }
-}
-
-/// What a worker's partitions hold at second `now`.
-pub(crate) fn totals(storage: &mut impl Storage, now: u32) -> StorageTotals {
-    let mut stored = StorageTotals::default();
-    storage.each(|partition| {
-        stored.items += partition.statistics();
-        stored.log_bytes += partition.log_bytes();
-        stored.free_bytes += partition.free_bytes().unwrap_or_default();
-        stored.index_bytes += partition.index_bytes();
-        stored.oldest_age_seconds = stored
-            .oldest_age_seconds
-            .max(partition.oldest_age_seconds(now));
-    });
-    stored
 }
 
 /// What this process used of the processors, in user and in system mode (`/proc/[pid]/stat`, `proc_pid_stat(5)`);

@@ -1,7 +1,7 @@
 //! `stats settings`.
 
 use super::super::state::ServerState;
-use super::Output;
+use super::output::Output;
 use crate::options::TlsOptions;
 use std::net::SocketAddr;
 
