@@ -20,7 +20,7 @@ run: build
 # Everything that ten minutes are enough for, from fixed seeds.
 test: build fetch
 	$(BIN)/python tools/rust_tests.py
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long and not alone"
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not long and not alone"
 	$(BIN)/python -m pytest -q -m "alone and not long"
 
 # What takes longer, from new seeds, in MINUTES: fuzzing, model checking, simulations, full-length studies, repetition.

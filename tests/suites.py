@@ -1,7 +1,7 @@
 """Which tests run, how often and from which seeds: the short suite (``make test``) and parts of the long one.
 
 Marks: ``long`` is for what only the long suite runs. ``servers`` is set here for tests that start the command or real
-servers, so that ``-m servers --repeat 50`` repeats them. ``alone`` is set here for those of them that conduct studies: a
+servers, so that ``-m servers --repeat 50`` repeats them. ``alone`` is set here for those that conduct studies: a
 study waits while other processes use the host, so beside another test it takes several times as long.
 """
 

@@ -25,6 +25,7 @@ def manifests_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text()) for file in folder.glob("runs/*/manifest.json")]
 
 
+@pytest.mark.long
 def test_two_works_are_measured_alone_and_together(rackscope: Rackscope) -> None:
     done = rackscope("study", "colocate", *WORKS, "--rounds", "2", "--budget", "12s", *SHORT, timeout=SECONDS)
     assert done.returncode == 0, done.stderr

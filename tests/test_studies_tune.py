@@ -248,6 +248,7 @@ def test_a_command_repeats_what_was_asked() -> None:
     assert aim.command({"save": "3600 1"}).endswith("--set keys=1000 --set 'save=3600 1'")
 
 
+@pytest.mark.long
 def test_a_short_study_of_the_cache(rackscope: Rackscope) -> None:
     done = rackscope(
         "study", "tune", "cache", "ycsb-b", "--budget", "30s", "--set", "keys=1000", "--endpoint", "unix",

@@ -129,7 +129,7 @@ PARTS = (
         "python-processes",
         "Python tests that start processes, again and again, two at a time and more",
         3,
-        lambda task: [python(task, "-n", str(2 * CORES), "-m", "servers and not long", "--repeat", "50")],
+        lambda task: [python(task, "-n", str(2 * CORES), "-m", "servers and not long and not alone", "--repeat", "50")],
     ),
 )
 
