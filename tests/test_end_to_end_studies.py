@@ -21,20 +21,7 @@ from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.recovery import recover
 
-PRESSURE = (
-    "study",
-    "pressure",
-    "cache",
-    "ycsb-c",
-    "--blocks",
-    "3",
-    "--window",
-    "100ms",
-    "--levels",
-    "0.5",
-    "--set",
-    "keys=1000",
-)
+PRESSURE = ("study", "pressure", "cache", "ycsb-c", "--blocks", "3", "--window", "100ms", "--set", "keys=1000")
 #: Under a busy host a window is measured up to three times, and each squeeze is tried as often.
 SECONDS = 240.0
 

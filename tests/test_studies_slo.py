@@ -292,7 +292,7 @@ def test_what_a_poisson_window_falls_short_by_chance_is_no_overload() -> None:
 
 def test_a_short_study_of_the_cache(rackscope: Rackscope) -> None:
     done = rackscope(
-        "study", "slo", "cache", "ycsb-b", "--bound", "p50<50ms", "--budget", "6s", "--set", "keys=2000", "--json",
+        "study", "slo", "cache", "ycsb-b", "--bound", "p50<50ms", "--budget", "10s", "--set", "keys=2000", "--json",
         "--endpoint", "unix", "--out", "study",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
