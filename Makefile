@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PROGRAMS := rackscope-access rackscope-cached rackscope-keeper rackscope-synthetic
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PIP_QUIET = 1
+# Without bytecode each process of the tests compiles again what it imports, and each worker all tests.
+unexport PYTHONDONTWRITEBYTECODE
 
 # How long the long suite takes, the word that says where it begins, and how long each target is fuzzed.
 MINUTES := 120
@@ -20,8 +22,8 @@ run: build
 # Everything that ten minutes are enough for, from fixed seeds.
 test: build fetch
 	$(BIN)/python tools/rust_tests.py
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not long and not alone"
-	$(BIN)/python -m pytest -q -m "alone and not long"
+	$(BIN)/python -m pytest -q -n 4 --dist worksteal -m "not long and not alone"
+	$(BIN)/python -m pytest -q -m "alone and not long" tests/test_*studies*.py
 
 # What takes longer, from new seeds, in MINUTES: fuzzing, model checking, simulations, full-length studies, repetition.
 test-long: build fetch

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import polars as pl
 
 from rackscope.analysis.facts import PhaseWindow, RunFacts, SamplerCost
+from rackscope.analysis.histograms import Histogram
+from rackscope.analysis.rates import Samples
 
 START_NS = 1_790_000_000_000_000_000
 STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -18,6 +21,31 @@ Amount = float | Callable[[str], float]
 
 def nanoseconds(seconds: float) -> int:
     return START_NS + round(seconds * 1e9)
+
+
+def derived(samples: pl.DataFrame) -> pl.DataFrame:
+    """``timestamp_ns`` and one column a derived series, row by row; null where there is no value."""
+    table = Samples(samples)
+    columns = [table.frame["timestamp_ns"]]
+    for series in (one for group in table.series.values() for one in group):
+        rows, values = series.by_row()
+        column = np.full(len(table.frame), np.nan)
+        column[rows] = values
+        columns.append(pl.Series(series.name, column).fill_nan(None))
+    return pl.DataFrame(columns)
+
+
+def bucket_index(grouping_power: int, value: int) -> int:
+    """The index of the bucket of an H2 histogram that holds ``value``."""
+    dropped = max(value.bit_length() - grouping_power - 1, 0)
+    return (dropped << grouping_power) + (value >> dropped)
+
+
+def histogram_of(grouping_power: int, max_value_power: int, values: Iterable[int]) -> Histogram:
+    """A histogram that has recorded ``values`` (nanoseconds)."""
+    counts = Counter(bucket_index(grouping_power, value) for value in values)
+    ordered = sorted(counts)
+    return Histogram.of(grouping_power, max_value_power, ordered, [counts[index] for index in ordered])
 
 
 def core(number: int, **shares: Amount) -> dict[str, Amount]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import io
 import os
 import signal
 import subprocess
@@ -39,8 +41,22 @@ def process_exists(pid: int) -> bool:
         return False
 
 
+def assert_imports_nothing_heavy(program: str) -> None:
+    """Of what listing and help can do without, as it takes long to import, ``program`` imports nothing."""
+    look = (
+        "heavy = {'polars', 'numpy', 'scipy', 'pydantic', 'rich', 'jinja2'} & set(sys.modules)\nassert not heavy, heavy"
+    )
+    command = [sys.executable, "-c", f"import sys\n{program}\n{look}"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
 class Rackscope:
-    """The command line in a folder of the test's own."""
+    """The command line in a folder of the test's own.
+
+    A call runs the command in this process, as its start and imports take longer than most commands; ``process`` is
+    for tests that are about the process, ``start`` for those that look at it or signal it while it runs.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -48,10 +64,36 @@ class Rackscope:
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "rackscope", *arguments]
 
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "XDG_DATA_HOME": str(self.folder / "data"), "COLUMNS": "200"}
+    def own_environment(self) -> dict[str, str]:
+        return {"XDG_DATA_HOME": str(self.folder / "data"), "COLUMNS": "200"}
 
-    def __call__(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, **self.own_environment()}
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        from rackscope.cli import main
+
+        output, errors = _Printed(), _Printed()
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+        usable = os.sched_getaffinity(0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(self.folder)
+            for name, value in self.own_environment().items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", ["rackscope", *arguments])
+            patch.setattr(sys, "stdout", output)
+            patch.setattr(sys, "stderr", errors)
+            try:
+                status = main(arguments)
+            except SystemExit as ended:
+                status = int(ended.code or 0)
+            finally:
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+        assert os.sched_getaffinity(0) == usable, "the command left this process on other cores"
+        return subprocess.CompletedProcess(arguments, status, output.text(), errors.text())
+
+    def process(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             self.command(*arguments),
             cwd=self.folder,
@@ -74,6 +116,19 @@ class Rackscope:
         )
 
 
+class _Printed(io.TextIOWrapper):
+    """What a command prints, where it may be a file's: encoded, and read afterwards."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+
+    def text(self) -> str:
+        self.flush()
+        written = self.buffer
+        assert isinstance(written, io.BytesIO)
+        return written.getvalue().decode("utf-8")
+
+
 @pytest.fixture(autouse=True)
 def interruptible() -> Iterator[None]:
     """Ctrl-C as Python has it, even where the tests were started with SIGINT ignored (a background job of a shell)."""
@@ -89,13 +144,19 @@ def rackscope(tmp_path: Path) -> Rackscope:
 
 
 @pytest.fixture(scope="session")
-def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_run(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """The directory of one short run of the cache engine, made once; a test that changes it takes a copy."""
-    rackscope = Rackscope(tmp_path_factory.mktemp("finished"))
-    options = ("--duration", "0.5s", "--warm-up", "0.3s", "--repeat", "3", "--set", "keys=2000")
-    ended = rackscope("run", "cache", "ycsb-c", *options, "--out", "run")
-    assert ended.returncode == 0, ended.stderr
-    return rackscope.folder / "run"
+    folder = tmp_path_factory.getbasetemp()
+    # Workers have folders of their own in the one of all.
+    folder = (folder.parent if hasattr(request.config, "workerinput") else folder) / "finished"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "run/report.html").exists():
+            options = ("--duration", "0.5s", "--warm-up", "0.3s", "--repeat", "3", "--set", "keys=2000")
+            ended = Rackscope(folder)("run", "cache", "ycsb-c", *options, "--out", "run")
+            assert ended.returncode == 0, ended.stderr
+    return folder / "run"
 
 
 @pytest.fixture(scope="module", params=["cache", "cache-of-two-threads", "memcached"])

@@ -1,8 +1,8 @@
 """Which tests run, how often and from which seeds: the short suite (``make test``) and parts of the long one.
 
 Marks: ``long`` is for what only the long suite runs. ``servers`` is set here for tests that start the command or real
-servers, so that ``-m servers --repeat 50`` repeats them. ``alone`` is set here for those that conduct studies: a
-study waits while other processes use the host, so beside another test it takes several times as long.
+servers, so that ``-m servers --repeat 50`` repeats them. ``alone`` is for those that need the host for themselves: a
+study that waits while other processes use it, or that is judged by what it measures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import skips
 IS_LONG = os.environ.get("RACKSCOPE_SUITE") == "long"
 #: Tests with one of these start processes that listen, measure or are killed.
 PROCESS_FIXTURES = {"rackscope", "finished_run", "cache_endpoint", "squeezable"}
-#: Files whose tests of the command conduct studies.
+#: Where tests that run alone are: ``make test`` collects these files alone.
 STUDIES = ("test_studies_", "test_end_to_end_studies")
 
 # The short suite draws the same examples each time; the long one draws anew and prints how to get a failure again.
@@ -78,8 +78,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if PROCESS_FIXTURES.intersection(getattr(item, "fixturenames", ())) or item.path.stem.endswith("_real"):
             item.add_marker(pytest.mark.servers)
-            if item.path.stem.startswith(STUDIES):
-                item.add_marker(pytest.mark.alone)
+        if item.get_closest_marker("alone") and not item.path.stem.startswith(STUDIES):
+            raise pytest.UsageError(f"{item.nodeid} is to run alone, and is in none of the files of studies")
     word = config.getoption("start")
     if word:
         first = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4]) % max(1, len(items))

@@ -441,7 +441,7 @@ def test_costs_have_a_pareto_plot(tmp_path: Path, capsys: pytest.CaptureFixture[
     file = write_servers(tmp_path / "two.toml", server("a") + measured, server("b", price=900) + measured)
     charts = pareto_charts(compare_costs(read_catalogue(file), "get"))
     assert [len(chart.series) for chart in charts] == [2, 2, 2]
-    assert charts[0].series[1].label == "b (100 % in the Pareto set)"
+    assert [one.label for one in charts[0].series] == ["a (0 % in the Pareto set)", "b (100 % in the Pareto set)"]
     # What a year costs is what is known least, and lies along the other axis.
     money = charts[0].series[0]
     assert money.x_low[0] < money.x[0] < money.x_high[0]

@@ -14,6 +14,7 @@ import pytest
 from rackscope.advice.job_evidence import JobEvidence, MemoryNeed, read_job_evidence
 from rackscope.advice.scale import NoWayError, advise_scale
 from rackscope.advice.scale_types import Job, ScaleAdvice
+from rackscope.advice.scale_words import spell, spell_between
 from rackscope.cli import main
 from rackscope.errors import RackscopeError, RunDirectoryError, UsageError
 from rackscope.models.catalogue import CatalogueError, parse_catalogue
@@ -217,6 +218,20 @@ def test_a_deadline_is_met_or_refused(files: Path) -> None:
     assert slow > 130
     with pytest.raises(NoWayError, match=r"within 10\.0 s in 95% of the draws: the fastest is \d+ x small"):
         advised(files, 80 * GIGA, deadline=10.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "alone", "between"),
+    [
+        (119.0, "119 s", "119 to 178"),
+        (120.0, "2 min", "2 to 3"),
+        (7200.0, "2 h", "2 to 3"),
+        (172_800.0, "2 d", "2 to 3"),
+    ],
+)
+def test_a_time_is_spelled_in_the_unit_that_reads_best(seconds: float, alone: str, between: str) -> None:
+    assert spell(seconds) == alone
+    assert spell_between(seconds, seconds, 1.5 * seconds) == between
 
 
 def test_jobs_a_day_take_groups_and_a_year(files: Path) -> None:

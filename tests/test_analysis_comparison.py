@@ -59,6 +59,12 @@ def test_cpu_time_of_an_operation_is_worked_out() -> None:
     assert found.verdict == "lower"
 
 
+def test_hits_are_a_part_of_all_reads() -> None:
+    found = row(compare(A, results([100e3, 101e3, 99e3, 100.5e3], misses=300)), "hit_ratio")
+    assert (found.a.estimate, found.b.estimate) == (1.0, 0.25)
+    assert found.b_is_better is False
+
+
 def test_noise_is_not_a_difference() -> None:
     found = row(
         compare(results([100.0, 110.0, 95.0]), results([104.0, 96.0, 112.0])), "throughput_operations_per_second"

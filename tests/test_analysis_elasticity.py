@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from rackscope.analysis.elasticity import LevelEstimate, bounded_slack, estimate_levels, shown_slack
 from rackscope.analysis.pressure import WeakerEvidence, judge_phase, judge_squeezes, needs_more
+from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.analysis.windows import FREE, Window, parse_condition, schedule
 from suites import Trials
 
@@ -178,6 +180,25 @@ def test_a_loss_that_noise_hides_is_bounded_where_the_bound_is_small() -> None:
     assert bounded_slack(levels["cpu"]) is None
 
 
+def test_the_bound_of_a_loss_is_one_sided_at_95_percent() -> None:
+    level = only(estimate_levels(measured({"disk": 0.0}, blocks=8, seed=6, noise=0.05)), "disk", 0.6)
+    assert level.standard_error is not None and level.degrees is not None
+    lowest = level.log_ratio.estimate - stdtrit(level.degrees, 0.95) * level.standard_error
+    assert level.loss_bound == pytest.approx(-math.expm1(lowest))
+
+
+def test_what_is_inconclusive_says_whether_its_interval_contains_the_line() -> None:
+    line = packaged_thresholds().limit("elasticity.limits")
+    seen = set()
+    for seed in range(12):
+        windows = measured(dict.fromkeys(("cpu", "disk", "cache", "link"), 0.2), blocks=6, seed=seed, noise=0.02)
+        for one in judge_squeezes(estimate_levels(windows)):
+            if one.verdict == "inconclusive" and one.judged is not None and one.judged.elasticity is not None:
+                said = "the interval contains" in one.sentence, "the interval is too close" in one.sentence
+                seen.add((one.judged.elasticity.contains(line), *said))
+    assert seen == {(True, True, False), (False, False, True)}
+
+
 def test_none_of_these_resources_needs_every_verdict() -> None:
     quiet = estimate_levels(measured({"cpu": 0.0, "disk": 0.0}, blocks=6, seed=8))
     judgement = judge_phase(quiet)
@@ -186,6 +207,11 @@ def test_none_of_these_resources_needs_every_verdict() -> None:
     noisy = judge_phase(estimate_levels(measured({"cpu": 0.0, "disk": 0.0}, blocks=3, seed=8, noise=0.3)))
     assert not noisy.none_limits
     assert set(noisy.open) == {"cpu", "disk"}
+    # One that is shown not to limit says nothing of another that is not decided.
+    mixed = measured({"cpu": 0.0, "disk": 0.0}, blocks=6, seed=8, noise_of={"disk": 0.3})
+    one_open = judge_phase(estimate_levels(mixed))
+    assert one_open.open == ("disk",)
+    assert not one_open.none_limits
     assert not judge_phase([]).none_limits
 
 

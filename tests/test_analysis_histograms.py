@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackscope.analysis.histograms import Histogram, bucket_index, select_histogram
+from analysis_frames import bucket_index, histogram_of
+from rackscope.analysis.histograms import Histogram, select_histogram
 
 layouts = st.integers(0, 12).flatmap(lambda power: st.tuples(st.just(power), st.integers(power + 1, 64)))
 
@@ -52,7 +51,7 @@ def test_a_value_lies_in_its_bucket_and_buckets_join(layout: tuple[int, int], da
     st.integers(1, 10),
 )
 def test_quantiles_are_within_the_relative_error(values: list[int], quantile: float, power: int) -> None:
-    histogram = Histogram.of_values(power, 40, values)
+    histogram = histogram_of(power, 40, values)
     exact = sorted(values)[max(1, math.ceil(round(quantile * len(values), 6))) - 1]
     estimate = histogram.quantile_seconds(quantile)
     assert estimate is not None
@@ -63,7 +62,7 @@ def test_quantiles_are_within_the_relative_error(values: list[int], quantile: fl
 
 @given(st.lists(st.integers(0, 2**40 - 1), min_size=1, max_size=200), st.integers(2, 10))
 def test_the_mean_is_within_half_of_it(values: list[int], power: int) -> None:
-    estimate = Histogram.of_values(power, 40, values).mean_seconds()
+    estimate = histogram_of(power, 40, values).mean_seconds()
     assert estimate is not None
     exact = math.fsum(values) / len(values)
     assert abs(estimate * 1e9 - exact) <= exact * 2.0 ** -(power + 1) + 1e-3
@@ -71,33 +70,16 @@ def test_the_mean_is_within_half_of_it(values: list[int], power: int) -> None:
 
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=50), st.lists(st.integers(0, 2**32 - 1), max_size=50))
 def test_merging_is_recording_both(first: list[int], second: list[int]) -> None:
-    merged = Histogram.of_values(7, 32, first).merge(Histogram.of_values(7, 32, second))
-    together = Histogram.of_values(7, 32, first + second)
+    merged = histogram_of(7, 32, first).merge(histogram_of(7, 32, second))
+    together = histogram_of(7, 32, first + second)
     assert merged.index.tolist() == together.index.tolist()
     assert merged.count.tolist() == together.count.tolist()
-
-
-@given(st.lists(st.integers(1, 2**40 - 1), min_size=1, max_size=300), st.integers(2, 50))
-def test_the_distribution_rises_from_nought_to_one(values: list[int], points: int) -> None:
-    curve = Histogram.of_values(7, 40, values).distribution(points)
-    assert curve[0][1] == 0.0
-    assert curve[-1][1] == 1.0
-    assert len(curve) <= points + 1
-    assert all(a[0] <= b[0] and a[1] <= b[1] for a, b in pairwise(curve))
-
-
-def test_the_distribution_is_exact_where_it_is_shown() -> None:
-    values = list(np.random.default_rng(1).integers(1, 10**7, size=5000))
-    histogram = Histogram.of_values(7, 40, [int(value) for value in values])
-    for seconds, share in histogram.distribution(40)[1:]:
-        assert share == pytest.approx(np.mean(np.array(values) <= seconds * 1e9), abs=1e-12)
 
 
 def test_an_empty_histogram_knows_nothing() -> None:
     empty = Histogram.of(7, 64, [], [])
     assert empty.quantile_seconds(0.5) is None
     assert empty.mean_seconds() is None
-    assert empty.distribution() == []
 
 
 @pytest.mark.parametrize(

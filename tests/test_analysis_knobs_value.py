@@ -42,11 +42,6 @@ def test_worths_are_told_apart_and_ordered() -> None:
     assert "better" in valued[0].sentence
 
 
-def test_for_latency_lower_is_better() -> None:
-    valued = value_knobs([pairs("a", 0.7, 1), pairs("b", 0.9, 2)], higher_is_better=False)
-    assert [(one.knob, one.worth) for one in valued] == [("a", "better"), ("b", "better")]
-
-
 @pytest.mark.parametrize("count", [3, 6, 12])
 def test_changes_without_effect_are_seldom_said_to_matter(count: int) -> None:
     searches, wrong = 150, 0

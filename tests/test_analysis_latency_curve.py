@@ -60,7 +60,6 @@ def test_littles_law() -> None:
 @pytest.mark.parametrize(
     ("point", "reason"),
     [
-        (CurvePoint(1000, 5e-3, 1000, 2e-3, 5.0, lag_seconds=5e-3), "load generator"),
         (CurvePoint(1000, 5e-3, 1000, 2e-3, 5.0, errors=100, operations=1000), "no answer"),
         (CurvePoint(1000, 5e-3, 1500, 2e-3, 5.0), "piled up"),
         (CurvePoint(1000, 5e-3, 1000, 2e-3, 5.0), "no response time saw"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.proportionality import (
-    PERFORMANCE_COLUMNS,
     PerformancePoint,
     performance_per_watt,
     proportionality,
@@ -78,7 +78,8 @@ def test_performance_per_watt_over_load_and_clock() -> None:
     frame = performance_per_watt(
         [point("a", 50.0, 80.0, 2e9), point("b", 100.0, 100.0, 2.001e9), point("c", 130.0, 150.0, 3e9)]
     )
-    assert frame.columns == list(PERFORMANCE_COLUMNS)
+    assert frame["idle_watts"].dtype == pl.Float64
+    assert frame["repetitions"].to_list() == [3, 3, 3]
     assert frame["run"].to_list() == ["a", "b", "c"]
     # Loads are shares of the highest at the same clock.
     assert frame["load_ratio"].to_list() == pytest.approx([0.5, 1.0, 1.0])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis_frames import START_NS, SyntheticRun, all_cores, core, nanoseconds
+from analysis_frames import START_NS, SyntheticRun, all_cores, core, derived, nanoseconds
 from rackscope.analysis.quantities import QUANTITIES
-from rackscope.analysis.rates import Samples, derived
+from rackscope.analysis.rates import Samples
 from rackscope.metrics import METRICS
 
 READS = 'disk_reads_total{device="vda"}'
@@ -84,20 +84,21 @@ def test_missing_values_are_not_zero() -> None:
 
 def test_two_sources_with_their_own_ticks_do_not_disturb_each_other() -> None:
     host = frame([0.0, 0.1, 0.2, 0.3], reads=[0.0, 1.0, 2.0, 3.0])
-    load = frame([0.05, 0.25], load_operations_total=[100.0, 300.0], load_idle_ratio=[0.5, 0.25])
+    load = frame([0.05, 0.25], load_errors_total=[100.0, 300.0], load_idle_ratio=[0.5, 0.25])
     both = pl.concat([host, load], how="diagonal").sample(fraction=1.0, shuffle=True, seed=1)
     table = derived(both)
     assert table["timestamp_ns"].is_sorted()
     assert len(table) == 6
     assert table[RATE].drop_nulls().to_list() == pytest.approx([10.0, 10.0, 10.0])
-    assert table["load_operations_per_second"].drop_nulls().to_list() == pytest.approx([1000.0])
+    assert table["load_errors_per_second"].drop_nulls().to_list() == pytest.approx([1000.0])
     assert table["load_idle_ratio"].drop_nulls().to_list() == [0.5, 0.25]
 
 
 def test_a_ratio_of_nothing_is_unknown_and_not_zero() -> None:
-    seconds_read = 'disk_read_seconds_total{device="vda"}'
-    table = frame([0.0, 1.0, 2.0], reads=[0.0, 0.0, 4.0]).with_columns(pl.Series(seconds_read, [0.0, 0.0, 0.02]))
-    series = samples(table).find("disk_read_latency_seconds")
+    others = {"read_seconds": [0.0, 0.0, 0.015], "writes": [0.0, 0.0, 0.0], "write_seconds": [0.0, 0.0, 0.005]}
+    columns = [pl.Series(f'disk_{name}_total{{device="vda"}}', values) for name, values in others.items()]
+    table = frame([0.0, 1.0, 2.0], reads=[0.0, 0.0, 4.0]).with_columns(columns)
+    series = samples(table).find("disk_latency_seconds")
     assert series is not None
     nothing = series.over(((0.0, 1.0),))
     assert nothing.value is None
@@ -148,12 +149,6 @@ def test_a_frame_without_anything_derives_nothing() -> None:
     assert samples(pl.DataFrame()).series == {}
     odd = pl.DataFrame({"timestamp_ns": [1, None, 2], "not a metric {": [1.0, 2.0, 3.0]})
     assert len(derived(odd)) == 2
-
-
-def test_panels_can_be_chosen() -> None:
-    table = derived(SyntheticRun().samples(), core_sets={"system": (0,)}, panels=["network"])
-    assert 'network_receive_bytes_per_second{interface="lo"}' in table.columns
-    assert not any(name.startswith("cpu") for name in table.columns)
 
 
 steps = st.lists(st.floats(0.0, 1e6), min_size=3, max_size=40)

@@ -31,6 +31,7 @@ def test_a_good_run_has_no_warnings() -> None:
         ({"errors": 500}, "errors", "doubt", "failed"),
         ({"errors": 900_000, "operations": 100_000}, "errors", "wrong", "failed (90 %)"),
         ({"errors": 1}, "errors", "note", "failed"),
+        ({"errors": 5, "operations": 0}, "errors", "wrong", "failed (100 %)"),
         ({"generator_idle_ratio": 0.01}, "generator_limit", "wrong", "load generator was the limit"),
     ],
 )

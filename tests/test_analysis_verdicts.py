@@ -10,11 +10,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analysis_frames import SyntheticRun, all_cores, core, disk, network, only_in, process, quiet_ceilings, two_cores
+from analysis_frames import (
+    SyntheticRun,
+    all_cores,
+    core,
+    disk,
+    histogram_of,
+    network,
+    only_in,
+    process,
+    quiet_ceilings,
+    two_cores,
+)
 from rackscope.analysis.characterisation import characterise
 from rackscope.analysis.facts import ProbeReport
 from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
-from rackscope.analysis.histograms import Histogram
 
 
 def judge(run: SyntheticRun, **facts: Any) -> Characterisation:
@@ -48,7 +58,7 @@ def test_a_full_core_is_named_with_the_kernels_share_and_the_seconds() -> None:
     assert verdict.kind == "limited"
     assert verdict.resources == ("cpu_system",)
     assert verdict.sentence.startswith(
-        "Memcached's core was busy 99 % of the time (87 % of that in the kernel): CPU limits throughput in 'measure'. "
+        "memcached's core was busy 99 % of the time (87 % of that in the kernel): CPU limits throughput in 'measure'. "
         "[cpu_core_seconds_total core 0, 4.0-19.0 s in 3 parts]"
     )
     assert found.findings[0].sentence == verdict.sentence
@@ -347,7 +357,7 @@ def test_a_host_shared_with_the_client_is_said_so() -> None:
     run = with_rates(rates | all_cores(rates, 1))
     found = judge(run, host_cores=1, system_cores=(0,), client_cores=(0,))
     assert phase(found).verdict.resources == ("cpu_system",)
-    shared = "Memcached and the load generator shared core 0, which was busy 99 % of the time"
+    shared = "memcached and the load generator shared core 0, which was busy 99 % of the time"
     assert phase(found).verdict.sentence.startswith(shared)
     assert "shared_cores" in {warning.code for warning in found.warnings}
 
@@ -493,7 +503,7 @@ def latency(**tails: int) -> pl.DataFrame:
     """One histogram for each operation, all of it at one value in nanoseconds."""
     rows = []
     for operation, nanoseconds in tails.items():
-        histogram = Histogram.of_values(7, 64, [nanoseconds] * 100)
+        histogram = histogram_of(7, 64, [nanoseconds] * 100)
         rows.append(
             {
                 "phase": "measure", "repetition": 1, "operation": operation, "kind": "response",

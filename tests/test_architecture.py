@@ -16,7 +16,7 @@ PACKAGE = SOURCE / "rackscope"
 CRATES = SOURCE.parent / "crates"
 #: From the ground up. Rooms on one floor do not import each other.
 FLOORS = (
-    ("errors", "units", "metrics", "network_namespace", "process_identity", "_native", "__version__"),
+    ("errors", "units", "metrics", "mounts", "network_namespace", "process_identity", "_native", "__version__"),
     ("host", "systems", "workloads", "drivers", "squeezes", "analysis"),
     ("runs", "models"),
     ("studies", "advice", "report"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rackscope.systems.acquire import acquire_tool
+from rackscope.systems.acquire import acquire_by_name, acquire_tool
 from rackscope.systems.base import Endpoint
 from rackscope.systems.text_socket import connect
 from systems_started import started
@@ -58,12 +58,13 @@ def test_programs_of_libmemcached(tmp_path: Path, threads: str):
         ask("memctouch", "--expire=100", "two")
         ask("memcflush")
         fill(running.endpoint)
-        assert set(ask("memcdump").split()) == NAMES
+        # There are no lists of keys, as with memcached -X.
+        assert ask("memcdump", status=1) == ""
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_memcached_tool(tmp_path: Path, threads: str):
-    memcached = acquire_tool("memcached", fetch=True)
+    memcached = acquire_by_name("memcached", fetch=True)
     script = memcached.program.parents[1] / "share/memcached/scripts/memcached-tool"
     if not script.exists() or shutil.which("perl") is None:
         pytest.skip(f"there is no {script} or no perl to run it with")
@@ -73,14 +74,7 @@ def test_memcached_tool(tmp_path: Path, threads: str):
             return run(["perl", str(script), f"{running.endpoint.host}:{running.endpoint.port}", *arguments], {})
 
         fill(running.endpoint)
-        header, display = ask("display").splitlines()
-        assert header.split()[:5] == ["#", "Item_Size", "Max_age", "Pages", "Count"]
-        class_number, item_size, _, pages, count, full, evicted, *_ = display.split()
-        assert (class_number, item_size, pages, count, full, evicted) == ("1", "1B", "64", "3000", "no", "0")
+        # Items lie in a log: there are no classes of them.
+        assert ask("display").split()[:5] == ["#", "Item_Size", "Max_age", "Pages", "Count"]
         assert re.search(r"^\s+curr_items\s+3000$", ask("stats"), re.MULTILINE)
         assert re.search(r"^\s+maxbytes\s+67108864$", ask("settings"), re.MULTILINE)
-        assert re.search(r"^\s+sizes_status\s+disabled$", ask("sizes"), re.MULTILINE)
-        assert set(re.findall(r"^key=(\S+) exp=-1 la=\d+ cas=\d+ fetch=no cls=1 size=\d+$", ask("keys"), re.M)) == NAMES
-        dumped = ask("dump")
-        for name in NAMES:
-            assert f"add {name} 0 0 {len(name)}\n{name}\n" in dumped

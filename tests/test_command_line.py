@@ -7,12 +7,11 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from conftest import Rackscope
+from conftest import Rackscope, assert_imports_nothing_heavy
 
 
 @pytest.mark.parametrize(
@@ -153,14 +152,10 @@ def test_no_arguments_greet_and_show_the_next_step(rackscope: Rackscope) -> None
 
 @pytest.mark.parametrize("arguments", [["--help"], ["study", "--help"], ["study", "pressure", "--help"]])
 def test_help_does_not_pay_for_frames_or_numerics(arguments: list[str]) -> None:
-    program = (
-        "import sys\nfrom rackscope.cli import main\n"
-        f"try:\n    main({arguments!r})\n    raise RuntimeError('no help was printed')\nexcept SystemExit:\n    pass\n"
-        "heavy = {'polars', 'numpy', 'scipy', 'pydantic', 'rich', 'jinja2'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
+    assert_imports_nothing_heavy(
+        "from rackscope.cli import main\n"
+        f"try:\n    main({arguments!r})\n    raise RuntimeError('no help was printed')\nexcept SystemExit:\n    pass"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
 
 
 def test_listing_names_every_system_and_workload(rackscope: Rackscope) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from rackscope.errors import SystemUnderTestError
 from rackscope.systems import resolve_knobs
-from rackscope.systems.acquire import acquire_tool
+from rackscope.systems.acquire import acquire_by_name
 from rackscope.systems.base import Launch
 from rackscope.workloads import plan
 
@@ -70,7 +70,7 @@ def test_the_system_of_the_example_starts_serves_and_stops(tmp_path: Path) -> No
     source = examples("reference/adding-a-system.md")[0].replace("--server-threads", "--io-threads")
     system = run_module(source).SYSTEM
     assert resolve_knobs(system, {}, tuned=True, cores=(0,)).values["threads"] == "1"
-    redis = replace(acquire_tool("redis", fetch=True), name=system.name)
+    redis = replace(acquire_by_name("redis", fetch=True), name=system.name)
     running = system.start(redis, Launch(tmp_path, (0,), {"threads": "1", "connections": "100"}))
     try:
         running.wait_ready()

@@ -19,8 +19,10 @@ import pytest
 
 from conftest import Rackscope, process_exists, wait_until
 
-QUICK = ("--duration", "0.5s", "--warm-up", "0.3s", "--repeat", "3")
+QUICK = ("--duration", "0.2s", "--warm-up", "0.1s", "--repeat", "3")
 SHORT = (*QUICK, "--set", "keys=2000")
+#: Would go on for long.
+ENDLESS = ("--duration", "0.2s", "--warm-up", "0.1s", "--repeat", "1000", "--set", "keys=2000")
 
 
 def run_directory(rackscope: Rackscope) -> Path:
@@ -53,13 +55,17 @@ def assert_complete(folder: Path) -> None:
     [
         ("cache", "ycsb-b", ()),
         ("cache", "ycsb-c", ("--rate", "2000")),
+        ("cache", "usr", ("--set", "pipeline=4")),
+        ("cache", "app", ("--set", "flags=7", "--set", "expire_seconds=1")),
+        ("memcached", "var", ("--set", "flags=7", "--set", "expire_seconds=1")),
+        pytest.param("memcached", "sys", (), marks=pytest.mark.long),
         pytest.param("cache", "ycsb-a", ("--endpoint", "unix"), marks=pytest.mark.long),
         ("cache", "ycsb-a", ("--set", "threads=2", "--set", "access=crew")),
         ("memcached", "ycsb-b", ("--tuned",)),
         ("memcached", "etc", ("--set", "protocol=memcached_meta", "--set", "multiget=4")),
         ("memcached", "ycsb-d", ("--endpoint", "unix")),
         pytest.param("redis", "ycsb-a", (), marks=pytest.mark.long),
-        ("redis", "ycsb-f", ("--set", "pipeline=8")),
+        ("redis", "ycsb-f", ("--set", "pipeline=8", "--set", "expire_seconds=1")),
         ("redis", "redis-stages", ()),
     ],
 )
@@ -71,6 +77,21 @@ def test_a_run_leaves_a_complete_directory(
     summary = json.loads(ended.stdout)
     assert summary["status"] == "complete"
     assert_complete(Path(rackscope.folder / summary["run_directory"]))
+
+
+@pytest.mark.parametrize("system", ["cache", "memcached", "redis"])
+def test_items_that_expire_are_missed_and_never_read_wrong(rackscope: Rackscope, system: str) -> None:
+    flags = () if system == "redis" else ("--set", "flags=7")
+    expiry = ("--set", "expire_seconds=1", "--set", "keys=5000", *flags)
+    ended = rackscope(
+        "run", system, "ycsb-b", "--duration", "2", "--repeat", "1", "--warm-up", "0s", *expiry, "--out", "e"
+    )
+    assert ended.returncode == 0, ended.stderr
+    results = pl.read_parquet(rackscope.folder / "e" / "results.parquet", glob=False)
+    measured = results.filter(pl.col("kind") == "measure")
+    assert measured["misses"].sum() > 0 and measured["hits"].sum() > 0
+    assert results["wrong_values"].sum() == 0 and results["errors"].sum() == 0
+    assert "evicted" not in ended.stdout
 
 
 def test_two_runs_compare(rackscope: Rackscope, finished_run: Path) -> None:
@@ -108,7 +129,10 @@ def test_report_needs_only_the_directory(rackscope: Rackscope, finished_run: Pat
     ],
 )
 def test_kill_leaves_no_server_and_a_readable_run(rackscope: Rackscope, system: str, phase: str) -> None:
-    running = rackscope.start("run", system, "ycsb-b", "--repeat", "50", "--set", "keys=200000")
+    # Long enough to be seen: the phase that is waited for.
+    keys, warm_up = {"load": ("200000", "0.1s"), "warm-up": ("2000", "20s"), "measure": ("2000", "0.1s")}[phase]
+    options = ("--repeat", "50", "--set", f"keys={keys}", "--warm-up", warm_up)
+    running = rackscope.start("run", system, "ycsb-b", *options)
     try:
         wait_until(lambda: _in_phase(rackscope, phase), f"the phase {phase}")
         folder = run_directory(rackscope)
@@ -126,7 +150,7 @@ def test_kill_leaves_no_server_and_a_readable_run(rackscope: Rackscope, system: 
 
 
 def test_interrupt_keeps_what_was_measured(rackscope: Rackscope) -> None:
-    running = rackscope.start("run", "cache", "ycsb-b", "--repeat", "50", "--duration", "0.5s", "--json")
+    running = rackscope.start("run", "cache", "ycsb-b", *ENDLESS, "--json")
     wait_until(lambda: _measured(rackscope) >= 2, "two repetitions")
     running.send_signal(signal.SIGINT)
     output, errors = running.communicate(timeout=60)
@@ -140,7 +164,7 @@ def test_interrupt_keeps_what_was_measured(rackscope: Rackscope) -> None:
 
 
 def test_a_second_interrupt_does_not_cut_the_closing_short(rackscope: Rackscope) -> None:
-    running = rackscope.start("run", "cache", "ycsb-b", "--repeat", "50", "--duration", "0.5s", "--json")
+    running = rackscope.start("run", "cache", "ycsb-b", *ENDLESS, "--json")
     wait_until(lambda: _measured(rackscope) >= 1, "one repetition")
     for _ in range(3):
         running.send_signal(signal.SIGINT)
@@ -154,7 +178,7 @@ def test_a_second_interrupt_does_not_cut_the_closing_short(rackscope: Rackscope)
 
 
 def test_termination_is_told_from_an_interrupt(rackscope: Rackscope) -> None:
-    running = rackscope.start("run", "cache", "ycsb-b", "--repeat", "50", "--duration", "0.5s")
+    running = rackscope.start("run", "cache", "ycsb-b", *ENDLESS)
     wait_until(lambda: _in_phase(rackscope, "measure"), "the measured phase")
     running.terminate()
     running.communicate(timeout=60)
@@ -206,7 +230,7 @@ def test_a_damaged_table_costs_only_itself_and_the_exit_status(rackscope: Racksc
 
 
 def test_a_server_that_dies_ends_the_run_with_its_reason(rackscope: Rackscope) -> None:
-    running = rackscope.start("run", "memcached", "ycsb-b", "--repeat", "50", "--duration", "0.5s")
+    running = rackscope.start("run", "memcached", "ycsb-b", *ENDLESS)
     wait_until(lambda: _measured(rackscope) >= 1, "one repetition")
     folder = run_directory(rackscope)
     os.kill(manifest_of(folder)["system"]["pid"], signal.SIGKILL)
@@ -219,7 +243,8 @@ def test_a_server_that_dies_ends_the_run_with_its_reason(rackscope: Rackscope) -
 
 def test_a_full_disk_loses_nothing_measured_before(rackscope: Rackscope) -> None:
     # No file may grow past this, which is what a full disk looks like from inside.
-    limited = ["prlimit", "--fsize=60000", *rackscope.command("run", "cache", "ycsb-b", *SHORT, "--sample-rate", "100")]
+    options = ("--sample-rate", "100", "--duration", "0.5s", "--warm-up", "0.1s", "--repeat", "3", "--set", "keys=2000")
+    limited = ["prlimit", "--fsize=60000", *rackscope.command("run", "cache", "ycsb-b", *options)]
     ended = subprocess.run(
         limited, cwd=rackscope.folder, env=rackscope.environment(), capture_output=True, text=True, check=False
     )

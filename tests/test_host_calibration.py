@@ -12,7 +12,7 @@ import pytest
 from host_kernels import FakeKernels, setting
 from host_trees import amd_bare_metal, arm_guest, container, small_guest
 from rackscope.errors import UsageError
-from rackscope.host.calibration import CalibrationOptions, CalibrationProgress, Missing, calibrate, groups, run_step
+from rackscope.host.calibration import CalibrationOptions, Missing, calibrate, groups, run_step
 from rackscope.host.ceilings import CalibrationError, Ceiling, Ceilings, ceilings_path, load_ceilings
 from rackscope.host.cpu_time import CpuTime, read_cpu_time
 from rackscope.host.inventory import Inventory, read_inventory
@@ -56,7 +56,7 @@ def amd(tmp_path: Path) -> Inventory:
 
 
 def run(options: CalibrationOptions, inventory: Inventory, kernels: FakeKernels) -> Ceilings:
-    return calibrate(options, lambda _: None, inventory=inventory, kernels=kernels)
+    return calibrate(options, lambda *_: None, inventory=inventory, kernels=kernels)
 
 
 def test_a_quick_calibration_measures_what_runs_are_judged_by(amd: Inventory) -> None:
@@ -77,12 +77,17 @@ def test_a_full_one_also_checks_counters_and_says_why_disks_are_missing(amd: Inv
 
 
 def test_progress_only_grows_and_ends_at_one(amd: Inventory) -> None:
-    seen: list[CalibrationProgress] = []
-    calibrate(CalibrationOptions(quick=True), seen.append, inventory=amd, kernels=FakeKernels())
-    fractions = [progress.fraction for progress in seen]
+    seen: dict[str, float] = {}
+    fractions: list[float] = []
+
+    def note(activity: str, fraction: float) -> None:
+        seen[activity] = fraction
+        fractions.append(fraction)
+
+    calibrate(CalibrationOptions(quick=True), note, inventory=amd, kernels=FakeKernels())
     assert fractions == sorted(fractions)
     assert fractions[-1] == pytest.approx(1.0)
-    assert {progress.found.name for progress in seen if isinstance(progress.found, Ceiling)} == QUICK_NAMES
+    assert {"instructions per second", "DRAM read", "DRAM latency", "loopback requests"} <= seen.keys()
 
 
 def test_ctrl_c_keeps_what_was_measured(amd: Inventory) -> None:
@@ -150,7 +155,7 @@ def test_a_ceiling_far_from_the_earlier_one_is_remarked_on(amd: Inventory) -> No
         patch.setattr("rackscope.host.calibration.load_ceilings", lambda _: doubled)
         found = calibrate(
             CalibrationOptions(only=frozenset({"cpu"})),
-            lambda _: None,
+            lambda *_: None,
             inventory=amd,
             kernels=FakeKernels(),
             keep=kept.append,
@@ -285,14 +290,14 @@ def test_a_result_that_cannot_be_kept_is_an_error_not_a_missing_ceiling(amd: Inv
         raise CalibrationError("the ceilings could not be kept: No space left on device")
 
     with pytest.raises(CalibrationError, match="could not be kept"):
-        calibrate(CalibrationOptions(quick=True), lambda _: None, inventory=amd, kernels=FakeKernels(), keep=full)
+        calibrate(CalibrationOptions(quick=True), lambda *_: None, inventory=amd, kernels=FakeKernels(), keep=full)
 
 
 def test_the_real_kernels_answer_in_the_expected_shape(tmp_path: Path) -> None:
     native = pytest.importorskip("rackscope._native")
     inventory = read_inventory()
     found = calibrate(
-        CalibrationOptions(quick=True, only=frozenset({"cpu"})), lambda _: None, inventory=inventory, kernels=native
+        CalibrationOptions(quick=True, only=frozenset({"cpu"})), lambda *_: None, inventory=inventory, kernels=native
     )
     (ceiling,) = found.ceilings
     assert 0 < ceiling.minimum <= ceiling.median <= ceiling.value
@@ -309,6 +314,6 @@ def test_the_real_kernels_answer_in_the_expected_shape(tmp_path: Path) -> None:
 def test_the_real_load_generator_answers_in_the_expected_shape() -> None:
     native = pytest.importorskip("rackscope._native")
     network = CalibrationOptions(quick=True, only=frozenset({"network"}))
-    found = calibrate(network, lambda _: None, kernels=native)
+    found = calibrate(network, lambda *_: None, kernels=native)
     assert found.values()["loopback_bytes_per_second"] > 0
     assert found.values()["loopback_requests_per_second"] > 0

@@ -101,7 +101,7 @@ def _valid() -> dict[str, object]:
         (lambda content: content.update(identity="other"), "other"),
         (lambda content: content.update(measured_at=None), "damaged"),
         (lambda content: content["ceilings"][0].update(value="fast"), "damaged"),
-        (lambda content: content["ceilings"][0].update(value=-1.0), "above zero"),
+        (lambda content: content["ceilings"][0].update(value=-1.0), "greater than 0"),
         (lambda content: content["ceilings"].append(None), "damaged"),
         (lambda content: content.update(counters=[{"status": "maybe"}]), "maybe"),
     ],

@@ -12,7 +12,7 @@ from host_trees import amd_bare_metal, arm_guest, container, small_guest, write_
 from rackscope.host.ceilings import Ceiling, Ceilings, ceilings_path, save_ceilings
 from rackscope.host.checks import Check, run_checks
 from rackscope.host.checks.own import leftover_processes
-from rackscope.host.inventory import host_identity, read_inventory
+from rackscope.host.inventory import read_inventory
 from rackscope.host.tree import Tree
 
 
@@ -182,7 +182,7 @@ def test_a_native_module_that_is_missing_is_bad(tmp_path: Path) -> None:
 
 def calibrated(root: Path, measured_at: str, distrust: str | None = None) -> None:
     ceiling = Ceiling.of("a", [1.0], "bytes/s", measured_at=measured_at, method="", distrust=distrust)
-    identity = host_identity(read_inventory(root, Path("/")))
+    identity = read_inventory(root, Path("/")).identity
     save_ceilings(Ceilings(identity, measured_at, quick=False, ceilings=(ceiling,)))
 
 
@@ -201,7 +201,7 @@ def test_calibration_never_old_recent_and_damaged(tmp_path: Path) -> None:
     assert examine(root)["calibration"].status == "limited"
     calibrated(root, "yesterday")
     assert "unknown age" in examine(root)["calibration"].what
-    ceilings_path(host_identity(read_inventory(root, Path("/")))).write_text("{")
+    ceilings_path(read_inventory(root, Path("/")).identity).write_text("{")
     assert examine(root)["calibration"].status == "bad"
 
 

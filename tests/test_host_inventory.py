@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from host_trees import amd_bare_metal, arm_guest, container, small_guest, write_tree
-from rackscope.host.inventory import Inventory, host_identity, read_inventory
+from rackscope.host.inventory import Inventory, read_inventory
 from rackscope.host.storage import find_mount, read_folder_storage
 from rackscope.host.tree import Tree, core_list, integer, keyed_lines, kibibytes
 
@@ -166,7 +166,7 @@ def test_identity_depends_on_the_machine_and_tells_nothing_of_it(tmp_path: Path)
     def identity(name: str, machine: str, cores: str) -> str:
         root = amd_bare_metal(tmp_path / name)
         write_tree(root, {"etc/machine-id": machine, "sys/devices/system/cpu/online": cores})
-        return host_identity(read_inventory(root, Path("/")))
+        return read_inventory(root, Path("/")).identity
 
     machine = "0123456789abcdef0123456789abcdef"
     first = identity("a", machine, "0-7")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackscope.errors import RackscopeError
-from rackscope.models.closed_network import ClosedNetwork, Solution, Station, convolution, mean_value_analysis
+from rackscope.models.closed_network import ClosedNetwork, Solution, Station, _solution, mean_value_analysis
 from rackscope.models.closed_network_simulation import simulate
 
 times = st.floats(min_value=1e-6, max_value=1e-3)
@@ -54,6 +55,65 @@ def counted_out(network: ClosedNetwork, clients: int) -> Solution:
         clients, throughput, network.delay_seconds + sum(residence.values()), residence,
         {one.name: throughput * one.service_seconds / network.copies(one) / one.units for one in network.stations},
     )  # fmt: skip
+
+
+def convolution(network: ClosedNetwork, clients: int) -> tuple[Solution, ...]:
+    """The same means by Buzen's algorithm (1973), in logarithms: nothing is subtracted, nothing overflows."""
+    counts = np.arange(clients + 1)
+    log_factorials = np.concatenate(([0.0], np.cumsum(np.log(counts[1:]))))
+    waits = network.delay_seconds + network.think_seconds
+    whole = _powers(waits, counts) - log_factorials
+    weights = []
+    for station in network.stations:
+        copies = network.copies(station)
+        rates = np.concatenate(([0.0], np.cumsum(np.log(np.minimum(counts[1:], station.units)))))
+        weights.append(_powers(station.service_seconds / copies, counts) - rates)
+    others = []
+    for station in network.stations:
+        without = whole
+        for other, its_weight in zip(network.stations, weights, strict=True):
+            without = _convolve(without, its_weight, network.copies(other) - (other is station))
+        others.append(without)
+    for station, weight in zip(network.stations, weights, strict=True):
+        whole = _convolve(whole, weight, network.copies(station))
+    throughputs = np.exp(whole[:-1] - whole[1:])
+    with np.errstate(divide="ignore"):
+        log_counts = np.log(counts.astype(float))
+    queues = [
+        network.copies(station) * np.exp(_convolve(without, weight + log_counts, 1) - whole)
+        for station, weight, without in zip(network.stations, weights, others, strict=True)
+    ]
+    return tuple(
+        _solution(network, n, float(throughputs[n - 1]), [float(queue[n] / throughputs[n - 1]) for queue in queues])
+        for n in range(1, clients + 1)
+    )
+
+
+def _powers(base: float, counts: np.ndarray) -> np.ndarray:
+    """Logarithms of base^0, base^1, ...; 0^0 is one."""
+    logarithm = math.log(base) if base > 0 else -math.inf
+    return np.array([0.0, *(logarithm * count for count in counts[1:].tolist())])
+
+
+def _convolve(left: np.ndarray, right: np.ndarray, times: int) -> np.ndarray:
+    """``left`` convolved ``times`` times with ``right``, all in logarithms."""
+    size = len(left)
+    place = np.arange(size)[:, None] - np.arange(size)[None, :]
+    while times:
+        if times % 2:
+            left = _add(np.where(place >= 0, left[place.clip(0)], -np.inf) + right)
+        times //= 2
+        if times:
+            right = _add(np.where(place >= 0, right[place.clip(0)], -np.inf) + right)
+    return left
+
+
+def _add(terms: np.ndarray) -> np.ndarray:
+    """Logarithms of the sums of rows."""
+    most = terms.max(axis=1)
+    shift = np.where(np.isfinite(most), most, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(terms - shift[:, None]).sum(axis=1)) + shift, dtype=np.float64)
 
 
 def assert_same(left: Solution, right: Solution, tolerance: float) -> None:

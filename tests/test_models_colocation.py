@@ -16,10 +16,10 @@ from rackscope.errors import RackscopeError
 from rackscope.models.colocation import (
     Demand,
     ResponsePoint,
+    Sensitivity,
     Side,
-    Work,
+    Workload,
     fit_colocation,
-    from_elasticity,
     sensitivity,
     textbook,
 )
@@ -30,17 +30,27 @@ from suites import Trials
 CORE = {"cpu": 1.0}
 
 
-def work(name: str, elasticity: float = 1.0, cores: float = 1.0, error: float = 0.0, capacity: float = 1.0) -> Work:
-    return Work(
+def from_elasticity(
+    resource: str, capacity: float, elasticity: float, error: float = 0.0, use: float | None = None
+) -> Sensitivity:
+    """A response of one elasticity, measured by halving the resource."""
+    half = math.log(0.5)
+    return sensitivity(resource, capacity, [ResponsePoint(0.5, elasticity * half, abs(error * half))], use)
+
+
+def workload(
+    name: str, elasticity: float = 1.0, cores: float = 1.0, error: float = 0.0, capacity: float = 1.0
+) -> Workload:
+    return Workload(
         name,
         {"cpu": from_elasticity("cpu", capacity, elasticity, error, cores / capacity)},
         {"cpu": Demand(cores)},
     )
 
 
-def limited(name: str, cores: float) -> Work:
+def limited(name: str, cores: float) -> Workload:
     """Bound by CPU, and allowed so much of it."""
-    return work(name, 1.0, cores, 0.02, cores)
+    return workload(name, 1.0, cores, 0.02, cores)
 
 
 fractions = st.floats(0.01, 1.0)
@@ -50,7 +60,7 @@ quick = settings(max_examples=60, deadline=None)
 @quick
 @given(fractions, fractions)
 def test_without_a_neighbour_there_is_no_slowdown(elasticity: float, cores: float) -> None:
-    alone = textbook(CORE).predict(work("a", elasticity, cores), work("nobody", cores=0.0))
+    alone = textbook(CORE).predict(workload("a", elasticity, cores), workload("nobody", cores=0.0))
     assert alone.value == pytest.approx(0)
     assert (alone.low, alone.high) == (pytest.approx(0), pytest.approx(0))
 
@@ -59,9 +69,9 @@ def test_without_a_neighbour_there_is_no_slowdown(elasticity: float, cores: floa
 @given(fractions, fractions, fractions)
 def test_more_pressure_never_slows_less(elasticity: float, one: float, other: float) -> None:
     little, much = sorted((one, other))
-    subject = work("a", elasticity)
+    subject = workload("a", elasticity)
     model = replace(textbook(CORE), core_cost=0.05, waiting_cost=0.03)
-    slow = [model.predict(subject, work("b", cores=cores)).value for cores in (little, much)]
+    slow = [model.predict(subject, workload("b", cores=cores)).value for cores in (little, much)]
     assert slow[0] <= slow[1] + 1e-9
 
 
@@ -69,8 +79,8 @@ def test_more_pressure_never_slows_less(elasticity: float, one: float, other: fl
 @given(fractions, fractions, fractions)
 def test_slowdown_rises_with_elasticity(cores: float, one: float, other: float) -> None:
     low, high = sorted((one, other))
-    neighbour = work("b", cores=cores)
-    slow = [textbook(CORE).predict(work("a", elasticity), neighbour).value for elasticity in (low, high)]
+    neighbour = workload("b", cores=cores)
+    slow = [textbook(CORE).predict(workload("a", elasticity), neighbour).value for elasticity in (low, high)]
     assert slow[0] <= slow[1] + 1e-9
 
 
@@ -79,8 +89,8 @@ def test_slowdown_rises_with_elasticity(cores: float, one: float, other: float) 
 def test_the_interval_holds_the_value_and_widens_with_the_elasticitys(
     elasticity: float, cores: float, error: float
 ) -> None:
-    neighbour = work("b", cores=cores)
-    known, doubtful = (textbook(CORE).predict(work("a", elasticity, error=e), neighbour) for e in (0.0, error))
+    neighbour = workload("b", cores=cores)
+    known, doubtful = (textbook(CORE).predict(workload("a", elasticity, error=e), neighbour) for e in (0.0, error))
     for one in (known, doubtful):
         assert one.low <= one.value <= one.high < 1
     assert doubtful.high - doubtful.low >= known.high - known.low - 1e-9
@@ -88,7 +98,7 @@ def test_the_interval_holds_the_value_and_widens_with_the_elasticitys(
 
 
 def test_two_that_want_the_core_get_half_each() -> None:
-    slow = textbook(CORE).predict(work("a"), work("b"))
+    slow = textbook(CORE).predict(workload("a"), workload("b"))
     assert slow.value == pytest.approx(0.5)
     [share] = slow.shares
     assert (share.left, share.taken) == (0.5, 0.5)
@@ -96,13 +106,13 @@ def test_two_that_want_the_core_get_half_each() -> None:
 
 @pytest.mark.parametrize("cores", [0.1, 0.3, 0.5])
 def test_what_is_within_an_even_share_loses_nothing(cores: float) -> None:
-    assert textbook(CORE).predict(limited("a", cores), work("greedy")).value == pytest.approx(0)
+    assert textbook(CORE).predict(limited("a", cores), workload("greedy")).value == pytest.approx(0)
     # And the greedy one has the rest.
-    assert textbook(CORE).predict(work("greedy"), limited("a", cores)).value == pytest.approx(cores)
+    assert textbook(CORE).predict(workload("greedy"), limited("a", cores)).value == pytest.approx(cores)
 
 
 def test_what_is_not_used_cannot_be_missed() -> None:
-    half_used = Work(
+    half_used = Workload(
         "a",
         {"cpu": sensitivity("cpu", 1.0, [ResponsePoint(0.4, math.log(0.4 / 0.6), 0.01)], 0.6)},
         {"cpu": Demand(0.6)},
@@ -115,8 +125,8 @@ def test_what_is_not_used_cannot_be_missed() -> None:
 
 
 def test_bandwidth_is_shared_as_it_is_asked_for_and_memory_is_gone() -> None:
-    def streams(name: str, amount: float, resource: str) -> Work:
-        return Work(name, {resource: from_elasticity(resource, 100.0, 1.0)}, {resource: Demand(amount)})
+    def streams(name: str, amount: float, resource: str) -> Workload:
+        return Workload(name, {resource: from_elasticity(resource, 100.0, 1.0)}, {resource: Demand(amount)})
 
     model = textbook({"dram_bandwidth": 100.0, "dram_capacity": 100.0})
     one, other = streams("a", 60, "dram_bandwidth"), streams("b", 90, "dram_bandwidth")
@@ -128,19 +138,21 @@ def test_bandwidth_is_shared_as_it_is_asked_for_and_memory_is_gone() -> None:
 
 
 def test_losses_of_resources_add_up() -> None:
-    both = Work(
+    both = Workload(
         "a",
         {"cpu": from_elasticity("cpu", 1.0, 1.0), "disk": from_elasticity("disk", 10.0, 0.5)},
         {"cpu": Demand(1.0), "disk": Demand(10.0)},
     )
-    neighbour = Work("b", {}, {"cpu": Demand(1.0), "disk": Demand(10.0)})
+    neighbour = Workload("b", {}, {"cpu": Demand(1.0), "disk": Demand(10.0)})
     slow = textbook({"cpu": 1.0, "disk": 10.0}).predict(both, neighbour)
     assert slow.kept.value == pytest.approx(0.5 * 0.5**0.5)
 
 
 def test_below_the_deepest_squeeze_it_is_said_to_be_extrapolated() -> None:
-    shallow = Work("a", {"cpu": sensitivity("cpu", 1.0, [ResponsePoint(0.8, math.log(0.8), 0.01)])}, {"cpu": Demand(1)})
-    slow = textbook(CORE).predict(shallow, work("b"))
+    shallow = Workload(
+        "a", {"cpu": sensitivity("cpu", 1.0, [ResponsePoint(0.8, math.log(0.8), 0.01)])}, {"cpu": Demand(1)}
+    )
+    slow = textbook(CORE).predict(shallow, workload("b"))
     assert slow.kept.extrapolated
     assert "outside of what was measured" in slow.kept.basis
     assert slow.value == pytest.approx(0.5, abs=0.01)
@@ -154,9 +166,9 @@ def test_levels_that_contradict_each_other_are_made_to_fall() -> None:
 
 def test_what_was_not_squeezed_or_not_measured_is_refused() -> None:
     with pytest.raises(RackscopeError, match="sensitivity of a is not known"):
-        textbook(CORE).predict(Work("a", {}, {"cpu": Demand(1.0)}), work("b"))
+        textbook(CORE).predict(Workload("a", {}, {"cpu": Demand(1.0)}), workload("b"))
     with pytest.raises(RackscopeError, match="what b uses is not known"):
-        textbook(CORE).predict(work("a"), Work("b", {}, {}))
+        textbook(CORE).predict(workload("a"), Workload("b", {}, {}))
     with pytest.raises(RackscopeError, match="no squeeze of cpu"):
         sensitivity("cpu", 1.0, [])
     with pytest.raises(RackscopeError, match="no squeeze of cpu"):
@@ -166,13 +178,13 @@ def test_what_was_not_squeezed_or_not_measured_is_refused() -> None:
 # Fitted to pairs
 
 
-def squeezed(name: str, cores: float, elasticity: float, random: np.random.Generator) -> Work:
+def squeezed(name: str, cores: float, elasticity: float, random: np.random.Generator) -> Workload:
     """What squeezes of a workload alone on that core show."""
     points = [
         ResponsePoint(left, elasticity * math.log(min(1.0, left / cores)) + random.normal(0, 0.01), 0.01)
         for left in (0.8, 0.6, 0.4, 0.2)
     ]
-    return Work(name, {"cpu": sensitivity("cpu", 1.0, points)}, {"cpu": Demand(cores)})
+    return Workload(name, {"cpu": sensitivity("cpu", 1.0, points)}, {"cpu": Demand(cores)})
 
 
 #: Of a slice, after the core went from one workload to the other.
@@ -205,7 +217,7 @@ def test_pairs_teach_what_the_textbook_does_not_know() -> None:
     assert fitted.core_cost == pytest.approx(SWITCH_COST, abs=0.05)
     assert fitted.form_deviation < 0.05
     errors = [
-        [abs(model.predict(side.work, side.neighbour).kept.value / math.exp(side.log_kept) - 1) for side in sides]
+        [abs(model.predict(side.workload, side.neighbour).kept.value / math.exp(side.log_kept) - 1) for side in sides]
         for model in (fitted, textbook(CORE))
     ]
     assert np.mean(errors[0]) < 0.5 * np.mean(errors[1])
@@ -222,7 +234,7 @@ def test_intervals_of_pairs_that_were_left_out_hold_nine_of_ten_times(trials: Tr
         safe += result.called_safe
         wrong += result.wrongly_safe
     assert len(held) == worlds * 20
-    # Sides of one work share its errors: the share scatters more than its count says.
+    # Sides of one workload share its errors: the share scatters more than its count says.
     assert 0.86 <= np.mean(held) <= 0.97
     assert safe > 3
     assert wrong <= 0.1 * safe
@@ -234,7 +246,7 @@ def test_errors_are_those_of_pairs_that_were_not_seen() -> None:
     assert len(left_out.sides) == 30
     fitted = fit_colocation(sides, CORE)
     in_sample = np.mean(
-        [abs(fitted.predict(one.work, one.neighbour).kept.value / math.exp(one.log_kept) - 1) for one in sides]
+        [abs(fitted.predict(one.workload, one.neighbour).kept.value / math.exp(one.log_kept) - 1) for one in sides]
     )
     assert in_sample < left_out.validation.mean_error < 0.06
 
@@ -258,7 +270,7 @@ def test_too_few_pairs_are_refused_and_validated_by_the_textbook() -> None:
 
 def test_a_side_that_was_not_squeezed_is_counted_and_not_guessed() -> None:
     sides: Sequence[Side] = simulate(1, count=3)
-    blind = [replace(sides[0], work=replace(sides[0].work, sensitivities={})), *sides[1:]]
+    blind = [replace(sides[0], workload=replace(sides[0].workload, sensitivities={})), *sides[1:]]
     result = validate_colocation(blind, CORE)
     assert result.validation.refused == 1
     assert len(result.sides) == 5

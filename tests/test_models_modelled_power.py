@@ -87,6 +87,8 @@ def test_what_is_known_narrows_it() -> None:
 def test_a_share_is_a_share_of_everything() -> None:
     whole, eighth = ModelledPower(server(80.0, 240.0)), ModelledPower(server(80.0, 240.0, 1 / 8))
     assert eighth.predict([0.3]).value == pytest.approx(whole.predict([0.3]).value / 8)
+    assert eighth.server.sentence.startswith("12.5 % of a server (idle")
+    assert whole.server.sentence.startswith("a server (idle")
 
 
 def test_a_long_run_is_as_its_parts() -> None:

@@ -18,10 +18,10 @@ from rackscope.models.data_size import fit_data_size
 from rackscope.models.estimates import Prediction
 from rackscope.models.execution_time import fit_execution_time
 from rackscope.models.gates import ProjectionRefused
-from rackscope.models.latency_percentile import fit_latency_percentile
-from rackscope.models.mean_latency import erlang_c, fit_mean_latency, mean_response_seconds
+from rackscope.models.mean_latency import fit_mean_latency
+from rackscope.models.monotone import fit_latency_percentile, fit_power_over_load
+from rackscope.models.multi_server_queue import erlang_c
 from rackscope.models.power_over_frequency import fit_power_over_frequency
-from rackscope.models.power_over_load import fit_power_over_load
 
 CLOCKS = [1.2e9, 1.6e9, 2.0e9, 2.4e9, 2.8e9]
 CORES = [1, 2, 3, 4, 6, 8]
@@ -52,7 +52,9 @@ def watts_under(load: float) -> float:
 
 
 def response(rate: float) -> float:
-    return 5e-5 + mean_response_seconds(rate, 4e-5, 4)
+    """Of M/M/4, with what does not queue."""
+    utilisation = rate * 4e-5 / 4
+    return 5e-5 + 4e-5 * (1 + erlang_c(4, utilisation) / (4 * (1 - utilisation)))
 
 
 def size_seconds(size: float) -> float:
@@ -272,7 +274,7 @@ def test_littles_law_is_asked_before_latencies_are_believed() -> None:
 REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: fit_execution_time([1e9, 2e9], [2.0, 1.0]), "2 different frequencies, and at least 3 are needed"),
     (lambda: fit_execution_time([2e9, 2.0001e9, 1e9], [1.0, 1.0, 2.0]), "2 different frequencies"),
-    (lambda: fit_execution_time([1e9, 2e9], [1.0]), "differ in length: 2 of frequencies, 1 of seconds"),
+    (lambda: fit_execution_time([1e9, 2e9], [1.0]), "differ in length: 2 of frequency, 1 of time"),
     (lambda: fit_execution_time([1e9, 2e9, -3e9], [1.0, 1.0, 1.0]), "frequency of point 3 is -3e"),
     (lambda: fit_execution_time([1e9, 2e9, 3e9], [1.0, math.nan, 1.0]), "time of point 2 is nan"),
     (lambda: fit_execution_time(CLOCKS, [(1e9 / one) ** 2 for one in CLOCKS]), "more than frequency alone can do"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from rackscope.errors import RackscopeError
-from rackscope.models.multi_server_queue import late_probability, rate_within, waiting_probability
+from rackscope.models.multi_server_queue import erlang_c, late_probability, rate_within
 from rackscope.models.provision import Demand, Fleet, Kind, NoFleetError, cheapest_fleet, largest_fleet, weigh
 
 #: More of a kind than this is not tried; ``most`` keeps the program to the same.
@@ -132,7 +132,7 @@ def test_what_cannot_be_is_refused(make: object) -> None:
 @given(st.floats(0.01, 0.99), st.integers(1, 64), st.floats(0.05, 20))
 def test_late_responses_are_those_of_the_integral(load: float, units: int, bound: float) -> None:
     """Waiting (an atom at zero, then exponential) and service (exponential, 1 s) added up by quadrature."""
-    waits, drain = waiting_probability(load * units, units), units * (1 - load)
+    waits, drain = erlang_c(units, load), units * (1 - load)
     assert 0 < waits <= 1
     density, _ = quad(
         lambda w: drain * math.exp(-drain * w) * math.exp(-(bound - w)), 0, bound, epsabs=1e-12, limit=200

@@ -112,10 +112,9 @@ def test_with_rising_power_the_printed_fixed_part_is_above_all_that_was_measured
 ) -> None:
     if second < first * 1.01:
         return
-    fixed = equations.printed_fixed_watts(watts=low, at_hertz=first, second_watts=low * rise, second_hertz=second)
-    assert fixed > low * rise
-    again = equations.printed_power_watts(fixed_watts=fixed, watts=low, at_hertz=first, frequency_hertz=second)
-    assert again == pytest.approx(low * rise, rel=1e-6)
+    form = equations.power_through(low, first, low * rise, second, -1.0)
+    assert form.fixed_watts > low * rise
+    assert form.at(second) == pytest.approx(low * rise, rel=1e-6)
 
 
 @given(
@@ -129,15 +128,8 @@ def test_the_scaled_form_passes_both_points_and_rises(
     first: float, growth: float, watts: float, rise: float, exponent: float
 ) -> None:
     second, more = first * growth, watts * rise
-    fixed = equations.scaled_fixed_watts(
-        watts=watts, at_hertz=first, second_watts=more, second_hertz=second, exponent=exponent
-    )
-    at = [
-        equations.scaled_power_watts(
-            fixed_watts=fixed, watts=watts, at_hertz=first, frequency_hertz=frequency, exponent=exponent
-        )
-        for frequency in (first, second, second * 2)
-    ]
+    form = equations.power_through(watts, first, more, second, exponent)
+    at = [form.at(frequency) for frequency in (first, second, second * 2)]
     assert at[0] == pytest.approx(watts)
     assert at[1] == pytest.approx(more, rel=1e-6)
     assert at[2] > at[1]
@@ -153,16 +145,16 @@ def test_a_cpi_line_passes_its_points(megahertz: float, other: float, cpi: float
 
 
 def test_equation_2_and_its_solutions_agree() -> None:
-    known = {"data_bytes": 1e9, "frequency_hertz": 2e9, "cores": 4}
-    seconds = equations.execution_seconds(cpi=1.5, instructions_per_byte=300, **known)
-    assert equations.cpi_from_time(seconds=seconds, instructions_per_byte=300, **known) == pytest.approx(1.5)
-    assert equations.instructions_per_byte_from_time(seconds=seconds, cpi=1.5, **known) == pytest.approx(300)
+    processor = printed.Processor("any", 2000, 4)
+    seconds = equations.execution_seconds(processor, 1.5, 300, 1e9)
+    assert equations.other_factor(processor, seconds, 300, 1e9) == pytest.approx(1.5)
+    assert equations.other_factor(processor, seconds, 1.5, 1e9) == pytest.approx(300)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
 def test_equation_2_refuses_what_means_nothing(value: float) -> None:
     with pytest.raises(RackscopeError, match="above zero"):
-        equations.execution_seconds(data_bytes=1e6, cpi=value, instructions_per_byte=10, frequency_hertz=1e9, cores=1)
+        equations.execution_seconds(printed.NHM, value, 10)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackscope.analysis.histograms import Histogram
+from analysis_frames import histogram_of
 from rackscope.report.charts import embed_json, significant
 from rackscope.report.clock import Buckets, Clock
 from rackscope.report.distribution import distribution_of
@@ -129,7 +129,7 @@ def test_moments_read_like_a_clock(seconds: float, shown: str) -> None:
 def latency_rows(counts: dict[int | None, int]) -> pl.DataFrame:
     rows = []
     for repetition, count in counts.items():
-        histogram = Histogram.of_values(7, 40, [1_000_000] * count)
+        histogram = histogram_of(7, 40, [1_000_000] * count)
         rows.append(
             {
                 "phase": "measure",

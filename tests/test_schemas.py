@@ -82,6 +82,7 @@ def test_what_is_known_of_the_host_and_of_what_can_be_run(printed: Any) -> None:
     sheet = ["processor=AMD EPYC 9654", "chips=2", "cores=192", "mhz=2400", "memory_gb=384", "year=2023"]
     check("models-predict-output", printed("models", "predict", *sheet))
     check("paper-list-output", printed("paper", "--list"))
+    check("paper-output", printed("paper", "sevilla2013"))
 
 
 def test_what_fails(printed: Any) -> None:

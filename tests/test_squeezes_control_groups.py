@@ -13,8 +13,8 @@ import pytest
 from control_group_kernel import UnifiedKernel
 from rackscope.errors import SqueezeError
 from rackscope.squeezes import control_groups, removal
-from rackscope.squeezes.changes import Changes
 from rackscope.squeezes.control_groups import find_own_groups, make_control_group
+from rackscope.squeezes.held import Changes
 from rackscope.squeezes.journal import Journal, RestoreFile
 from rackscope.squeezes.removal import remove_control_group
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Rackscope
+from rackscope.squeezes import dram_capacity
 from rackscope.squeezes.base import Achieved, Capacity, Isolation, NotSqueezable, Squeeze, Subject
 from rackscope.squeezes.block_device import find_block_device
 from rackscope.squeezes.cpu_set import CpuSet
@@ -29,6 +30,12 @@ MEBI = 1 << 20
 def journal(tmp_path: Path) -> Iterator[Journal]:
     with Journal(tmp_path / "journals") as journal:
         yield journal
+
+
+@pytest.fixture(autouse=True)
+def time_to_fill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is filled until the limit is met: on a busy host the second of a study does not suffice."""
+    monkeypatch.setattr(dram_capacity, "_FILL_SECONDS", 120.0)
 
 
 @pytest.fixture

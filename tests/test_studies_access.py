@@ -14,9 +14,9 @@ from rackscope.runs.options import Progress
 from rackscope.runs.study import StudyRecord
 from rackscope.studies import conduct as conducting
 from rackscope.studies.access import study as access
+from rackscope.studies.access.conduct import build_plan, conduct_access
 from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
 from rackscope.studies.access.program import Filled, Measured, program
-from rackscope.studies.access.study import build_plan, conduct_access
 from rackscope.studies.access.summary import balance
 from rackscope.studies.base import Request
 from rackscope.studies.bench.interference import Taken, Watch
@@ -45,10 +45,12 @@ class FakeBench:
         self.speed = speed
         self.stop_after = stop_after
         self.asked: list[tuple[str, Setting]] = []
+        self.huge_page_bytes: dict[str, int | None] = {}
         self.noise = random.Random(1)
 
-    def fill(self, access: str, cores: int) -> Filled:
-        return Filled(cores, PLAN.items, 0, 15.4)
+    def fill(self, access: str, cores: int, partitions: int) -> Filled:
+        huge = self.huge_page_bytes.get(access, 300_000)
+        return Filled(partitions, 1 << 20, 80_000, huge, PLAN.items, 0, 15.4)
 
     def measure(self, access: str, setting: Setting, seconds: float) -> Measured:
         if self.stop_after is not None and len(self.asked) >= self.stop_after:
@@ -99,10 +101,32 @@ def test_the_mode_that_wins_is_named_with_its_interval(tmp_path: Path) -> None:
     assert "x1.79 (1.7" in under_writes.evidence
     over_cores = next(one for one in record.findings if one.sentence.startswith("From 1 core to 2"))
     assert "EREW 2.00 times, CREW 1.60 times and CRCW 1.40 times" in over_cores.sentence
-    [table] = record.tables
+    table = record.tables[0]
     assert table.rows[0][0] == "2, uniform, 0 %"
     assert len(table.rows) == 8
     assert {row[4] for row in table.rows} == {"EREW"}
+
+
+def test_all_modes_have_partitions_of_the_same_number(tmp_path: Path) -> None:
+    plan = Plan(10_000, (1, 2, 4), (None,), (0,), 0.4, 1, 600.0)
+    assert {plan.partitions(cores) for cores in plan.cores} == {16}
+    assert Plan(10_000, (3, 8), (None,), (0,), 0.4, 1, 600.0).partitions(3) == 33
+    layout = carried_out(tmp_path).tables[1]
+    assert [row[:3] for row in layout.rows] == [
+        [f"{cores}, {access}", 8, 1 << 20] for cores in (1, 2) for access in ACCESS_MODES
+    ]
+
+
+@pytest.mark.parametrize(("crcw", "is_said"), [(300_000, False), (290_000, False), (0, True), (None, False)])
+def test_stores_in_other_pages_than_those_they_are_compared_with_are_a_warning(
+    tmp_path: Path, crcw: int | None, is_said: bool
+) -> None:
+    bench = FakeBench()
+    bench.huge_page_bytes["CRCW"] = crcw
+    record = carried_out(tmp_path, bench=bench)
+    warnings = [one.sentence for one in record.findings if one.severity == "warning"]
+    assert bool(warnings) == is_said
+    assert all("EREW 96 %, CREW 96 % and CRCW 0 %" in one for one in warnings)
 
 
 def test_equal_modes_are_not_told_apart(tmp_path: Path) -> None:
@@ -204,11 +228,14 @@ def test_the_program_says_why_it_cannot(tmp_path: Path) -> None:
     with program(10_000, tmp_path / "log") as bench:
         with pytest.raises(StudyError, match="EREW on 1 cores was not filled"):
             bench.measure("EREW", Setting(1, None, 50), 0.02)
-        assert bench.fill("EREW", 1).lost == 0
+        filled = {access: bench.fill(access, 1, 4) for access in ACCESS_MODES}
+        assert {(one.partitions, one.log_bytes, one.index_bytes, one.lost) for one in filled.values()} == {
+            (4, 1 << 20, filled["EREW"].index_bytes, 0)
+        }
         measured = bench.measure("EREW", Setting(1, 0.99, 50), 0.02)
         assert measured.rate > 0
-        assert measured.shares == (1.0,)
-        bench._process.kill()
+        assert measured.shares == [1.0]
+        bench.process.kill()
         with pytest.raises(StudyError, match=r"ended while it measured \(killed by signal 9\)"):
-            bench.fill("EREW", 1)
+            bench.fill("EREW", 1, 4)
     assert not (tmp_path / "log").exists()

@@ -33,7 +33,9 @@ def test_every_mode_is_measured_in_every_mix(rackscope: Rackscope) -> None:
     assert len(cells) == 3 * 2 * 2
     assert all(rate > 0 for cell in cells for rate in cell["rates_operations_per_second"])
     assert {len(cell["rates_operations_per_second"]) for cell in cells} == {2}
-    assert all(store["lost"] == 0 for store in told["result"]["stores"])
+    stores = told["result"]["stores"]
+    assert all(store["lost"] == 0 for store in stores)
+    assert len({(store["partitions"], store["log_bytes"], store["index_bytes"]) for store in stores}) == 1
     assert "round 2 of 2" in done.stderr
     folder = rackscope.folder / "study"
     assert (folder / "report.html").stat().st_size > 10_000
@@ -41,7 +43,7 @@ def test_every_mode_is_measured_in_every_mix(rackscope: Rackscope) -> None:
 
 
 def test_ctrl_c_keeps_what_there_is_and_ends_the_program(rackscope: Rackscope) -> None:
-    running = rackscope.start(*SHORT, "--repetitions", "1000", "--budget", "1h")
+    running = rackscope.start(*SHORT, "--writes", "50", "--repetitions", "1000", "--budget", "1h")
     study = rackscope.folder / "study" / "study.json"
     try:
         wait_until(lambda: study.exists() and json.loads(study.read_text())["result"].get("rounds", 0) > 0, "a round")
@@ -63,7 +65,7 @@ def test_ctrl_c_keeps_what_there_is_and_ends_the_program(rackscope: Rackscope) -
 
 
 def test_the_program_ends_with_a_study_that_was_killed(rackscope: Rackscope) -> None:
-    running = rackscope.start(*SHORT, "--repetitions", "1000", "--budget", "1h")
+    running = rackscope.start(*SHORT, "--writes", "50", "--repetitions", "1000", "--budget", "1h")
     try:
         wait_until(lambda: bool(programs_of(running.pid)), "the program")
         programs = programs_of(running.pid)

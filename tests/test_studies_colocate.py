@@ -8,7 +8,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,14 @@ from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.study import StudyRecord, read_study, write_study
 from rackscope.studies import conduct as conducting
 from rackscope.studies.base import Request
+from rackscope.studies.bench.figures import Figures, figures_of
 from rackscope.studies.bench.interference import Interference
 from rackscope.studies.bench.turns import Steps
-from rackscope.studies.colocate import study as colocate
+from rackscope.studies.colocate import conduct as colocate
 from rackscope.studies.colocate.findings import describe
-from rackscope.studies.colocate.measure import Figures, Outcome, Squeezed, carry_out, disk_bytes, figures_of
+from rackscope.studies.colocate.measure import Outcome, Squeezed, carry_out, disk_bytes
 from rackscope.studies.colocate.plan import EXAMPLES, parse_pairs, parse_workloads, run_options
+from rackscope.studies.colocate.study import STUDY
 from report_example import Example, write_example
 from shared_core import kept
 from study_example import pressure_study, write_example_study
@@ -38,9 +40,9 @@ TEXTS = tuple(f"synthetic:synthetic-read,name={name}" for name in WORLD)
 LEVELS = (0.8, 0.5)
 
 
-def request(out: Path | None = None, works: Sequence[str] = TEXTS, **others: Any) -> Request:
+def request(out: Path | None = None, workloads: Sequence[str] = TEXTS, **others: Any) -> Request:
     values = {
-        "workloads": tuple(works),
+        "workloads": tuple(workloads),
         "pairs": None,
         "slowdown": "5%",
         "rounds": 6,
@@ -81,12 +83,12 @@ class FakeBench:
                     Window(block, f"cpu_share@{level}", rate, 0.01 / rate, level),
                     Window(block, FREE, 1e3, 1e-5),
                 ]
-        refused = {"last_level_cache": ("no resctrl here", "resctrl")}
+        refused = {"last_level_cache": "no resctrl here"}
         if name in self.blind:
-            refused["cpu_share"] = ("the quota was not kept", "")
+            refused["cpu_share"] = "the quota was not kept"
             windows = []
-        capacities = {} if name in self.blind else {"cpu_share": (cores, "cores", "its limit")}
-        found = Squeezed(tuple(estimate_levels(windows)), {"cpu_share": "cpu"}, capacities, refused)
+        capacities = {} if name in self.blind else {"cpu_share": cores}
+        found = Squeezed(tuple(estimate_levels(windows)), capacities, refused)
         after(found)
         return found
 
@@ -113,7 +115,15 @@ class FakeBench:
 
     def _figures(self, name: str, kept: float) -> Figures:
         rate = 1000 * kept * self._noise()
-        return Figures(rate, 1 / rate, WORLD[name][0] * kept * self._noise(), 0.0, 1e6, self.generator, self.idle)
+        return Figures(
+            rate,
+            p99_seconds=1 / rate,
+            cores=WORLD[name][0] * kept * self._noise(),
+            disk_bytes_per_second=0.0,
+            network_bytes_per_second=1e6,
+            client_cores=self.generator,
+            idle_ratio=self.idle,
+        )
 
 
 def ignore(progress: Progress) -> None:
@@ -128,7 +138,7 @@ def conducted(
     **asked: Any,
 ) -> StudyRecord:
     """The record of a study, which is in ``folder``, too."""
-    under_way = conducting.begin(colocate.STUDY, request(folder, **asked), ignore)
+    under_way = conducting.begin(STUDY, request(folder, **asked), ignore)
     plan = colocate.build_plan(under_way.request)
     outcome = Outcome(Interference(), client_cores=client_cores)
     under_way.record.status = "complete"
@@ -165,7 +175,7 @@ def sentences(record: StudyRecord) -> str:
 # What is asked
 
 
-def test_a_work_is_written_in_a_word() -> None:
+def test_a_workload_is_written_in_a_word() -> None:
     [one, other, third] = parse_workloads(
         ["memcached:ycsb-b,cpu=0.4,threads=1,connections=20", "redis:ycsb-a,rate=20k", "redis:ycsb-b"]
     )
@@ -182,7 +192,7 @@ def test_a_work_is_written_in_a_word() -> None:
 
 
 def test_the_examples_can_be_asked_for() -> None:
-    plan = colocate.build_plan(request(works=()))
+    plan = colocate.build_plan(request(workloads=()))
     assert len(plan.workloads) == len(EXAMPLES) == 6
     assert len(plan.pairs) == 15
 
@@ -217,20 +227,20 @@ def test_the_examples_can_be_asked_for() -> None:
 )
 def test_nonsense_is_refused_before_a_directory_is_made(asked: dict[str, Any], clear: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        conducting.begin(colocate.STUDY, request(tmp_path / "study", **asked), ignore)
+        conducting.begin(STUDY, request(tmp_path / "study", **asked), ignore)
     assert clear in str(caught.value)
     assert not (tmp_path / "study").exists()
 
 
 def test_pairs_are_chosen_by_name() -> None:
-    works = parse_workloads(TEXTS)
-    assert parse_pairs("half+small,small+half,big+lazy", works) == (("half", "small"), ("big", "lazy"))
+    workloads = parse_workloads(TEXTS)
+    assert parse_pairs("half+small,small+half,big+lazy", workloads) == (("half", "small"), ("big", "lazy"))
 
 
 # What is measured
 
 
-def test_each_pair_is_measured_between_its_works_alone_forth_and_back(tmp_path: Path) -> None:
+def test_each_pair_is_measured_between_its_workloads_alone_forth_and_back(tmp_path: Path) -> None:
     bench = FakeBench()
     conducted(tmp_path / "study", bench, rounds=2)
     assert [one[1] for one in bench.asked if one[0] == "squeeze"] == list(WORLD)
@@ -253,12 +263,12 @@ def test_a_budget_ends_rounds_early_but_leaves_two(tmp_path: Path) -> None:
 
 def test_what_a_row_says_of_a_work() -> None:
     row = {"duration_seconds": 2.0, "operations": 100, "bytes_sent": 10, "bytes_received": 30}
-    figures = figures_of(row, 0.5, 1000.0)
+    figures = figures_of([row], 0.5, disk_bytes=1000.0)
     assert (figures.rate, figures.cores, figures.disk_bytes_per_second) == (50.0, 0.25, 500.0)
     assert figures.network_bytes_per_second == 20
-    assert figures_of(row, None, None).cores is None
+    assert figures_of([row]).cores is None
     with pytest.raises(LoadError, match="no operation"):
-        figures_of({**row, "operations": 0}, 0.5, 0.0)
+        figures_of([{**row, "operations": 0}], 0.5)
 
 
 def test_disk_use_is_read_where_it_can_be(tmp_path: Path) -> None:
@@ -289,10 +299,10 @@ def test_pairs_are_predicted_from_the_others_and_set_beside_what_was_measured(wh
     assert len(chart.series[0].x) == 20
 
 
-def test_a_work_with_a_rate_is_judged_by_its_p99(tmp_path: Path) -> None:
-    works = [f"{TEXTS[0]},rate=500", *TEXTS[1:]]
-    record = conducted(tmp_path / "study", works=works)
-    greedy = [side for side in record.result["sides"] if side["work"] == "greedy"]
+def test_a_workload_with_a_rate_is_judged_by_its_p99(tmp_path: Path) -> None:
+    workloads = [f"{TEXTS[0]},rate=500", *TEXTS[1:]]
+    record = conducted(tmp_path / "study", workloads=workloads)
+    greedy = [side for side in record.result["sides"] if side["workload"] == "greedy"]
     assert {side["quantity"] for side in greedy} == {"p99"}
     assert set(record.result["validation"]) == {"throughput", "p99"}
     assert record.result["validation"]["p99"]["sides"] == 4
@@ -310,7 +320,7 @@ def test_pairs_that_fit_are_named(whole: Path) -> None:
 
 
 def test_what_was_measured_before_ctrl_c_is_said(tmp_path: Path) -> None:
-    # Five works squeezed after three windows each, and a round of pairs.
+    # Five workloads squeezed after three windows each, and a round of pairs.
     record = conducted(tmp_path / "study", FakeBench(stop_after=5 * 4 + 3 * 10 + 7))
     assert record.status == "interrupted"
     assert len(record.result["sides"]) == 20
@@ -319,18 +329,18 @@ def test_what_was_measured_before_ctrl_c_is_said(tmp_path: Path) -> None:
     assert len(advise_colocation([tmp_path / "study"]).remarks) == 1
 
 
-def test_stopped_while_it_squeezed_there_are_works_and_no_pairs(tmp_path: Path) -> None:
+def test_stopped_while_it_squeezed_there_are_workloads_and_no_pairs(tmp_path: Path) -> None:
     record = conducted(tmp_path / "study", FakeBench(stop_after=9))
-    assert [one["name"] for one in record.result["works"]] == ["greedy", "half", "small"]
+    assert [one["name"] for one in record.result["workloads"]] == ["greedy", "half", "small"]
     assert record.result["sides"] == []
     # Two of them were squeezed: textbook sharing tells of these.
     advised = advise_colocation([tmp_path / "study"])
-    assert [(pair.first.work, pair.first.neighbour) for pair in advised.pairs] == [("greedy", "half")]
+    assert [(pair.first.workload, pair.first.neighbour) for pair in advised.pairs] == [("greedy", "half")]
     assert "textbook" in advised.pairs[0].advice.stands_on
     assert len(advised.refused) == 2
 
 
-def test_works_that_are_missing_or_break_are_left_out(tmp_path: Path) -> None:
+def test_workloads_that_are_missing_or_break_are_left_out(tmp_path: Path) -> None:
     record = conducted(tmp_path / "study", FakeBench(absent=["big"], breaks="lazy"))
     said = sentences(record)
     assert "big is missing: big is not on this machine." in said
@@ -338,17 +348,17 @@ def test_works_that_are_missing_or_break_are_left_out(tmp_path: Path) -> None:
     assert record.result["failures"]
 
 
-def test_a_work_that_could_not_be_squeezed_is_a_neighbour_only(tmp_path: Path) -> None:
+def test_a_workload_that_could_not_be_squeezed_is_a_neighbour_only(tmp_path: Path) -> None:
     bench = FakeBench()
     bench.blind = {"half"}
     record = conducted(tmp_path / "study", bench)
-    half = next(one for one in record.result["works"] if one["name"] == "half")
+    half = next(one for one in record.result["workloads"] if one["name"] == "half")
     assert half["unknown"]["cpu"] == "the quota was not kept"
     assert record.result["validation"]["throughput"]["sides"] == 16
-    assert any(side["work"] == "half" and side["predicted"] is None for side in record.result["sides"])
+    assert any(side["workload"] == "half" and side["predicted"] is None for side in record.result["sides"])
 
 
-def test_a_generator_without_time_says_nothing_of_works(tmp_path: Path) -> None:
+def test_a_generator_without_time_says_nothing_of_workloads(tmp_path: Path) -> None:
     bench = FakeBench()
     bench.idle = 0.01
     record = conducted(tmp_path / "study", bench)
@@ -357,7 +367,7 @@ def test_a_generator_without_time_says_nothing_of_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("each", "client_cores", "counts"), [(0.5, 1, False), (0.5, 2, True), (0.5, None, True)])
-def test_generators_that_filled_their_cores_say_nothing_of_works(
+def test_generators_that_filled_their_cores_say_nothing_of_workloads(
     tmp_path: Path, each: float, client_cores: int | None, counts: bool
 ) -> None:
     bench = FakeBench()
@@ -380,8 +390,8 @@ class OvershootingBench(FakeBench):
 
 
 def test_throughput_loses_no_more_than_is_missing(tmp_path: Path) -> None:
-    works = conducted(tmp_path / "study", OvershootingBench()).result["works"]
-    greedy = next(one for one in works if one["name"] == "greedy")["sensitivities"]["cpu"]
+    workloads = conducted(tmp_path / "study", OvershootingBench()).result["workloads"]
+    greedy = next(one for one in workloads if one["name"] == "greedy")["sensitivities"]["cpu"]
     for point in greedy["points"]:
         assert point["log_kept"] == pytest.approx(math.log(point["left"] / min(greedy["use"], 1.0)), abs=1e-9)
 
@@ -403,21 +413,21 @@ def test_advice_names_what_it_stands_on_and_what_would_change_it(whole: Path) ->
         assert "modelled" in pair.advice.stands_on
         assert "measured" in pair.advice.sentence
         assert pair.fits == (pair.first.high < 0.05 and pair.second.high < 0.05)
-    json.dumps(found.to_dict())
+    json.dumps(asdict(found))
 
 
 def test_what_was_measured_goes_before_what_the_model_says(whole: Path, tmp_path: Path) -> None:
     fitting = advise_colocation([whole]).pairs[0]
     assert fitting.fits
-    names = (fitting.first.work, fitting.first.neighbour)
+    names = (fitting.first.workload, fitting.first.neighbour)
 
     def lost_more(record: StudyRecord) -> None:
-        side = next(one for one in record.result["sides"] if (one["work"], one["neighbour"]) == names)
+        side = next(one for one in record.result["sides"] if (one["workload"], one["neighbour"]) == names)
         # So uncertain that the model hardly follows it.
         side["log_kept"], side["error"] = math.log(0.9), 1.0
 
     other = advise_colocation([changed(whole, tmp_path / "other", lost_more)])
-    pair = next(one for one in other.pairs if (one.first.work, one.first.neighbour) == names)
+    pair = next(one for one in other.pairs if (one.first.workload, one.first.neighbour) == names)
     assert pair.first.high < 0.05
     assert pair.second.high < 0.05
     assert not pair.fits
@@ -433,8 +443,8 @@ def test_what_it_takes_to_fit_is_enough(whole: Path, tmp_path: Path) -> None:
 
     def greedy_beside_half(folder: Path) -> Any:
         pairs = advise_colocation([folder], 0.2).pairs
-        pair = next(pair for pair in pairs if {pair.first.work, pair.second.work} == {"greedy", "half"})
-        return pair, pair.first if pair.first.work == "greedy" else pair.second
+        pair = next(pair for pair in pairs if {pair.first.workload, pair.second.workload} == {"greedy", "half"})
+        return pair, pair.first if pair.first.workload == "greedy" else pair.second
 
     folder = changed(whole, tmp_path / "unpaired", unpaired)
     pair, slowdown = greedy_beside_half(folder)
@@ -442,7 +452,7 @@ def test_what_it_takes_to_fit_is_enough(whole: Path, tmp_path: Path) -> None:
     [cores] = re.findall(r"half is held to ([\d.]+) cores", pair.advice.changes_if)
 
     def held(record: StudyRecord) -> None:
-        half = next(work for work in record.result["works"] if work["name"] == "half")
+        half = next(workload for workload in record.result["workloads"] if workload["name"] == "half")
         half["demands"]["cpu"] = {"amount": float(cores), "error": 0.0}
 
     assert greedy_beside_half(changed(folder, tmp_path / "held", held))[1].is_safe(0.2)
@@ -463,7 +473,18 @@ def changed(source: Path, folder: Path, change: Callable[[StudyRecord], None]) -
     return folder
 
 
-def test_works_of_different_hosts_are_not_put_together(whole: Path, tmp_path: Path) -> None:
+def test_a_study_of_an_earlier_version_is_read_alike(whole: Path, tmp_path: Path) -> None:
+    earlier = tmp_path / "earlier"
+    shutil.copytree(whole, earlier)
+    record = read_study(earlier)
+    record.result["works"] = record.result.pop("workloads")
+    for side in record.result["sides"]:
+        side["work"] = side.pop("workload")
+    write_study(earlier, record)
+    assert read_source(earlier) == replace(read_source(whole), path=earlier)
+
+
+def test_workloads_of_different_hosts_are_not_put_together(whole: Path, tmp_path: Path) -> None:
     def elsewhere(record: StudyRecord) -> None:
         record.host = {**record.host, "identity": "another"}
 
@@ -472,7 +493,7 @@ def test_works_of_different_hosts_are_not_put_together(whole: Path, tmp_path: Pa
         advise_colocation([whole, other])
 
 
-def test_works_of_other_numbers_of_cores_are_not_put_together(whole: Path, tmp_path: Path) -> None:
+def test_workloads_of_other_numbers_of_cores_are_not_put_together(whole: Path, tmp_path: Path) -> None:
     other = changed(whole, tmp_path / "other", lambda record: record.result.update(cores=4))
     with pytest.raises(RackscopeError, match=r"on 1 cores, .* on 4"):
         advise_colocation([whole, other])
@@ -481,15 +502,18 @@ def test_works_of_other_numbers_of_cores_are_not_put_together(whole: Path, tmp_p
 @pytest.mark.parametrize(
     ("change", "clear"),
     [
-        (lambda record: record.result.update(works=[]), "measured no work"),
-        (lambda record: record.result.update(works=[{"name": "a"}]), "is damaged: result.works.0.sensitivities"),
-        (lambda record: record.result.update(sides=[{"work": "nobody"}]), "names a workload that there is not"),
+        (lambda record: record.result.update(workloads=[]), "measured no workload"),
+        (
+            lambda record: record.result.update(workloads=[{"name": "a"}]),
+            "is damaged: result.workloads.0.sensitivities",
+        ),
+        (lambda record: record.result.update(sides=[{"workload": "nobody"}]), "names a workload that there is not"),
         (lambda record: record.result.update(cores="many"), "not a number of cores"),
         (lambda record: setattr(record, "kind", "slo"), "a study of another kind"),
         (lambda record: setattr(record, "kind", "pressure"), "has no elasticities"),
     ],
 )
-def test_directories_that_say_nothing_of_works_are_refused(
+def test_directories_that_say_nothing_of_workloads_are_refused(
     whole: Path, tmp_path: Path, change: Callable[[StudyRecord], None], clear: str
 ) -> None:
     with pytest.raises(RunDirectoryError) as caught:
@@ -497,18 +521,18 @@ def test_directories_that_say_nothing_of_works_are_refused(
     assert clear in str(caught.value)
 
 
-def test_one_work_alone_has_nothing_beside_it(whole: Path, tmp_path: Path) -> None:
+def test_one_workload_alone_has_nothing_beside_it(whole: Path, tmp_path: Path) -> None:
     def one_only(record: StudyRecord) -> None:
-        record.result.update(works=record.result["works"][:1], sides=[])
+        record.result.update(workloads=record.result["workloads"][:1], sides=[])
 
     with pytest.raises(RackscopeError, match="there is no second workload beside greedy"):
         advise_colocation([changed(whole, tmp_path / "one", one_only)])
 
 
-def test_works_without_elasticities_are_refused_in_a_line(whole: Path, tmp_path: Path) -> None:
+def test_workloads_without_elasticities_are_refused_in_a_line(whole: Path, tmp_path: Path) -> None:
     def without(record: StudyRecord) -> None:
-        for work in record.result["works"]:
-            work["sensitivities"] = {}
+        for workload in record.result["workloads"]:
+            workload["sensitivities"] = {}
 
     with pytest.raises(RackscopeError, match=r"no pair can be compared: .* no resource of it was squeezed"):
         advise_colocation([changed(whole, tmp_path / "blind", without)])
@@ -563,7 +587,7 @@ def test_pressure_studies_are_enough_for_textbook_sharing(tmp_path: Path) -> Non
     ]
     found = advise_colocation(paths)
     [pair] = found.pairs
-    assert (pair.first.work, pair.second.work) == ("memcached under ycsb-b", "redis under ycsb-b")
+    assert (pair.first.workload, pair.second.workload) == ("memcached under ycsb-b", "redis under ycsb-b")
     # The neighbour wants nearly all of the one core, and gets half: what is left is half of what each used.
     assert pair.first.value == pytest.approx(1 - 0.5 / 0.94, abs=0.05)
     assert not pair.fits
@@ -581,11 +605,11 @@ def test_a_run_beside_a_pressure_study_is_a_neighbour_of_which_one_side_is_missi
         advise_colocation([study, run])
 
 
-def test_two_studies_of_one_work_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+def test_two_studies_of_one_workload_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     paths = [pressure_directory(tmp_path / name, "memcached", 1.0) for name in ("first", "second")]
     [pair] = advise_colocation(paths).pairs
-    assert pair.first.work == "memcached under ycsb-b (first)"
-    assert pair.second.work == "memcached under ycsb-b (second)"
+    assert pair.first.workload == "memcached under ycsb-b (first)"
+    assert pair.second.workload == "memcached under ycsb-b (second)"
 
 
 def test_a_pressure_study_whose_run_is_gone_is_refused(tmp_path: Path) -> None:
@@ -596,7 +620,7 @@ def test_a_pressure_study_whose_run_is_gone_is_refused(tmp_path: Path) -> None:
 
 
 class HinderedBench(FakeBench):
-    """Others use the host all the time, and a work that wants it all gets a fifth of the core."""
+    """Others use the host all the time, and a workload that wants it all gets a fifth of the core."""
 
     interference: Interference
 
@@ -605,12 +629,12 @@ class HinderedBench(FakeBench):
         return replace(super().alone(name, seconds, activity), cores=0.2)
 
 
-def test_use_that_others_hindered_is_not_taken_for_what_a_work_can_do_without(tmp_path: Path) -> None:
-    under_way = conducting.begin(colocate.STUDY, request(tmp_path / "study", rounds=1), ignore)
+def test_use_that_others_hindered_is_not_taken_for_what_a_workload_can_do_without(tmp_path: Path) -> None:
+    under_way = conducting.begin(STUDY, request(tmp_path / "study", rounds=1), ignore)
     bench, outcome = HinderedBench(), Outcome(Interference())
     bench.interference = outcome.interference
     plan = colocate.build_plan(under_way.request)
     colocate.conduct_colocate(under_way, plan, bench, outcome, Steps(ignore), 1)
-    greedy = under_way.record.result["works"][0]
+    greedy = under_way.record.result["workloads"][0]
     assert greedy["demands"]["cpu"]["amount"] == pytest.approx(0.2)
     assert greedy["sensitivities"]["cpu"]["use"] is None

@@ -25,22 +25,23 @@ def manifests_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text()) for file in folder.glob("runs/*/manifest.json")]
 
 
+@pytest.mark.alone
 @pytest.mark.long
-def test_two_works_are_measured_alone_and_together(rackscope: Rackscope) -> None:
-    done = rackscope("study", "colocate", *WORKS, "--rounds", "2", "--budget", "12s", *SHORT, timeout=SECONDS)
+def test_two_workloads_are_measured_alone_and_together(rackscope: Rackscope) -> None:
+    done = rackscope.process("study", "colocate", *WORKS, "--rounds", "2", "--budget", "12s", *SHORT, timeout=SECONDS)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["status"] == "complete"
     result = told["result"]
-    assert [one["name"] for one in result["works"]] == ["compute", "bounded"]
-    assert {(side["work"], side["neighbour"]) for side in result["sides"]} == {
+    assert [one["name"] for one in result["workloads"]] == ["compute", "bounded"]
+    assert {(side["workload"], side["neighbour"]) for side in result["sides"]} == {
         ("compute", "bounded"),
         ("bounded", "compute"),
     }
     assert all(len(side["values"]) == 2 for side in result["sides"])
-    for work in result["works"]:
-        assert 0 < work["demands"]["cpu"]["amount"] < 1.1
-        assert "cpu" in work["sensitivities"] or "cpu" in work["unknown"]
+    for workload in result["workloads"]:
+        assert 0 < workload["demands"]["cpu"]["amount"] < 1.1
+        assert "cpu" in workload["sensitivities"] or "cpu" in workload["unknown"]
     manifests = manifests_of(rackscope.folder / "study")
     assert {manifest["status"] for manifest in manifests} == {"complete"}
     assert len({tuple(manifest["system"]["cores"]) for manifest in manifests}) == 1
@@ -48,9 +49,9 @@ def test_two_works_are_measured_alone_and_together(rackscope: Rackscope) -> None
     assert {"measure beside bounded", "measure beside compute"} <= phases
     assert not any(process_exists(manifest["system"]["pid"]) for manifest in manifests)
     assert (rackscope.folder / "study" / "report.html").stat().st_size > 5_000
-    advised = rackscope("advise", "colocate", "study", timeout=SECONDS)
+    advised = rackscope.process("advise", "colocate", "study", timeout=SECONDS)
     # On a host where no squeeze could be held there is nothing to advise, and that is said.
-    if all("cpu" in work["sensitivities"] for work in result["works"]):
+    if all("cpu" in workload["sensitivities"] for workload in result["workloads"]):
         assert advised.returncode == 0, advised.stderr
         assert "compute and bounded" in advised.stdout
         assert "Evidence: study; modelled" in advised.stdout
@@ -59,6 +60,7 @@ def test_two_works_are_measured_alone_and_together(rackscope: Rackscope) -> None
         assert "is not known" in advised.stderr
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_ctrl_c_while_two_run_at_once_stops_both(rackscope: Rackscope) -> None:
     running = rackscope.start(
@@ -83,7 +85,7 @@ def test_ctrl_c_while_two_run_at_once_stops_both(rackscope: Rackscope) -> None:
     assert json.loads(output)["status"] == "interrupted"
     kept = json.loads((folder / "study.json").read_text())
     assert kept["status"] == "interrupted"
-    assert kept["result"]["works"]
+    assert kept["result"]["workloads"]
     assert (folder / "report.html").exists()
     assert not any(process_exists(manifest["system"]["pid"]) for manifest in manifests_of(folder))
 
@@ -105,7 +107,7 @@ def test_nonsense_is_refused_in_a_line(rackscope: Rackscope, arguments: tuple[st
     assert not (rackscope.folder / "runs").exists()
 
 
-def test_a_run_says_what_a_work_takes_and_not_how_it_suffers(rackscope: Rackscope, finished_run: Path) -> None:
+def test_a_run_says_what_a_workload_takes_and_not_how_it_suffers(rackscope: Rackscope, finished_run: Path) -> None:
     for number in ("1", "2"):
         shutil.copytree(finished_run, rackscope.folder / f"run{number}")
     done = rackscope("advise", "colocate", "run1", "run2")

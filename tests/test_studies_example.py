@@ -7,7 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from conftest import REPOSITORY
+from conftest import REPOSITORY, assert_imports_nothing_heavy
+from rackscope.cli import main
 from rackscope.errors import UsageError
 from rackscope.runs.study import StudyRecord
 from rackscope.studies import list_studies, load_study
@@ -73,9 +74,28 @@ def test_a_file_that_is_no_study_is_refused(content: str | None, clear: str, tmp
         load_study(file)
 
 
+def test_the_example_may_be_moved_to_the_built_in_studies_as_it_is() -> None:
+    """Those are imported when they are listed, which must not import what is heavy."""
+    assert_imports_nothing_heavy(
+        f"from pathlib import Path\nfrom rackscope.studies import load_study\nload_study(Path({str(EXAMPLE)!r}))"
+    )
+
+
+def test_an_error_in_a_file_of_the_users_names_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from rackscope.studies.base import Study\n"
+        "def conduct(study):\n"
+        "    study.record.findings = [1 / 0]\n"
+        "STUDY = Study('mine', 'm', 'm', conduct, subject='none')\n"
+    )
+    assert main(["study", str(file), "--out", str(tmp_path / "out")]) == 1
+    assert f"{file}, line 3: ZeroDivisionError" in capsys.readouterr().err
+
+
 def test_every_built_in_study_is_listed_once() -> None:
     names = [study.name for study in list_studies()]
     assert names == sorted(set(names))
-    assert {"a-a", "access", "colocate", "known-answers", "peers", "pressure", "slo", "sweep", "tune", "wall"} == {
+    assert {"a-a", "access", "colocate", "known-answers", "peers", "pressure", "slo", "sweep", "tune", "wall"} <= {
         *names
     }

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
+
 from conftest import REPOSITORY, Rackscope
 
 
+@pytest.mark.alone
 def test_a_study_in_a_file_of_the_users_own_is_conducted(rackscope: Rackscope) -> None:
     shutil.copy(REPOSITORY / "docs/examples/headroom.py", rackscope.folder / "mine.py")
     done = rackscope(

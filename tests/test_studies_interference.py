@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rackscope.studies.bench import interference
-from rackscope.studies.bench.interference import Watch
+from rackscope.studies.bench.interference import Interference, Judge, Taken, Watch
 
 
 def host(root: Path, *, user_ticks: int, steal_ticks: int, idle_ticks: int, usage_seconds: float | None) -> Path:
@@ -74,3 +76,26 @@ def test_ticks_do_where_nothing_better_is_there(tmp_path: Path) -> None:
 def test_a_host_that_tells_nothing_is_not_called_disturbed(tmp_path: Path) -> None:
     taken = Watch(tmp_path).taken(system_seconds=0.5)
     assert (taken.steal_ratio, taken.others_cores, taken.interference) == (None, None, "")
+
+
+def test_a_window_with_interference_is_measured_again_twice_and_then_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interference, "Watch", lambda **_: one)
+
+    class OneWatch:
+        def taken(self, system_seconds: float) -> Taken:
+            return Taken(steal_ratio=system_seconds, others_cores=0.0)
+
+    one = OneWatch()
+    steals = iter([0.5, 0.5, 0.0, 0.5, 0.5, 0.5])
+
+    def once(begin: Callable[[], Judge]) -> dict[str, Any]:
+        row: dict[str, Any] = {"system_cpu_seconds": next(steals)}
+        return {**row, "discarded": begin()(row)}
+
+    seen = Interference()
+    assert seen.measure(once) == {"system_cpu_seconds": 0.0, "discarded": ""}
+    assert (seen.windows, seen.discarded, seen.kept) == (3, 2, 0)
+    # Without patience for more the third counts, whatever was taken.
+    assert seen.measure(once) == {"system_cpu_seconds": 0.5, "discarded": ""}
+    assert (seen.windows, seen.discarded, seen.kept) == (6, 4, 1)
+    assert seen.reasons == {"the hypervisor gave the cores to other guests (steal)"}

@@ -20,6 +20,7 @@ def manifests_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text()) for file in folder.glob("runs/*/manifest.json")]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("peers", "settings"),
     [
@@ -28,7 +29,7 @@ def manifests_of(folder: Path) -> list[dict[str, Any]]:
     ],
 )
 def test_a_cache_is_measured_beside_its_peers(rackscope: Rackscope, peers: list[str], settings: list[str]) -> None:
-    done = rackscope(
+    done = rackscope.process(
         *("study", "peers", "cache", "--peers", ",".join(peers), "--settings", ",".join(settings)),
         *("--repetitions", "2", "--loads", "50", "--memory", "2000", "--budget", "60s", *SHORT),
         timeout=SECONDS,

@@ -338,12 +338,13 @@ def test_without_a_verdict_the_record_says_so(world: World, tmp_path: Path) -> N
         ({"levels": "0.8,nan"}, "levels"),
         ({"levels": "much,little"}, "levels"),
         ({"limit": ("cpu=none",)}, "cores"),
+        ({"squeeze": ("cpu_share", "wings")}, "no squeeze 'wings'"),
         ({"window": 0.001}, "window"),
         ({"blocks": 0}, "block"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_anything_is_made(changes: dict[str, Any], words: str) -> None:
-    values = {"levels": "0.8,0.4", "limit": (), "window": 0.4, "blocks": 4, "budget": 120.0}
+    values = {"levels": "0.8,0.4", "limit": (), "squeeze": (), "window": 0.4, "blocks": 4, "budget": 120.0}
     check = pressure.STUDY.check
     assert check is not None
     check(Request(None, values))

@@ -29,6 +29,8 @@ class Queue:
 
     def __init__(self, capacity: float = 100e3, noise: float = 0.05, drift: float = 0.0, seed: int = 1) -> None:
         self.capacity, self.noise, self.drift = capacity, noise, drift
+        #: What a window takes beside its length.
+        self.overhead_seconds = 0.1
         self.random = random.Random(seed)
         self.now = 0.0
         self.asked: list[float | None] = []
@@ -52,7 +54,7 @@ class Queue:
         return self.capacity * (1 - 4.6 * BASE_SECONDS / seconds)
 
     def _window(self, rate: float | None, seconds: float) -> Window:
-        self.now += seconds + 0.1
+        self.now += seconds + self.overhead_seconds
         self.asked.append(rate)
         if len(self.asked) % 6 == 0:
             self._state = self.random.gauss(0, self.drift)
@@ -166,6 +168,15 @@ def test_a_bound_that_is_never_met_is_said() -> None:
     assert record_of(found).result["rate"] is None
 
 
+def test_a_budget_that_ends_early_shows_no_rate_that_is_never_met_and_some_of_the_curve() -> None:
+    queue = Queue()
+    queue.overhead_seconds = 3.1
+    found = study(queue, "p99<10us", budget=10.0)
+    assert found.outcome == "not found" and found.rate is None
+    assert "does not keep" not in sentences(found)
+    assert record_of(found).result["curve"]
+
+
 def test_a_bound_that_only_overload_breaks_is_said() -> None:
     found = study(Queue(noise=0.01), "p99<10s")
     assert found.outcome == "found" and found.rate is not None
@@ -241,7 +252,7 @@ def test_the_record_can_be_saved_at_any_moment() -> None:
     def save() -> None:
         saved.append(record_of(under_way.found).model_dump_json())
 
-    under_way._on_change = save
+    under_way.on_change = save
     under_way.run()
     assert len(saved) > 20
     result = json.loads(saved[-1])["result"]
@@ -290,14 +301,16 @@ def test_what_a_poisson_window_falls_short_by_chance_is_no_overload() -> None:
     assert not window_of(busy, 1).offered_met
 
 
+@pytest.mark.alone
 def test_a_short_study_of_the_cache(rackscope: Rackscope) -> None:
     done = rackscope(
-        "study", "slo", "cache", "ycsb-b", "--bound", "p50<50ms", "--budget", "10s", "--set", "keys=2000", "--json",
-        "--endpoint", "unix", "--out", "study",
-    )  # fmt: skip
+        *("study", "slo", "cache", "ycsb-b", "--bound", "p50<50ms", "--budget", "10s"),
+        *("--set", "keys=2000", "--endpoint", "unix", "--json", "--out", "study"),
+    )
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
-    assert content["result"]["outcome"] in ("found", "met at the top", "never met")
+    # On a busy host the budget may end first.
+    assert content["result"]["outcome"] in ("found", "met at the top", "never met", "not found")
     assert content["findings"] and content["result"]["curve"]
     folder = Path(rackscope.folder / "study")
     assert (folder / "report.html").exists()

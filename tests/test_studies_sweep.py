@@ -16,11 +16,12 @@ from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.study import StudyRecord, read_study
 from rackscope.studies import conduct as conducting
 from rackscope.studies.base import Conduct, Request
-from rackscope.studies.sweep import study as sweep
+from rackscope.studies.bench.figures import Figures
+from rackscope.studies.sweep import conduct as sweep
 from rackscope.studies.sweep.grid import cell_options, make_cells, make_factors, parse_vary
-from rackscope.studies.sweep.measure import Figures
 from rackscope.studies.sweep.plan import SweepPlan
 from rackscope.studies.sweep.presets import load_presets
+from rackscope.studies.sweep.study import STUDY
 
 Response = Callable[[RunOptions], float]
 
@@ -82,7 +83,7 @@ def ignore(progress: Progress) -> None:
 
 
 def carry_out(asked: Request, bench: FakeBench) -> tuple[Conduct, StudyRecord]:
-    under_way = conducting.begin(sweep.STUDY, asked, ignore)
+    under_way = conducting.begin(STUDY, asked, ignore)
     plan = sweep.build_plan(asked)
     try:
         sweep.conduct_sweep(under_way, plan, bench)
@@ -119,7 +120,7 @@ def test_a_grid_has_every_combination_once() -> None:
         (["connections=many"], "--vary connections: 'many' is not a count"),
         (["tuned=maybe"], "neither yes nor no"),
         (["theta=x"], "'x' is not a number"),
-        (["thraeds=1,2"], "nothing has a setting of that name"),
+        (["thraeds=1,2"], "nothing has a setting 'thraeds'"),
         (["threads=" + ",".join(map(str, range(1, 60)))], "lists 59 values"),
         ([], "nothing to vary"),
     ],
@@ -127,7 +128,7 @@ def test_a_grid_has_every_combination_once() -> None:
 def test_nonsense_is_refused_before_a_directory_is_made(vary: list[str], clear: str, tmp_path: Path) -> None:
     out = tmp_path / "study"
     with pytest.raises(UsageError, match=clear.replace("(", r"\(")):
-        conducting.begin(sweep.STUDY, request(*vary, out=out), ignore)
+        conducting.begin(STUDY, request(*vary, out=out), ignore)
     assert not out.exists()
 
 
@@ -319,7 +320,7 @@ def test_another_configuration_is_refused_and_changes_nothing(changed: Request, 
     before = (out / "study.json").read_bytes()
     asked = Request(changed.run, {**changed.values, "resume": str(out)})
     with pytest.raises(UsageError, match=clear):
-        conducting.begin(sweep.STUDY, asked, ignore)
+        conducting.begin(STUDY, asked, ignore)
     assert (out / "study.json").read_bytes() == before
 
 
@@ -389,7 +390,7 @@ def test_presets_can_be_asked_of_all_three_systems(name: str) -> None:
 
 
 def test_the_options_offer_the_presets_that_there_are() -> None:
-    [option] = [option for option in sweep.STUDY.options if option.name == "preset"]
+    [option] = [option for option in STUDY.options if option.name == "preset"]
     assert set(option.choices) == set(load_presets())
 
 

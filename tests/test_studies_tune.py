@@ -206,7 +206,7 @@ def test_an_interrupt_leaves_the_best_so_far() -> None:
             raise KeyboardInterrupt
         return system.measure(configuration, purpose)
 
-    tuning._measure = interrupted
+    tuning.measure = interrupted
     with pytest.raises(KeyboardInterrupt):
         tuning.run()
     assert len(tuning.found.trials) == 12 and tuning.found.answer is None
@@ -237,7 +237,7 @@ def test_a_small_budget_keeps_room_for_the_claim() -> None:
 def test_a_budget_for_nothing_but_the_default_is_said() -> None:
     system = MadeUp(helpful)
     tuning = system.tuning(seconds=6.0)
-    tuning._first = []
+    tuning.first = []
     found = tuning.run()
     assert len(found.trials) == 1 and answer_changes(found) == {}
     assert "too short" in sentences(found) and "Nothing that was tried" not in sentences(found)
@@ -248,6 +248,7 @@ def test_a_command_repeats_what_was_asked() -> None:
     assert aim.command({"save": "3600 1"}).endswith("--set keys=1000 --set 'save=3600 1'")
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_a_short_study_of_the_cache(rackscope: Rackscope) -> None:
     done = rackscope(

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from rackscope.errors import SqueezeError, UsageError
-from rackscope.runs.options import Progress, RunOptions
+from rackscope.runs.options import Progress, ProgressCallback, RunOptions
 from rackscope.runs.study import StudyRecord
+from rackscope.squeezes.base import Applied
 from rackscope.squeezes.groups import Group
+from rackscope.squeezes.journal import Journal
 from rackscope.studies.base import Request
-from rackscope.studies.wall import study as wall
 from rackscope.studies.wall.bench import MemoryRanOutError, MemoryWatch, how_memory_ran_out, limit_group
-from rackscope.studies.wall.findings import Setting, describe
-from rackscope.studies.wall.growth import Growth, Point, RanOut, grow, sizes_in_keys
+from rackscope.studies.wall.findings import describe
+from rackscope.studies.wall.growth import Growth, Point, RanOut, Setting, grow, sizes_in_keys
+from rackscope.studies.wall.study import STUDY
 
 MEBIBYTE = 1024**2
 ITEM = 1024
@@ -66,7 +69,7 @@ def setting(**others: Any) -> Setting:
 def grown(grower: FakeGrower, rounds: int = 2, budget: float = 1e9, most: float = float("inf")) -> Growth:
     growth = Growth()
     sizes = sizes_in_keys(64 * MEBIBYTE, ITEM, most)
-    grow(grower, sizes, ITEM, rounds, budget, growth, lambda: grower.now)
+    grow(grower.measure, sizes, ITEM, rounds, budget, growth, lambda: grower.now)
     return growth
 
 
@@ -126,7 +129,7 @@ def test_what_was_measured_is_kept_when_the_study_is_stopped() -> None:
 
     growth = Growth()
     with pytest.raises(KeyboardInterrupt):
-        grow(Stopped(), sizes_in_keys(64 * MEBIBYTE, ITEM, float("inf")), ITEM, 1, 1e9, growth)
+        grow(Stopped().measure, sizes_in_keys(64 * MEBIBYTE, ITEM, float("inf")), ITEM, 1, 1e9, growth)
     assert len(growth.points) == 4
     assert sentences(record_of(growth, setting()))
 
@@ -187,17 +190,20 @@ def test_without_the_killers_switch_there_is_no_limit(tmp_path: Path) -> None:
         limit_group(Group(tmp_path, 1), 64 * MEBIBYTE)
 
 
+def watching(group: Group, progress: ProgressCallback, now: list[float]) -> MemoryWatch:
+    return MemoryWatch(group, 64 * MEBIBYTE, cast(Journal, None), progress, lambda: now[0])
+
+
 def test_the_watch_lifts_the_limit_before_it_stops_the_run_and_stops_it_once(tmp_path: Path) -> None:
     events: list[str] = []
     now = [0.0]
     group = version_1(tmp_path, under_oom=1)
-    watch = MemoryWatch(
-        group, lambda: events.append("lifted"), lambda progress: events.append(progress.activity), lambda: now[0]
-    )
+    watch = watching(group, lambda progress: events.append(progress.activity), now)
     watch(Progress("starting"))
     now[0] = 10.0
     watch(Progress("starting"))
     assert "lifted" not in events, "a group without its limit is not looked at"
+    watch.held = cast(Applied, SimpleNamespace(release=lambda: events.append("lifted")))
     watch.limited = True
     watch(Progress("loading", 0.4))
     now[0] += 0.3
@@ -213,7 +219,7 @@ def test_the_watch_lifts_the_limit_before_it_stops_the_run_and_stops_it_once(tmp
 
 def test_a_shortage_that_passes_is_not_the_end(tmp_path: Path) -> None:
     now = [0.0]
-    watch = MemoryWatch(version_1(tmp_path, under_oom=1), lambda: None, lambda _: None, lambda: now[0])
+    watch = watching(version_1(tmp_path, under_oom=1), lambda _: None, now)
     watch.limited = True
     for under_oom in (1, 0, 1, 0, 1):
         version_1(tmp_path, under_oom)
@@ -293,12 +299,12 @@ def request(
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_anything_starts(asked: Request, clear: str) -> None:
-    assert wall.STUDY.check is not None
+    assert STUDY.check is not None
     with pytest.raises(UsageError, match=clear):
-        wall.STUDY.check(asked)
+        STUDY.check(asked)
 
 
 def test_the_default_can_be_asked_of_every_system() -> None:
-    assert wall.STUDY.check is not None
+    assert STUDY.check is not None
     for system in ("cache", "redis", "memcached"):
-        wall.STUDY.check(request(system=system))
+        STUDY.check(request(system=system))

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from rackscope.errors import SystemUnderTestError, UsageError
-from rackscope.systems import acquire
-from rackscope.systems.acquire import acquire_by_name, acquire_tool, cache_folder, list_acquirable
+from rackscope.systems import acquire, list_systems
+from rackscope.systems.acquire import acquire_by_name, cache_folder, list_acquirable
 from rackscope.systems.apt import Package
+from rackscope.systems.tools import Tool
 
 APT_GET = """#!/bin/sh
 # What apt-get does, as far as it is asked: LISTS is "host" unless it is told of a folder.
@@ -107,7 +108,7 @@ def left_in(folder: Path) -> list[str]:
 
 def test_fetches_once_and_only_what_the_program_needs(distribution: Distribution):
     said: list[str] = []
-    first = acquire_tool("memcached", fetch=True, progress=said.append)
+    first = acquire_by_name("memcached", fetch=True, progress=said.append)
     assert first.version == "9.9"
     assert first.program.read_text().startswith("#!/bin/sh")
     assert "memcached 9.9-1+deb1" in first.source
@@ -116,27 +117,27 @@ def test_fetches_once_and_only_what_the_program_needs(distribution: Distribution
     assert distribution.lines("downloads") == ["memcached:amd64=9.9-1+deb1", "libevent:amd64=1:2.1"]
     assert any("downloading 2 packages, 2.93 KiB" in text for text in said)
     calls = distribution.lines("calls")
-    assert acquire_tool("memcached", fetch=True) == first
-    assert acquire_tool("memcached", fetch=False) == first
+    assert acquire_by_name("memcached", fetch=True) == first
+    assert acquire_by_name("memcached", fetch=False) == first
     assert distribution.lines("calls") == calls
     assert left_in(cache_folder()) == ["memcached"]
     assert left_in(cache_folder() / "memcached") == ["9.9"]
 
 
 def test_path_comes_first_and_is_not_believed_blindly(distribution: Distribution):
-    acquire_tool("memcached", fetch=True)
+    acquire_by_name("memcached", fetch=True)
     distribution.install("memcached", "echo memcached 1.2.3-mine")
-    found = acquire_tool("memcached", fetch=False)
+    found = acquire_by_name("memcached", fetch=False)
     assert (found.version, found.source, found.program) == ("1.2.3-mine", "PATH", distribution.programs / "memcached")
     distribution.install("memcached", "echo broken >&2; exit 1")
     said: list[str] = []
-    assert acquire_tool("memcached", fetch=False, progress=said.append).version == "9.9"
-    assert "did not tell its version but said: broken" in said[0]
+    assert acquire_by_name("memcached", fetch=False, progress=said.append).version == "9.9"
+    assert "did not tell its version but said, to --version: broken" in said[0]
 
 
 def test_without_fetch_nothing_is_downloaded(distribution: Distribution):
     with pytest.raises(SystemUnderTestError, match="memcached is not on this machine") as caught:
-        acquire_tool("memcached", fetch=False)
+        acquire_by_name("memcached", fetch=False)
     assert "rackscope get memcached" in caught.value.advice
     assert distribution.lines("calls") == []
 
@@ -144,16 +145,16 @@ def test_without_fetch_nothing_is_downloaded(distribution: Distribution):
 @pytest.mark.parametrize("trouble", ["no-lists", "stale"])
 def test_lists_that_are_missing_or_old_are_replaced_by_our_own(distribution: Distribution, trouble: str):
     distribution.switch(trouble)
-    assert acquire_tool("memcached", fetch=True).version == "9.9"
+    assert acquire_by_name("memcached", fetch=True).version == "9.9"
     assert distribution.lines("calls").count("update") == 1
     # Ours serve again, for a day.
     shutil.rmtree(cache_folder() / "memcached")
-    assert acquire_tool("memcached", fetch=True).version == "9.9"
+    assert acquire_by_name("memcached", fetch=True).version == "9.9"
     assert distribution.lines("calls").count("update") == 1
     two_days_ago = (cache_folder().parent / "apt-lists").stat().st_mtime - 2 * 86400
     os.utime(cache_folder().parent / "apt-lists", (two_days_ago, two_days_ago))
     shutil.rmtree(cache_folder() / "memcached")
-    assert acquire_tool("memcached", fetch=True).version == "9.9"
+    assert acquire_by_name("memcached", fetch=True).version == "9.9"
     assert distribution.lines("calls").count("update") == 2
 
 
@@ -167,41 +168,41 @@ def test_lists_that_are_missing_or_old_are_replaced_by_our_own(distribution: Dis
 def test_a_failed_fetch_says_why_and_leaves_nothing(distribution: Distribution, trouble: str, parts: list[str]):
     distribution.switch(trouble)
     with pytest.raises(SystemUnderTestError) as caught:
-        acquire_tool("memcached", fetch=True)
+        acquire_by_name("memcached", fetch=True)
     for part in [*parts, "packages for memcached could not be fetched", "install memcached yourself"]:
         assert part in str(caught.value)
     assert left_in(cache_folder() / "memcached") == []
     (distribution.folder / trouble).unlink()
-    assert acquire_tool("memcached", fetch=True).version == "9.9"
+    assert acquire_by_name("memcached", fetch=True).version == "9.9"
 
 
 def test_a_program_that_does_not_run_here_is_not_kept(distribution: Distribution):
     distribution.write(answer="echo libevent.so.2: cannot open; exit 127")
     with pytest.raises(SystemUnderTestError, match=r"fetched but does not run here.*libevent.so.2: cannot open"):
-        acquire_tool("memcached", fetch=True)
+        acquire_by_name("memcached", fetch=True)
     assert left_in(cache_folder() / "memcached") == []
 
 
 def test_a_download_without_measure_is_refused(distribution: Distribution):
     distribution.write(library_bytes=10**12)
     with pytest.raises(SystemUnderTestError, match="that would be a download of 931 GiB"):
-        acquire_tool("memcached", fetch=True)
+        acquire_by_name("memcached", fetch=True)
     assert distribution.lines("downloads") == []
 
 
 def test_a_host_without_apt_gets_advice(distribution: Distribution):
     (distribution.programs / "apt-get").unlink()
     with pytest.raises(SystemUnderTestError) as caught:
-        acquire_tool("memcached", fetch=True)
+        acquire_by_name("memcached", fetch=True)
     assert "no apt to fetch it with" in caught.value.what
     assert "Install memcached with this host's package manager" in caught.value.advice
 
 
 def test_a_cached_program_that_broke_or_is_of_another_machine_is_fetched_again(distribution: Distribution):
-    first = acquire_tool("memcached", fetch=True)
+    first = acquire_by_name("memcached", fetch=True)
     record = cache_folder() / "memcached/9.9/record.json"
     first.program.write_text("#!/bin/sh\nexit 127\n")
-    assert acquire_tool("memcached", fetch=True) == first
+    assert acquire_by_name("memcached", fetch=True) == first
     assert distribution.lines("calls").count("download") == 2
     for damaged in (
         json.dumps({**json.loads(record.read_text()), "machine": "pdp11"}),
@@ -212,20 +213,22 @@ def test_a_cached_program_that_broke_or_is_of_another_machine_is_fetched_again(d
     ):
         record.write_text(damaged)
         with pytest.raises(SystemUnderTestError, match="not on this machine"):
-            acquire_tool("memcached", fetch=False)
-    assert acquire_tool("memcached", fetch=True) == first
+            acquire_by_name("memcached", fetch=False)
+    assert acquire_by_name("memcached", fetch=True) == first
 
 
 def test_what_a_killed_fetch_left_is_cleared_away(distribution: Distribution):
     left = cache_folder() / "memcached/.new-x/root/usr/bin"
     left.mkdir(parents=True)
     (left / "memcached").write_text("half")
-    assert acquire_tool("memcached", fetch=True).version == "9.9"
+    assert acquire_by_name("memcached", fetch=True).version == "9.9"
     assert left_in(cache_folder() / "memcached") == ["9.9"]
 
 
 def test_two_at_once_fetch_once(distribution: Distribution):
-    code = "from rackscope.systems.acquire import acquire_tool; print(acquire_tool('memcached', fetch=True).version)"
+    code = (
+        "from rackscope.systems.acquire import acquire_by_name; print(acquire_by_name('memcached', fetch=True).version)"
+    )
     both = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate(timeout=60)[0] for process in both] == ["9.9\n", "9.9\n"]
     assert distribution.lines("calls").count("download") == 1
@@ -236,7 +239,7 @@ def test_a_cache_that_cannot_be_written_is_named(distribution: Distribution, mon
     blocked.write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
     with pytest.raises(SystemUnderTestError, match=f"memcached cannot be kept in {blocked}") as caught:
-        acquire_tool("memcached", fetch=True)
+        acquire_by_name("memcached", fetch=True)
     assert "XDG_CACHE_HOME" in caught.value.advice
 
 
@@ -248,13 +251,22 @@ def test_the_cache_is_where_the_specification_says(monkeypatch: pytest.MonkeyPat
 
 
 def test_names_are_systems_and_tools():
-    systems = {"cache", "memcached", "redis", "synthetic"}
-    systems |= {"dragonfly", "garnet", "pogocache", "segcache", "valkey"}
-    assert systems | {"fio", "libmemcached-tools", "memcaslap", "redis-benchmark"} == set(list_acquirable())
+    systems = {system.name for system in list_systems()}
+    assert systems | {"fio", "libmemcached-tools", "memcaslap", "redis-benchmark"} <= set(list_acquirable())
     assert all(list_acquirable().values())
     with pytest.raises(UsageError) as caught:
         acquire_by_name("memcachd", fetch=True)
     assert "there is nothing to get called 'memcachd'. Did you mean memcached" in str(caught.value)
+
+
+def test_a_program_is_asked_for_its_version_as_it_wants_to_be(distribution: Distribution):
+    distribution.install("odd", '[ "$1" = -v ] && echo odd 3.1')
+    asked = acquire.acquire_program(Tool("odd", "odd", r"odd (\S+)", "", version_option="-v"), fetch=False)
+    assert asked.version == "3.1"
+    said: list[str] = []
+    with pytest.raises(SystemUnderTestError, match="odd is not on this machine"):
+        acquire.acquire_program(Tool("odd", "odd", r"odd (\S+)", ""), fetch=False, progress=said.append)
+    assert "did not tell its version but said, to --version: nothing" in said[0]
 
 
 def test_the_cache_engine_is_built_in():
@@ -278,4 +290,4 @@ def test_a_fetch_waits_for_another_only_so_long(distribution: Distribution, monk
     with (cache_folder() / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SystemUnderTestError, match="another rackscope has been fetching"):
-            acquire_tool("memcached", fetch=True)
+            acquire_by_name("memcached", fetch=True)

@@ -74,6 +74,20 @@ def test_io_uring_serves_or_says_why_it_cannot(tmp_path: Path) -> None:
         pytest.skip(error.what)
 
 
+@pytest.mark.parametrize("name", ["", "system", "reno"])
+def test_its_connections_have_the_congestion_control_asked_for(tmp_path: Path, name: str) -> None:
+    with started("cache", tmp_path, congestion_control=name) as running:
+        assert drive(running)["hits"] == 5000
+
+
+def test_a_congestion_control_that_the_host_has_not_is_named(tmp_path: Path) -> None:
+    with (
+        pytest.raises(SystemUnderTestError, match="congestion control none_such"),
+        started("cache", tmp_path, congestion_control="none_such"),
+    ):
+        pass
+
+
 def test_a_store_refuses_what_a_cache_evicts_for(tmp_path: Path) -> None:
     with started("cache", tmp_path, evict="no", memory="8MiB") as running:
         result = load(running, 20_000, {"insert": 20_000}, value_bytes=1000, protocol="memcached_text")
@@ -116,6 +130,7 @@ def test_af_xdp_is_reached_over_a_veth_made_for_the_run(rackscope: Rackscope) ->
         ({"transport": "tls", "access": "erew"}, "transport=tls does not go with access=erew"),
         ({"certificate": "/no/such.pem"}, "is not a file"),
         ({"memory_file": "items"}, "expected an absolute path"),
+        ({"congestion_control": "a,b"}, "invalid congestion_control: 'a,b'"),
         ({"transport": "quic"}, "invalid transport: 'quic'"),
     ],
 )

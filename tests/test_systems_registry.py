@@ -21,15 +21,18 @@ NOBODY = Account("nobody", 65534, 65534)
 
 
 def test_finds_systems_by_name():
-    names = ["cache", "dragonfly", "garnet", "memcached", "pogocache", "redis", "segcache", "synthetic", "valkey"]
-    assert [system.name for system in list_systems()] == names
+    names = [system.name for system in list_systems()]
+    assert names == sorted(set(names))
+    assert {"cache", "dragonfly", "garnet", "memcached", "pogocache", "redis", "segcache", "synthetic", "valkey"} <= {
+        *names
+    }
     assert find_system("redis").name == "redis"
 
 
 def test_an_unknown_system_is_refused_with_the_nearest_and_all():
     with pytest.raises(UsageError) as caught:
         find_system("redi")
-    known = "cache, dragonfly, garnet, memcached, pogocache, redis, segcache, synthetic, valkey"
+    known = ", ".join(system.name for system in list_systems())
     assert str(caught.value) == f"there is no system 'redi'. Did you mean redis? Systems: {known}."
     assert caught.value.exit_status == 2
     assert isinstance(caught.value, RackscopeError)

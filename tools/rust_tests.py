@@ -145,6 +145,8 @@ def run(job: Job, environment: dict[str, str], outcome: Outcome, lock: threading
 
 def memcached(environment: dict[str, str]) -> None:
     """Where memcached is, which answers are compared with; tests say where there is none."""
+    if environment.get("RACKSCOPE_MEMCACHED"):
+        return
     from rackscope.errors import RackscopeError
     from rackscope.systems.acquire import acquire_by_name
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rackscope.analysis.intervals import median_interval
-from rackscope.runs.study import StudyRecord
 from rackscope.studies import kit
-from rackscope.studies.base import Conduct, Option, Study
+from rackscope.studies.base import Conduct, Option, Request, Study
 from rackscope.studies.bench.interference import Interference
-from rackscope.studies.bench.turns import rounds_of
-from rackscope.studies.bench.windows import Load, in_one_session
+
+if TYPE_CHECKING:  # heavy ones are imported where they are used: studies are listed by importing them
+    from rackscope.runs.study import StudyRecord
+    from rackscope.studies.bench.windows import Load
 
 FRACTIONS = (0.25, 0.5, 0.75, 0.9)
 
@@ -16,6 +19,8 @@ FRACTIONS = (0.25, 0.5, 0.75, 0.9)
 # The plan and the measuring: rounds that each hold every load once, in an order in which drift cancels.
 def measure(load: Load, seconds: float, rounds: int, seed: int) -> dict[float, list[float]]:
     """p99 in seconds, one a round, by the fraction of the highest throughput."""
+    from rackscope.studies.bench.turns import rounds_of
+
     highest = load.closed(seconds, "highest throughput").achieved_per_second
     found: dict[float, list[float]] = {fraction: [] for fraction in FRACTIONS}
     for number, order in enumerate(rounds_of(FRACTIONS, rounds, seed), 1):
@@ -45,6 +50,8 @@ def describe(record: StudyRecord, found: dict[float, list[float]], interference:
 
 def conduct(study: Conduct) -> None:
     """Start the system, measure, describe."""
+    from rackscope.studies.bench.windows import in_one_session
+
     values, interference = study.request.values, Interference()
 
     def work(load: Load) -> None:
@@ -54,10 +61,19 @@ def conduct(study: Conduct) -> None:
     in_one_session(study, work, interference)
 
 
+def check(request: Request) -> None:
+    """Refuse what cannot be measured, before anything is started."""
+    from rackscope.studies.bench.loading import check_count, check_window
+
+    check_window(request.values["window"], "1s")
+    check_count(request.values["rounds"], "rounds")
+
+
 STUDY = Study(
     name="headroom",
     help="p99 at fractions of the highest throughput",
     description="Measures the highest throughput in a closed loop, then p99 in open loops at 25 to 90 % of it.",
     conduct=conduct,
+    check=check,
     options=(Option("window", "duration", "length of a window", "1s"), Option("rounds", "count", "rounds", "5")),
 )

@@ -322,8 +322,9 @@ impl Pair {
                 let names = (key..KEYS).map(key_bytes);
                 let keys: Vec<_> = names.map(|name| self.hasher.key(name)).collect();
                 let mut found = Vec::new();
-                self.partition
-                    .get_burst(&keys, now, |_, item| found.push(item.map(Stored::from)));
+                self.partition.prefetched(&keys, |partition, _, key| {
+                    found.push(partition.get(key, now).map(Stored::from));
+                });
                 for (key, found) in (key..KEYS).zip(found) {
                     self.look(key, found);
                 }

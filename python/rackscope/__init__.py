@@ -8,16 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rackscope.api.reading import read
     from rackscope.api.run import Run
     from rackscope.api.running import run
-    from rackscope.api.study import Study
+    from rackscope.api.study import Study, read
     from rackscope.api.studying import study
 
 __version__ = "0.1.0"
 __all__ = ["Run", "Study", "__version__", "read", "run", "study"]
 
-_MODULES = {"Run": "run", "Study": "study", "read": "reading", "run": "running", "study": "studying"}
+_MODULES = {"Run": "run", "Study": "study", "read": "study", "run": "running", "study": "studying"}
 
 
 def __getattr__(name: str) -> Any:

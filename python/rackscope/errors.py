@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 
 class RackscopeError(Exception):
-    """Something went wrong that the user can act on.
-
-    ``what`` says what happened and where, in one line; ``advice`` says what to do. ``details`` are for programs.
-    """
+    """Something to act on: ``what`` happened, in one line, and ``advice``; ``details`` are for programs."""
 
     exit_status = 1
 
@@ -66,3 +65,15 @@ class StudyError(RackscopeError):
 
 class ModelError(RackscopeError):
     """A model cannot be fitted or asked: data are missing, too few, or in units that cannot be."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``Did you mean redis? ``, to begin an advice with; empty where no known name is near."""
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    return f"Did you mean {near[0]}? " if near else ""
+
+
+def unknown_name(what: str, name: str, heading: str, known: Iterable[str]) -> UsageError:
+    """An error such as: there is no system 'redit'. Did you mean redis? Systems: cache, memcached, redis."""
+    names = sorted(known)
+    return UsageError(f"{what} '{name}'", f"{did_you_mean(name, names)}{heading}: {', '.join(names) or 'none'}.")

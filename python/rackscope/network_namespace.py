@@ -41,10 +41,7 @@ def call_in_namespace(namespace: Path, function: Callable[[], Result]) -> Result
 
 
 def new_namespace() -> int:
-    """A descriptor of a new namespace, which ends when the last descriptor of it and process in it are gone.
-
-    Raises OSError (it takes CAP_SYS_ADMIN).
-    """
+    """A descriptor that holds a new namespace for as long as it is open. Raises OSError (it takes CAP_SYS_ADMIN)."""
 
     def leave() -> int:
         # Not os.unshare, which came with Python 3.12.

@@ -5,20 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
 from rackscope.errors import UsageError
 
 _DURATION_SECONDS = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "m": 60.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
-}
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0,
+    "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0,
+}  # fmt: skip
 _SIZE_BYTES = {
     "": 1, "b": 1,
     "k": 1024, "kb": 1024, "kib": 1024,
@@ -115,6 +109,11 @@ def parse_cores(text: str) -> tuple[int, ...]:
             raise UsageError(f"'{text}' counts cores downwards", "Write it like 0-3.")
         cores.update(range(first, last + 1))
     return tuple(sorted(cores))
+
+
+def now_text() -> str:
+    """This moment with its offset from UTC."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def format_duration(seconds: float) -> str:

@@ -4,6 +4,7 @@ use crate::store::Access;
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short};
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 
 /// What `-h` prints.
 pub const HELP: &str = "\
@@ -16,6 +17,7 @@ usage: rackscope-access [options]
       --seconds S      length of a measurement                                   [1]
       --rounds N       how often each is made                                    [5]
       --cores N        with this many cores only                                 [1, 2, 4, ... as many as there are]
+      --partitions N   partitions, the same under every access mode   [4 for each of the most cores]
       --access NAME    only erew, crew or crcw
       --json           measure what is asked for on standard input, one JSON object a line, and answer each with one
   -V, --version        print the version and exit
@@ -49,6 +51,8 @@ pub struct Options {
     pub rounds: usize,
     /// Only this many cores.
     pub cores: Option<usize>,
+    /// Partitions of every store.
+    pub partitions: Option<usize>,
     /// Only this.
     pub access: Option<Access>,
 }
@@ -60,6 +64,7 @@ impl Default for Options {
             seconds: 1.0,
             rounds: 5,
             cores: None,
+            partitions: None,
             access: None,
         }
     }
@@ -72,21 +77,13 @@ pub enum Error {
     #[error("{0}; rackscope-access -h lists the options")]
     Syntax(#[from] lexopt::Error),
     /// An option with a value it cannot have.
-    #[error("{option} takes {wanted}, not {value}")]
-    Value {
-        /// The option.
-        option: &'static str,
-        /// Its value as given.
-        value: String,
-        /// What it should be.
-        wanted: &'static str,
-    },
+    #[error("{0}")]
+    Value(String),
 }
 
-/// Fewer items would all be asked for in one burst.
-const ITEMS_MIN: f64 = 1000.0;
-/// Ids of keys are spread by a multiplication that must not run over what a double holds exactly.
-const ITEMS_MAX: f64 = 4e9;
+/// Fewer items would all be asked for in one burst; and their ids are spread by a multiplication that must not run over
+/// what a double holds exactly.
+const ITEMS: RangeInclusive<f64> = 1000.0..=4e9;
 
 /// Read a command line, without the program's name.
 ///
@@ -99,27 +96,30 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
     while let Some(argument) = parser.next()? {
         match argument {
             Long("items") => {
-                options.items =
-                    number(&mut parser, "--items", ITEMS_MIN, ITEMS_MAX, "1000 to 4e9")? as u64;
+                options.items = number(&mut parser, "--items", ITEMS, "1000 to 4e9")? as u64;
             }
             Long("seconds") => {
-                options.seconds = number(&mut parser, "--seconds", 0.001, 3600.0, "0.001 to 3600")?;
+                let wanted = "0.001 to 3600";
+                options.seconds = number(&mut parser, "--seconds", 0.001..=3600.0, wanted)?;
             }
             Long("rounds") => {
-                options.rounds =
-                    number(&mut parser, "--rounds", 1.0, 1e6, "a count from 1")? as usize;
+                let wanted = "a count from 1";
+                options.rounds = number(&mut parser, "--rounds", 1.0..=1e6, wanted)? as usize;
             }
             Long("cores") => {
-                let cores = number(&mut parser, "--cores", 1.0, 4096.0, "a count from 1")?;
+                let cores = number(&mut parser, "--cores", 1.0..=4096.0, "a count from 1")?;
                 options.cores = Some(cores as usize);
+            }
+            Long("partitions") => {
+                let wanted = "a count from 1";
+                let partitions = number(&mut parser, "--partitions", 1.0..=65_536.0, wanted)?;
+                options.partitions = Some(partitions as usize);
             }
             Long("access") => {
                 let name = parser.value()?.string()?;
-                options.access = Some(Access::named(&name).ok_or(Error::Value {
-                    option: "--access",
-                    value: name,
-                    wanted: "erew, crew or crcw",
-                })?);
+                let wrong =
+                    || Error::Value(format!("--access takes erew, crew or crcw, not {name}"));
+                options.access = Some(Access::named(&name).ok_or_else(wrong)?);
             }
             Long("json") => is_json = true,
             // What cargo gives to every benchmark.
@@ -140,69 +140,14 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
 
 fn number(
     parser: &mut lexopt::Parser,
-    option: &'static str,
-    least: f64,
-    most: f64,
-    wanted: &'static str,
+    option: &str,
+    bounds: RangeInclusive<f64>,
+    wanted: &str,
 ) -> Result<f64, Error> {
     let value = parser.value()?.string()?;
-    match value.parse() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(Error::Value {
-            option,
-            value,
-            wanted,
-        }),
-    }
+    let number = value.parse().ok().filter(|number| bounds.contains(number));
+    number.ok_or_else(|| Error::Value(format!("{option} takes {wanted}, not {value}")))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(line: &str) -> Result<Request, Error> {
-        parse(line.split_whitespace().map(OsString::from))
-    }
-
-    #[test]
-    fn a_table_is_what_is_asked_for_unless_json_is() {
-        let Ok(Request::Table(options)) =
-            parsed("--bench --items 1e6 --cores 2 --access crcw --rounds 3 --seconds 0.4")
-        else {
-            panic!("a table");
-        };
-        assert_eq!(
-            options,
-            Options {
-                items: 1_000_000,
-                seconds: 0.4,
-                rounds: 3,
-                cores: Some(2),
-                access: Some(Access::Crcw),
-            }
-        );
-        assert_eq!(
-            parsed("--json --items 5000").expect("a request"),
-            Request::Json { items: 5000 }
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_is_named() {
-        for (line, named) in [
-            ("--items 10", "--items takes 1000 to 4e9, not 10"),
-            ("--seconds nan", "--seconds takes"),
-            ("--rounds 0", "--rounds takes"),
-            (
-                "--access erow",
-                "--access takes erew, crew or crcw, not erow",
-            ),
-            ("--frobnicate", "frobnicate"),
-            ("--items", "--items"),
-            ("3", "3"),
-        ] {
-            let said = parsed(line).expect_err("a mistake").to_string();
-            assert!(said.contains(named), "{line}: {said}");
-        }
-    }
-}
+mod tests;

@@ -1,8 +1,10 @@
 //! One measurement: every core asks for what it may ask for, in bursts, for a while.
 
 use crate::Error;
-use crate::store::{Access, Store, set, value_of};
-use mica::{Key, Lookup};
+use crate::store::{Access, Storages, Store, set, value_of};
+use cached::Clock;
+use cached::storage::{Read, Storage};
+use mica::{Hasher, Key};
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,7 +27,8 @@ pub struct Measured {
 pub struct Work {
     /// Lookups and writes.
     pub operations: u64,
-    /// Lookups that found their item being written time and again, and would have to ask its owner.
+    /// Lookups of another core's items that its owner would have to be asked for: they found the item being written time and
+    /// again, or about to make room for others.
     pub unsettled: u64,
     /// Lookups of items that had made room for others: what a cache is allowed, and a full small one has to do.
     pub missed: u64,
@@ -43,7 +46,7 @@ impl Measured {
 /// The share of the requests for `ids` that falls to each core, where partitions belong to cores.
 #[must_use]
 pub fn shares(store: &Store, ids: &[u64]) -> Vec<f64> {
-    let mut counts = vec![0_u64; store.partitions.len()];
+    let mut counts = vec![0_u64; store.cores];
     for &id in ids {
         counts[store.owner(id)] += 1;
     }
@@ -57,37 +60,31 @@ pub fn shares(store: &Store, ids: &[u64]) -> Vec<f64> {
 ///
 /// # Errors
 /// [`Error::Pin`] when a thread could not be kept on its core, [`Error::Request`] when a core owns none of `ids`.
-pub fn measure(store: &Store, ids: &[u64], sets: u64, seconds: f64) -> Result<Measured, Error> {
-    let is_over = AtomicBool::new(false);
-    let start_line = Barrier::new(store.cores + 1);
-    let usable = net::affinity::allowed_cores();
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..store.cores)
-            .map(|core| {
-                let (is_over, start_line, on) = (&is_over, &start_line, usable.get(core).copied());
-                scope.spawn(move || {
-                    let prepared = prepare(store, core, on, ids, sets);
-                    // Reached in any case: the others wait for it.
-                    start_line.wait();
-                    prepared.map(|asked| work(store, core, &asked, is_over))
-                })
-            })
-            .collect();
-        start_line.wait();
-        let begun = Instant::now();
-        while begun.elapsed().as_secs_f64() < seconds {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        is_over.store(true, Relaxed);
-        let by_core: Vec<Result<Work, Error>> = threads
-            .into_iter()
-            .map(|thread| thread.join().expect("a worker that checks what it reads"))
-            .collect();
-        Ok(Measured {
-            seconds: begun.elapsed().as_secs_f64(),
-            by_core: by_core.into_iter().collect::<Result<_, _>>()?,
-        })
-    })
+pub fn measure(store: &mut Store, ids: &[u64], sets: u64, seconds: f64) -> Result<Measured, Error> {
+    let task = Task {
+        hasher: &store.hasher,
+        clock: store.clock,
+        reads_all: store.access != Access::Erew,
+        ids,
+        sets,
+        seconds,
+    };
+    match &mut store.storages {
+        Storages::Erew(storages) => task.measure(storages),
+        Storages::Crew(storages) => task.measure(storages),
+        Storages::Crcw(storages) => task.measure(storages),
+    }
+}
+
+/// What all cores are to do.
+struct Task<'t> {
+    hasher: &'t Hasher,
+    clock: Clock,
+    /// Whether a core reads what others own.
+    reads_all: bool,
+    ids: &'t [u64],
+    sets: u64,
+    seconds: f64,
 }
 
 /// What a core asks for.
@@ -97,114 +94,130 @@ struct Request {
     is_set: bool,
 }
 
-/// Under EREW each core is given its own keys, as by a client that knows the partitions; under CREW it is given its own
-/// to write, the nearest to those that were drawn.
-fn prepare(
-    store: &Store,
-    core: usize,
-    on: Option<usize>,
-    ids: &[u64],
-    sets: u64,
-) -> Result<Vec<Request>, Error> {
-    if let Some(on) = on {
-        net::affinity::pin_current_thread(on)?;
+impl Task<'_> {
+    fn measure<S: Storage + Send>(&self, storages: &mut [S]) -> Result<Measured, Error> {
+        let is_over = AtomicBool::new(false);
+        let start_line = Barrier::new(storages.len() + 1);
+        let usable = net::affinity::allowed_cores();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = storages
+                .iter_mut()
+                .enumerate()
+                .map(|(core, storage)| {
+                    let (is_over, start_line) = (&is_over, &start_line);
+                    let on = usable.get(core).copied();
+                    scope.spawn(move || {
+                        let prepared = self.prepare(storage, core, on);
+                        // Reached in any case: the others wait for it.
+                        start_line.wait();
+                        prepared.map(|asked| self.work(storage, core, &asked, is_over))
+                    })
+                })
+                .collect();
+            start_line.wait();
+            let begun = Instant::now();
+            while begun.elapsed().as_secs_f64() < self.seconds {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            is_over.store(true, Relaxed);
+            let by_core: Vec<Result<Work, Error>> = threads
+                .into_iter()
+                .map(|thread| thread.join().expect("a worker that checks what it reads"))
+                .collect();
+            Ok(Measured {
+                seconds: begun.elapsed().as_secs_f64(),
+                by_core: by_core.into_iter().collect::<Result<_, _>>()?,
+            })
+        })
     }
-    let is_own = |id: &u64| store.owner(*id) == core;
-    let drawn: Vec<u64> = ids
-        .iter()
-        .copied()
-        .filter(|id| store.access != Access::Erew || is_own(id))
-        .collect();
-    if drawn.len() < BURST {
-        return Err(Error::Request(format!(
-            "core {core} owns {} of the keys that are asked for: there are too few items",
-            drawn.len()
-        )));
-    }
-    let own = |id: u64| (0..=id).rev().find(is_own).unwrap_or(id);
-    // 61 has no divisor with 100 in common: of any 100 that follow each other, `sets` are for writing.
-    let requests = drawn.iter().zip(0_u64..).map(|(&id, number)| {
-        let is_set = number * 61 % 100 < sets;
-        let id = if is_set && store.access == Access::Crew {
-            own(id)
-        } else {
-            id
-        };
-        Request { id, is_set }
-    });
-    Ok(requests.collect())
-}
 
-fn work(store: &Store, core: usize, asked: &[Request], is_over: &AtomicBool) -> Work {
-    let partitions = store.partitions.len();
-    let mut done = Work::default();
-    let mut at = core * 7919 * BURST % asked.len();
-    let mut names = [[0; 8]; BURST];
-    let mut out = Vec::with_capacity(64);
-    // Held throughout: who owns a partition alone writes to it without a lock.
-    let mut owned = (store.access != Access::Crcw)
-        .then(|| store.partitions[core].lock().expect("nobody failed"));
-    while !is_over.load(Relaxed) {
-        if at + BURST > asked.len() {
-            at = 0;
+    /// Under EREW each core is given its own keys, as by a client that knows the partitions; under CREW it is given its
+    /// own to write, the nearest to those that were drawn.
+    fn prepare<S: Storage>(
+        &self,
+        storage: &S,
+        core: usize,
+        on: Option<usize>,
+    ) -> Result<Vec<Request>, Error> {
+        if let Some(on) = on {
+            net::affinity::pin_current_thread(on)?;
         }
-        let burst = &asked[at..at + BURST];
-        at += BURST;
-        for (name, request) in names.iter_mut().zip(burst) {
-            *name = request.id.to_le_bytes();
-        }
-        let keys: [Key<'_>; BURST] = std::array::from_fn(|number| store.hasher.key(&names[number]));
-        if let (Some(partition), Access::Erew) = (&mut owned, store.access) {
-            partition.prefetched(&keys, |partition, number, key| {
-                let Request { id, is_set } = burst[number];
-                if is_set {
-                    set(partition, key, id);
-                } else if let Some(item) = partition.get(key, 1) {
-                    // Not assert_eq: to show the item it would be kept in memory, each time.
-                    assert!(item.value == value_of(id), "the value of another key");
-                } else {
-                    done.missed += 1;
-                }
-            });
-        } else {
-            let reader_of = |key: Key<'_>| store.readers[key.partition(partitions)].as_ref();
-            let bucket = |_: &(), key: Key<'_>| {
-                if let Some(reader) = reader_of(key) {
-                    reader.prefetch_bucket(key);
-                }
-            };
-            let item = |_: &(), key: Key<'_>| {
-                reader_of(key).is_some_and(|reader| reader.prefetch_item(key))
-            };
-            let further = |_: &(), key: Key<'_>| {
-                if let Some(reader) = reader_of(key) {
-                    reader.prefetch_further(key);
-                }
-            };
-            let carry_out = |(): &mut (), number, key: Key<'_>| {
-                let Request { id, is_set } = burst[number];
-                let at = key.partition(partitions);
-                if is_set {
-                    match &mut owned {
-                        Some(partition) => set(partition, key, id),
-                        None => {
-                            let mut partition = store.partitions[at].lock().expect("nobody failed");
-                            set(&mut partition, key, id);
-                        }
-                    }
-                } else if let Some(reader) = &store.readers[at] {
-                    out.clear();
-                    match reader.get(key, 1, &mut out, |_, _| ()) {
-                        Lookup::Hit { .. } => assert_eq!(out, value_of(id)),
-                        Lookup::Miss => done.missed += 1,
-                        Lookup::Ask => done.unsettled += 1,
-                    }
-                    black_box(&out);
-                }
-            };
-            mica::burst(&mut (), &keys, bucket, item, further, carry_out);
-        }
-        done.operations += BURST as u64;
+        let is_own = |id: &u64| {
+            let name = id.to_le_bytes();
+            storage.other_worker(self.hasher.key(&name)).is_none()
+        };
+        let drawn: Vec<u64> = self
+            .ids
+            .iter()
+            .copied()
+            .filter(|id| self.reads_all || is_own(id))
+            .collect();
+        let first_own = drawn.iter().copied().find(is_own);
+        let (Some(first_own), BURST..) = (first_own, drawn.len()) else {
+            return Err(Error::Request(format!(
+                "core {core} owns too few of the keys that are asked for: there are too few items"
+            )));
+        };
+        let own = |id: u64| (0..=id).rev().find(is_own).unwrap_or(first_own);
+        // 61 has no divisor with 100 in common: of any 100 that follow each other, `sets` are for writing.
+        let requests = drawn.iter().zip(0_u64..).map(|(&id, number)| {
+            let is_set = number * 61 % 100 < self.sets;
+            let id = if is_set { own(id) } else { id };
+            Request { id, is_set }
+        });
+        Ok(requests.collect())
     }
-    done
+
+    fn work<S: Storage>(
+        &self,
+        storage: &mut S,
+        core: usize,
+        asked: &[Request],
+        is_over: &AtomicBool,
+    ) -> Work {
+        let mut done = Work::default();
+        let mut at = core * 7919 * BURST % asked.len();
+        let mut names = [[0; 8]; BURST];
+        let mut out = Vec::with_capacity(64);
+        loop {
+            if at + BURST > asked.len() {
+                at = 0;
+            }
+            let burst = &asked[at..at + BURST];
+            at += BURST;
+            for (name, request) in names.iter_mut().zip(burst) {
+                *name = request.id.to_le_bytes();
+            }
+            let keys: [Key<'_>; BURST] =
+                std::array::from_fn(|number| self.hasher.key(&names[number]));
+            // As a worker does for all that a wake-up brings.
+            let now = self.clock.now();
+            let carry_out = |storage: &mut S, number: usize, key: Key<'_>| {
+                let Request { id, is_set } = burst[number];
+                if is_set {
+                    return set(storage, key, now, id);
+                }
+                out.clear();
+                match storage.read(key, now, &mut out, |_, _| ()) {
+                    // Not assert_eq: to show the value it would be kept in memory, each time.
+                    Read::Hit => assert!(out == value_of(id), "the value of another key"),
+                    Read::Miss => done.missed += 1,
+                    Read::OtherWorker(_) => done.unsettled += 1,
+                }
+                black_box(&out);
+            };
+            mica::burst(
+                storage,
+                &keys,
+                S::prefetch_bucket,
+                S::prefetch_item,
+                S::prefetch_further,
+                carry_out,
+            );
+            done.operations += BURST as u64;
+            if is_over.load(Relaxed) {
+                return done;
+            }
+        }
+    }
 }

@@ -1,17 +1,21 @@
 //! Measurements that are asked for one by one: one JSON object a line in, one a line out.
 //!
 //! ```text
-//! {"fill": {"access": "crew", "cores": 2}}
-//! {"filled": {"partitions": 2, "items": 16000000, "lost": 0, "overhead_bytes": 15.4, "seconds": 3.1}}
+//! {"fill": {"access": "crew", "cores": 2, "partitions": 8}}
+//! {"filled": {"partitions": 8, "log_bytes": 60817408, "index_bytes": 113770880, "huge_page_bytes": 591396864,
+//!             "items": 16000000, "lost": 0, "overhead_bytes": 15.4, "seconds": 3.1}}
 //! {"measure": {"access": "crew", "cores": 2, "theta": 0.99, "writes_percent": 5, "seconds": 0.4}}
 //! {"measured": {"seconds": 0.4, "cpu_seconds": 0.9, "operations": [3200000, 3100000], "unsettled": 12, "missed": 0,
 //!               "shares": [0.52, 0.48]}}
 //! ```
 //!
+//! `log_bytes` is the length of each partition's log, `index_bytes` the size of all indexes, and `huge_page_bytes` what came
+//! in huge pages while the store was filled (null where the system does not tell).
+//!
 //! Stores stay until the end, so that measurements of all of them can take turns; `"theta": null` is uniform.
 //! `cpu_seconds` are all that this process used for the request, `operations` those of each core, `unsettled` lookups
-//! that would have to ask the owner, `missed` those of items that had made room for others, and `shares` what part of the requests falls to the partitions of each core where
-//! partitions belong to cores (null under CRCW). What cannot be done is answered with `{"error": "why"}`. The program
+//! that would have to ask the owner, `missed` those of items that had made room for others, and `shares` what part of the
+//! requests falls to the partitions of each core where partitions belong to cores (null under CRCW). What cannot be done is answered with `{"error": "why"}`. The program
 //! ends when its input does.
 
 use crate::Error;
@@ -33,14 +37,19 @@ enum Asked {
     Fill {
         access: Access,
         cores: usize,
+        partitions: usize,
     },
-    Measure {
-        access: Access,
-        cores: usize,
-        theta: Option<f64>,
-        writes_percent: u64,
-        seconds: f64,
-    },
+    Measure(Wanted),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    access: Access,
+    cores: usize,
+    theta: Option<f64>,
+    writes_percent: u64,
+    seconds: f64,
 }
 
 /// Answer every line of `input` on `output`, with stores of `items` items, until there is none.
@@ -73,26 +82,27 @@ struct Bench {
 impl Bench {
     fn answer(&mut self, asked: Asked) -> Result<Value, Error> {
         match asked {
-            Asked::Fill { access, cores } => self.fill(access, cores),
-            Asked::Measure {
+            Asked::Fill {
                 access,
                 cores,
-                theta,
-                writes_percent,
-                seconds,
-            } => self.measure(access, cores, theta, writes_percent, seconds),
+                partitions,
+            } => self.fill(access, cores, partitions),
+            Asked::Measure(wanted) => self.measure(&wanted),
         }
     }
 
-    fn fill(&mut self, access: Access, cores: usize) -> Result<Value, Error> {
+    fn fill(&mut self, access: Access, cores: usize, partitions: usize) -> Result<Value, Error> {
         let begun = Instant::now();
-        let store = Store::filled(self.items, cores, access)?;
+        let store = Store::filled(self.items, cores, partitions, access)?;
         let holds = store.holds;
         self.stores
             .retain(|store| (store.access, store.cores) != (access, cores));
         self.stores.push(store);
         Ok(json!({"filled": {
             "partitions": holds.partitions,
+            "log_bytes": holds.log_bytes,
+            "index_bytes": holds.index_bytes,
+            "huge_page_bytes": holds.huge_page_bytes,
             "items": self.items,
             "lost": holds.lost,
             "overhead_bytes": holds.overhead_bytes,
@@ -100,14 +110,14 @@ impl Bench {
         }}))
     }
 
-    fn measure(
-        &mut self,
-        access: Access,
-        cores: usize,
-        theta: Option<f64>,
-        writes_percent: u64,
-        seconds: f64,
-    ) -> Result<Value, Error> {
+    fn measure(&mut self, wanted: &Wanted) -> Result<Value, Error> {
+        let &Wanted {
+            access,
+            cores,
+            theta,
+            writes_percent,
+            seconds,
+        } = wanted;
         if writes_percent > 100 || !(seconds > 0.0 && seconds <= SECONDS_MAX) {
             return Err(Error::Request(format!(
                 "{writes_percent} % writes for {seconds} s: there are 0 to 100 %, and 0 to {SECONDS_MAX} s"
@@ -120,7 +130,7 @@ impl Bench {
         let ids = self.drawn.iter().find(|(drawn, _)| *drawn == theta);
         let store = self
             .stores
-            .iter()
+            .iter_mut()
             .find(|store| (store.access, store.cores) == (access, cores));
         let (Some((_, ids)), Some(store)) = (ids, store) else {
             return Err(Error::Request(format!(
@@ -152,80 +162,4 @@ fn process_cpu_seconds() -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answers(lines: &str) -> Vec<Value> {
-        let mut output = Vec::new();
-        serve(lines.as_bytes(), &mut output, 20_000).expect("memory to write to");
-        let text = String::from_utf8(output).expect("JSON is text");
-        text.lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect()
-    }
-
-    #[test]
-    fn every_access_mode_answers_for_every_mix_and_checks_what_it_reads() {
-        for access in ["erew", "crew", "crcw"] {
-            for writes in [0, 5, 50, 100] {
-                let [filled, measured] = &answers(&format!(
-                    "{{\"fill\": {{\"access\": \"{access}\", \"cores\": 1}}}}\n\
-                     {{\"measure\": {{\"access\": \"{access}\", \"cores\": 1, \"theta\": 0.99, \
-                     \"writes_percent\": {writes}, \"seconds\": 0.01}}}}\n"
-                ))[..] else {
-                    panic!("two answers");
-                };
-                assert_eq!(filled["filled"]["lost"], 0, "{filled}");
-                let measured = &measured["measured"];
-                assert!(measured["operations"][0].as_u64() > Some(0), "{measured}");
-                assert!(measured["seconds"].as_f64() >= Some(0.01));
-                if access == "crcw" {
-                    assert!(measured["shares"].is_null());
-                } else {
-                    assert_eq!(measured["shares"], json!([1.0]));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn cores_own_shares_that_sum_to_one() {
-        if net::affinity::allowed_cores().len() < 2 {
-            return;
-        }
-        let [_, measured] = &answers(
-            "{\"fill\": {\"access\": \"erew\", \"cores\": 2}}\n\
-             {\"measure\": {\"access\": \"erew\", \"cores\": 2, \"theta\": null, \"writes_percent\": 50, \
-             \"seconds\": 0.01}}\n",
-        )[..] else {
-            panic!("two answers");
-        };
-        let measured = &measured["measured"];
-        let share = |core: usize| measured["shares"][core].as_f64().expect("a share");
-        assert!((share(0) + share(1) - 1.0).abs() < 1e-9);
-        assert!((share(0) - 0.5).abs() < 0.02);
-        assert_eq!(measured["operations"].as_array().map(Vec::len), Some(2));
-    }
-
-    #[test]
-    fn what_cannot_be_done_is_an_answer_and_the_next_one_is_taken() {
-        let lines = [
-            "nonsense",
-            r#"{"measure": {"access": "erew", "cores": 1, "theta": null, "writes_percent": 5, "seconds": 0.01}}"#,
-            r#"{"fill": {"access": "erew", "cores": 100000}}"#,
-            r#"{"fill": {"access": "erow", "cores": 1}}"#,
-            r#"{"fill": {"access": "erew", "cores": 1}}"#,
-            r#"{"measure": {"access": "erew", "cores": 1, "theta": 1.5, "writes_percent": 5, "seconds": 0.01}}"#,
-            r#"{"measure": {"access": "erew", "cores": 1, "theta": null, "writes_percent": 101, "seconds": 0.01}}"#,
-            r#"{"measure": {"access": "erew", "cores": 1, "theta": null, "writes_percent": 5, "seconds": -1}}"#,
-        ];
-        let answers = answers(&lines.join("\n"));
-        assert_eq!(answers.len(), lines.len());
-        for (number, answer) in answers.iter().enumerate() {
-            assert_eq!(answer.get("error").is_some(), number != 4, "{answer}");
-        }
-        let said = |number: usize| answers[number]["error"].as_str().unwrap_or_default();
-        assert!(said(1).contains("EREW on 1 cores was not filled"));
-        assert!(said(2).contains("100000 cores were asked for"));
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::arguments::Options;
 use crate::draw::draw;
 use crate::measure::{BURST, measure};
-use crate::store::{Access, Store};
+use crate::store::{Access, Store, partitions_for};
 
 /// Of 100 operations, how many write.
 const SETS: [u64; 3] = [0, 50, 100];
@@ -25,16 +25,28 @@ pub fn print(options: &Options) -> Result<(), Error> {
         .map(|&skew| draw(options.items, skew))
         .collect::<Result<Vec<_>, _>>()?;
     let mut rows = Vec::new();
-    for cores in core_counts(options.cores) {
+    let counts = core_counts(options.cores);
+    let most_cores = counts.iter().copied().max().unwrap_or(1);
+    for cores in counts {
+        let partitions = options
+            .partitions
+            .unwrap_or_else(|| partitions_for(cores, most_cores));
         for access in Access::ALL {
             if options.access.is_none_or(|only| only == access) {
-                let store = Store::filled(options.items, cores, access)?;
+                let mut store = Store::filled(options.items, cores, partitions, access)?;
                 let holds = store.holds;
                 eprintln!(
-                    "filled {} partitions: {} items lost, {:.2} bytes an item beside key and value",
-                    holds.partitions, holds.lost, holds.overhead_bytes
+                    "filled {} partitions, logs of {} MiB: {} MiB in huge pages, {} items lost, {:.2} bytes an item beside \
+                     key and value",
+                    holds.partitions,
+                    holds.log_bytes >> 20,
+                    holds
+                        .huge_page_bytes
+                        .map_or_else(|| "unknown".to_owned(), |bytes| (bytes >> 20).to_string()),
+                    holds.lost,
+                    holds.overhead_bytes
                 );
-                rows.extend(block(&store, &drawn, options)?);
+                rows.extend(block(&mut store, &drawn, options)?);
             }
         }
     }
@@ -59,7 +71,7 @@ fn core_counts(only: Option<usize>) -> Vec<usize> {
     }
 }
 
-fn block(store: &Store, drawn: &[Vec<u64>], options: &Options) -> Result<Vec<String>, Error> {
+fn block(store: &mut Store, drawn: &[Vec<u64>], options: &Options) -> Result<Vec<String>, Error> {
     let cells: Vec<(usize, u64)> = (0..SKEWS.len())
         .flat_map(|skew| SETS.map(|sets| (skew, sets)))
         .collect();

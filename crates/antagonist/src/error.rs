@@ -1,41 +1,29 @@
 //! What can go wrong with an antagonist.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why something could not be taken away. The text is a full clause that names the core, file or value concerned.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
-    /// A value that no antagonist can have.
+    /// A value that no antagonist can have, or a file that is no channel of this version.
     #[error("{0}")]
     Argument(String),
-    /// The file of a channel could not be made, opened or mapped.
-    #[error("the regulated channel {path} could not be {done}: {source}")]
-    ChannelFile {
-        /// The file.
-        path: PathBuf,
-        /// What was attempted: `made`, `opened`, `mapped`.
-        done: &'static str,
-        /// What the kernel answered.
-        source: io::Error,
-    },
-    /// A file that is not a channel of this version.
-    #[error("{path} is not a regulated channel of this version")]
-    NotAChannel {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Somebody else holds a part of the channel.
-    #[error("a part of the regulated channel {path} is taken away already")]
-    Held {
-        /// The channel's file.
-        path: PathBuf,
-    },
-    /// A core, memory or a thread could not be had.
+    /// Another process has taken a part of the channel.
+    #[error("a part of the regulated channel {0} is taken away already")]
+    Held(PathBuf),
+    /// A core, memory, a thread or a file could not be had.
     #[error(transparent)]
     Host(#[from] ceiling::Error),
-    /// A thread could not be started.
-    #[error("an antagonist's thread could not be started: {0}")]
-    Thread(#[source] io::Error),
+}
+
+impl Error {
+    /// The file of a channel could not be made, opened or mapped.
+    pub(crate) fn channel_file(path: &Path, done: &str) -> impl FnOnce(io::Error) -> Self {
+        let what = format!(
+            "the regulated channel {} could not be {done}",
+            path.display()
+        );
+        move |source| Self::Host(ceiling::Error::Host { what, source })
+    }
 }

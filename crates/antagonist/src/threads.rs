@@ -3,16 +3,14 @@
 use std::hint::black_box;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use ceiling::attendants::Attendants;
 use ceiling::bandwidth::read_words;
 use ceiling::instructions::execute_mix;
 use ceiling::memory;
-use ceiling::team::pin_to;
 use mapping::Words;
 use rustix::process::setpriority_process;
 
@@ -141,14 +139,11 @@ const BACKLOG: Duration = Duration::from_millis(10);
 
 /// Takes away until dropped.
 #[derive(Debug)]
-pub struct Antagonist {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
-}
+pub struct Antagonist(Attendants<Used>);
 
+/// What one thread used.
 #[derive(Debug, Default)]
-struct Shared {
-    stop: AtomicBool,
+struct Used {
     moved_bytes: AtomicU64,
     busy_nanoseconds: AtomicU64,
 }
@@ -157,109 +152,85 @@ impl Antagonist {
     /// Starts a thread on each core; returns when all of them have their memory and have begun.
     ///
     /// # Errors
-    /// [`Error::Argument`] for options that make no sense, [`Error::Host`] for a core that may not be used or memory
-    /// that cannot be had, [`Error::Thread`].
+    /// [`Error::Argument`] for options that make no sense, [`Error::Host`] for a core that may not be used, or memory or
+    /// a thread that cannot be had.
     pub fn start(options: &Options) -> Result<Self> {
         options.check()?;
-        let mut antagonist = Self {
-            shared: Arc::default(),
-            threads: Vec::with_capacity(options.cores.len()),
+        let (words, nice) = (options.words(), options.nice);
+        let share = |rate| rate / options.cores.len() as f64;
+        let worker = Worker {
+            kind: options.kind,
+            duty: options.duty,
+            bytes_per_second: options.bytes_per_second.map(share),
         };
-        let words = options.words();
-        let (ready, begun) = mpsc::channel();
-        // Whatever fails, dropping `antagonist` ends the threads that were started.
-        for &core in &options.cores {
-            let worker = Worker {
-                kind: options.kind,
-                core,
-                words,
-                nice: options.nice,
-                duty: options.duty,
-                bytes_per_second: options
-                    .bytes_per_second
-                    .map(|rate| rate / options.cores.len() as f64),
-            };
-            let (shared, ready) = (Arc::clone(&antagonist.shared), ready.clone());
-            let thread = thread::Builder::new()
-                .name(format!("antagonist-{core}"))
-                .spawn(move || worker.run(&shared, ready))
-                .map_err(Error::Thread)?;
-            antagonist.threads.push(thread);
-        }
-        drop(ready);
-        for prepared in begun {
-            prepared?;
-        }
-        Ok(antagonist)
+        let prepare = move || prepare(words, nice);
+        let run = move |buffer, used: &Used, stop: &AtomicBool| worker.run(buffer, used, stop);
+        let threads = Attendants::start("antagonist", &options.cores, prepare, run)?;
+        Ok(Self(threads))
     }
 
     /// Bytes that all threads have moved since the start.
     #[must_use]
     pub fn moved_bytes(&self) -> u64 {
-        self.shared.moved_bytes.load(Relaxed)
+        self.sum(|used| &used.moved_bytes)
     }
 
     /// How long the threads have been busy since the start, added up.
     #[must_use]
     pub fn busy(&self) -> Duration {
-        Duration::from_nanos(self.shared.busy_nanoseconds.load(Relaxed))
+        Duration::from_nanos(self.sum(|used| &used.busy_nanoseconds))
+    }
+
+    fn sum(&self, count: fn(&Used) -> &AtomicU64) -> u64 {
+        let threads = self.0.states().iter();
+        threads.map(|used| count(used).load(Relaxed)).sum()
     }
 
     /// Ends the threads. Idempotent.
     pub fn stop(&mut self) {
-        self.shared.stop.store(true, Relaxed);
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has ended as well.
-            let _ = thread.join();
-        }
+        self.0.stop();
     }
 }
 
-impl Drop for Antagonist {
-    fn drop(&mut self) {
-        self.stop();
+/// What a thread needs before it begins: its memory, and the niceness that it is to have.
+fn prepare(words: usize, nice: i32) -> ceiling::Result<Words> {
+    if nice > 0 {
+        // Zero is the calling thread (setpriority(2), "C library/kernel differences").
+        setpriority_process(None, nice)
+            .map_err(ceiling::Error::host("a thread could not be made nice"))?;
     }
+    let mut buffer = memory::zeroed(words)?;
+    // The owner touches its pages first, which places them on its own NUMA node.
+    buffer.fill(1);
+    Ok(buffer)
 }
 
 /// One thread's part.
+#[derive(Debug, Clone, Copy)]
 struct Worker {
     kind: Kind,
-    core: usize,
-    words: usize,
-    nice: i32,
     duty: f64,
     bytes_per_second: Option<f64>,
 }
 
 impl Worker {
-    fn run(&self, shared: &Shared, ready: mpsc::Sender<Result<()>>) {
-        let mut buffer = match self.prepare() {
-            Ok(buffer) => buffer,
-            Err(error) => {
-                let _ = ready.send(Err(error));
-                return;
-            }
-        };
-        // The starter has begun to wait, or has given up and set `stop`. It waits until no thread holds a sender.
-        let _ = ready.send(Ok(()));
-        drop(ready);
+    fn run(&self, mut buffer: Words, used: &Used, stop: &AtomicBool) {
         let busy_time = PERIOD.mul_f64(self.duty);
         let mut position = 0;
         let mut paced_from = Instant::now();
         let mut paced_bytes = 0.0;
-        while !shared.stop.load(Relaxed) {
+        while !stop.load(Relaxed) {
             let start = Instant::now();
             while start.elapsed() < busy_time {
                 let moved = self.portion(&mut buffer, &mut position);
-                shared.moved_bytes.fetch_add(moved, Relaxed);
+                used.moved_bytes.fetch_add(moved, Relaxed);
                 paced_bytes += moved as f64;
                 if self.ahead(paced_from, paced_bytes).is_some() {
                     break;
                 }
             }
             let busy = start.elapsed();
-            shared
-                .busy_nanoseconds
+            used.busy_nanoseconds
                 .fetch_add(busy.as_nanos() as u64, Relaxed);
             let rest = match self.bytes_per_second {
                 None => PERIOD.saturating_sub(busy),
@@ -287,18 +258,6 @@ impl Worker {
     fn ahead(&self, since: Instant, bytes: f64) -> Option<Duration> {
         let due = Duration::from_secs_f64(bytes / self.bytes_per_second?);
         due.checked_sub(since.elapsed())
-    }
-
-    fn prepare(&self) -> Result<Words> {
-        pin_to(self.core)?;
-        if self.nice > 0 {
-            // Zero is the calling thread (setpriority(2), "C library/kernel differences").
-            setpriority_process(None, self.nice).map_err(|error| Error::Thread(error.into()))?;
-        }
-        let mut buffer = memory::zeroed(self.words)?;
-        // The owner touches its pages first, which places them on its own NUMA node.
-        buffer.fill(1);
-        Ok(buffer)
     }
 
     /// Do a little; the bytes that it moved.

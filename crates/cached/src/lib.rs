@@ -10,7 +10,8 @@
 //!   either each owns its share of the keys and a connection moves to the worker that its next command is for (EREW; CREW
 //!   where all may read), or all share them and a writer takes a lock (CRCW).
 //!
-//! [`options`] is what was asked for, which all of them read.
+//! [`options`] is what was asked for, which all of them read. [`storage`] and [`Clock`] are open to programs that measure how
+//! workers get at partitions, without a client.
 
 /// The version that clients see: the memcached whose protocol is spoken, because clients choose their dialect by it, and
 /// this program's version.
@@ -26,6 +27,13 @@ mod engine;
 // Not part of what users of this crate may rely on: for fuzzing.
 #[cfg(feature = "harness")]
 #[doc(hidden)]
+#[path = "../tests/support/harness.rs"]
 pub mod harness;
 pub mod options;
 mod session;
+#[cfg(feature = "harness")]
+#[doc(hidden)]
+#[path = "../tests/support/simulated_server.rs"]
+pub mod simulated_server;
+
+pub use engine::{Clock, storage};

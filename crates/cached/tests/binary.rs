@@ -276,3 +276,16 @@ fn a_key_that_looks_like_an_answer_is_told_encoded() {
     );
     assert_eq!(lines.len(), 3);
 }
+
+#[test]
+fn deletes_are_counted_by_what_they_found() {
+    let server = Server::start(&[]);
+    let mut client = Client::of(&server);
+    let cas = client.set(b"k", b"v", 0);
+    assert_eq!(client.ask(0x04, cas + 1, b"", b"k", b"").status, 2);
+    assert_eq!(client.ask(0x04, cas, b"", b"k", b"").status, 0);
+    assert_eq!(client.ask(0x04, 0, b"", b"k", b"").status, 1);
+    let mut asking = server.connect();
+    assert_eq!(asking.statistic("delete_hits"), 1);
+    assert_eq!(asking.statistic("delete_misses"), 1);
+}

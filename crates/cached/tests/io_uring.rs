@@ -7,7 +7,7 @@ use std::process::Command;
 const EPOLL_ONLY: [&str; 4] = ["own_keys", "all_items_stay", "erew", "crew"];
 
 /// Long, and the same but for who waits: the long suite has them.
-const LONG: &str = "twenty_thousand_clients";
+const LONG: &str = "thousands_of_clients";
 
 /// Start this program again, for the tests over io_uring whose names contain `filter`.
 fn again(filter: &str) {
@@ -48,13 +48,11 @@ again!(
     administration,
     binary,
     clients,
-    connections,
     differential,
     operations,
     process,
     protocol,
-    threads,
-    watch
+    threads
 );
 
 #[test]

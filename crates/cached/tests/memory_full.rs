@@ -1,5 +1,6 @@
 //! `-M`: when memory is full, nothing makes room, and the answers are memcached's.
 
+use crate::support::datagrams::{Sender, get, set as batch_set};
 use crate::support::memcached::{Memcached, memcached_program};
 use crate::support::{Client, Server, shown};
 use std::io::{Read, Write};
@@ -155,22 +156,68 @@ fn memcached_s_answers_are_the_same() {
     }
 }
 
+/// What a batch was told is done is there; what it was told is refused is not, and neither is what it was to replace.
 #[test]
-fn one_that_watches_is_told_what_had_no_room() {
+fn a_batch_is_told_what_had_no_room() {
+    let (server, address) = Server::start_with_datagrams(&["-M", "-m", "1", "-I", "40k"]);
+    let (mut sender, mut client) = (Sender::to(&address), server.connect());
+    let key = |number: usize| format!("key{number}");
+    let short = "s".repeat(1000);
+    let stored = (0..).take_while(|&number| {
+        let answer = sender.batch(&[batch_set(&key(number), &short)]).remove(0);
+        assert!(
+            answer == "Done" || answer == "Refused(OutOfMemory)",
+            "{answer}"
+        );
+        answer == "Done"
+    });
+    let stored = stored.count();
+    assert!((900..1100).contains(&stored), "{stored}");
+    // Longer by far than what little is free.
+    let long = "l".repeat(30_000);
+    let answers: Vec<String> = (0..stored)
+        .map(|number| sender.batch(&[batch_set(&key(number), &long)]).remove(0))
+        .collect();
+    let refused = answers.iter().filter(|answer| *answer != "Done").count();
+    assert!((1..stored).contains(&refused), "{refused} of {stored}");
+    for (number, answer) in answers.iter().enumerate() {
+        let held = match answer.as_str() {
+            "Done" => format!("5 {long}"),
+            "Refused(OutOfMemory)" => "NotFound".to_owned(),
+            other => panic!("{other}"),
+        };
+        assert_eq!(sender.batch(&[get(&key(number))]), [held], "{number}");
+    }
+    assert_eq!(client.statistic("store_no_memory"), refused as u64 + 1);
+    // No more than one item may have is refused for another reason, and replaces nothing either.
+    let (old, longer) = (batch_set("old", "o"), "l".repeat(41 << 10));
+    assert_eq!(sender.batch(&[old]), ["Done"]);
+    let asked = [batch_set("old", &longer), get("old")];
+    assert_eq!(sender.batch(&asked), ["Refused(TooLarge)", "NotFound"]);
+}
+
+/// An item without a value takes more room with flags than without.
+#[test]
+fn a_value_is_not_removed_where_the_flags_to_be_kept_have_no_room() {
     let server = Server::start(&MEMORY);
     let mut client = server.connect();
-    let value = "x".repeat(LARGE);
-    fill(&mut client, 'a', &value);
-    let mut watcher = server.connect();
-    watcher.send(b"watch mutations evictions\r\n");
-    assert_eq!(watcher.until(b"\r\n"), b"OK\r\n");
-    client.ask(format!("set more 0 90 {LARGE}\r\n{value}\r\n").as_bytes());
-    let line = shown(&watcher.until(b"\n"));
-    assert!(
-        line.contains(" type=item_store key=more status=no_memory cmd=set ttl=0 ")
-            && line.ends_with(" size=0\\n"),
-        "{line}"
-    );
+    fill(&mut client, 'a', &"x".repeat(LARGE));
+    let empty = fill(&mut client, 'e', "");
+    assert!(empty > 10, "{empty}");
+    let mut refused = 0;
+    for number in 0..empty {
+        let answer = client.ask(format!("md e{number:04} x F7 q\r\n").as_bytes());
+        let held = client.ask(format!("mg e{number:04} f\r\n").as_bytes());
+        match shown(&answer).as_str() {
+            "" => assert_eq!(shown(&held), "HD f7\\r\\n"),
+            "SERVER_ERROR out of memory\\r\\n" => {
+                refused += 1;
+                assert_eq!(shown(&held), "HD f0\\r\\n");
+            }
+            other => panic!("{other}"),
+        }
+    }
+    assert!(refused > 0);
 }
 
 /// The answer to a binary request: status, key length and body.

@@ -42,6 +42,8 @@ fn nothing_is_served_before_a_password() {
         client.until(b"END\r\n"),
         b"STORED\r\nSTORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n"
     );
+    // And none of it twice.
+    assert_eq!(client.ask(b"get x\r\n"), b"END\r\n");
     assert_eq!(
         (
             client.statistic("auth_cmds"),
@@ -86,6 +88,11 @@ fn clients_end_the_server_or_flush_it_only_where_that_is_allowed() {
     );
     assert_eq!(
         client.ask(b"shutdown slowly\r\n"),
+        b"ERROR: shutdown not enabled\r\n"
+    );
+    let server = Server::start(&["-A"]);
+    assert_eq!(
+        server.connect().ask(b"shutdown slowly\r\n"),
         b"CLIENT_ERROR invalid shutdown mode\r\n"
     );
     for how in ["shutdown\r\n", "shutdown graceful\r\n"] {

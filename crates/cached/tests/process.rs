@@ -1,6 +1,6 @@
 //! The program as a process: how it starts, what it says, how it ends.
 
-use crate::support::{Folder, PROGRAM, Server, run};
+use crate::support::{Folder, PROGRAM, Server, resident_bytes, run};
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -161,4 +161,27 @@ fn it_serves_those_it_can_when_descriptors_run_out() {
     );
     // It said so each time it tried: now and then, not all the time.
     assert!(said.lines().count() < 100, "{said}");
+}
+
+#[test]
+fn memory_is_locked_as_it_is_used() {
+    const MIB: usize = 1 << 20;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: locking memory takes root");
+        return;
+    }
+    let server = Server::start(&["-k", "-m", "2048", "-t", "2"]);
+    let (empty, used) = (resident_bytes(server.pid()), 64 * MIB);
+    assert!(empty < 256 * MIB, "{} MiB", empty / MIB);
+    let mut client = server.connect();
+    let value = "v".repeat(MIB / 2);
+    for number in 0..used / value.len() {
+        client.ask(format!("set {number} 0 0 {} noreply\r\n{value}\r\n", value.len()).as_bytes());
+    }
+    let pages = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", server.pid()));
+    let pages = pages.expect("what pages it has");
+    let locked = pages.lines().find_map(|line| line.strip_prefix("Locked:"));
+    let locked = locked.and_then(|text| text.trim().strip_suffix(" kB"));
+    let locked: usize = locked.and_then(|kib| kib.parse().ok()).expect("a number");
+    assert!(locked << 10 >= used, "{locked} KiB");
 }

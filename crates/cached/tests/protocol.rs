@@ -126,6 +126,8 @@ const EXCHANGES: &[(&str, &str)] = &[
             "\r\n"
         ),
     ),
+    ("shutdown\r\n", "ERROR: shutdown not enabled\r\n"),
+    ("shutdown x\r\n", "ERROR: shutdown not enabled\r\n"),
     ("stats reset\r\n", "RESET\r\n"),
     ("stats nonsense\r\n", "ERROR\r\n"),
     (

@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustls::{HandshakeKind, ProtocolVersion, version};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 #[test]
 fn both_versions_carry_commands_of_every_size() {
@@ -332,7 +333,7 @@ fn settings_say_how_it_is_encrypted() {
 
 #[test]
 fn certificates_are_read_again_when_asked() {
-    let tls = TlsServer::start("refresh", &[]);
+    let mut tls = TlsServer::start("refresh", &[]);
     let mut before = tls.connect();
     let mut authority = &tls.authority;
     let (second, third) = (Authority::new("the second"), Authority::new("the third"));
@@ -346,8 +347,8 @@ fn certificates_are_read_again_when_asked() {
         } else {
             let pid = Pid::from_raw(tls.server.pid() as i32).expect("a process");
             kill_process(pid, Signal::HUP).expect("send a signal");
-            while tls.try_wire(&next.client(&BOTH_VERSIONS, None)).is_err() {}
         }
+        while tls.try_wire(&next.client(&BOTH_VERSIONS, None)).is_err() {}
         assert!(
             tls.try_wire(&authority.client(&BOTH_VERSIONS, None))
                 .is_err()
@@ -360,12 +361,42 @@ fn certificates_are_read_again_when_asked() {
     assert!(before.statistic("time_since_server_cert_refresh") < 20);
     // What is of no use is not used.
     std::fs::write(tls.folder.path("chain.pem"), "").expect("write a file");
-    let answer = String::from_utf8(before.ask(b"refresh_certs\r\n")).expect("text");
+    let asked_at = Instant::now();
+    for _ in 0..1000 {
+        assert_eq!(before.ask(b"refresh_certs\r\n"), b"OK\r\n");
+    }
+    let said = tls.server.message();
     assert!(
-        answer.starts_with("SERVER_ERROR -o ssl_chain_cert=") && answer.lines().count() == 1,
-        "{answer}"
+        said.contains("stay as they are. -o ssl_chain_cert="),
+        "{said}"
+    );
+    // However often that is, it is done once a second: after one before, and for the last question.
+    let errors = before.statistic("server_cert_refresh_errors");
+    assert!(
+        (1..=asked_at.elapsed().as_secs() + 2).contains(&errors),
+        "{errors}"
     );
     tls.wire(&authority.client(&BOTH_VERSIONS, None));
+}
+
+/// A file that cannot be read on keeps nobody waiting, however often it is asked for.
+#[test]
+fn clients_are_served_while_certificates_are_read() {
+    let tls = TlsServer::start("slow-refresh", &["-l", "127.0.0.1,notls:127.0.0.1:0"]);
+    let (mut one, mut other) = (tls.connect(), Client::connect(&tls.server.addresses()[1]));
+    // A pipe that nobody writes to.
+    let chain = tls.folder.path("chain.pem");
+    std::fs::remove_file(&chain).expect("remove a file");
+    let made = Command::new("mkfifo").arg(&chain).status();
+    assert!(made.expect("make a pipe").success());
+    for _ in 0..100 {
+        one.send(b"refresh_certs\r\n");
+    }
+    assert_eq!(other.ask(b"get a\r\n"), b"END\r\n");
+    tls.connect();
+    Client::connect(&tls.server.addresses()[1]).ask(b"get a\r\n");
+    one.send(b"mn\r\n");
+    assert_eq!(one.receive(), b"OK\r\n".repeat(100));
 }
 
 #[test]
@@ -473,30 +504,4 @@ fn a_client_too_many_hears_nothing_that_is_not_tls() {
     stream.read_to_end(&mut said).expect("receive");
     assert_eq!(said, b"");
     assert_eq!(first.statistic("rejected_connections"), 1);
-}
-
-#[test]
-fn one_that_watches_is_told_over_tls() {
-    let tls = TlsServer::start("watch", &["-t", "2"]);
-    let (mut watcher, mut client) = (tls.connect(), tls.connect());
-    watcher.send(b"watch fetchers\r\n");
-    assert_eq!(watcher.until(b"\r\n"), b"OK\r\n");
-    for key in ["a", "b", "c"] {
-        client.ask(format!("get {key}\r\n").as_bytes());
-        let line = shown(&watcher.until(b"\n"));
-        assert!(
-            line.contains(&format!(" type=item_get key={key} ")),
-            "{line}"
-        );
-    }
-    // One that does not read keeps nobody waiting, and is told more once it reads.
-    let questions = "get nothing-that-is-there\r\n".repeat(5000);
-    while client.statistic("log_watcher_skipped") == 0 {
-        client.ask(questions.as_bytes());
-    }
-    let mut told = Vec::new();
-    while !told.windows(9).any(|bytes| bytes == b"\nskipped=") {
-        told.extend_from_slice(&watcher.some());
-        client.ask(b"get again\r\n");
-    }
 }

@@ -1,6 +1,6 @@
 //! Which transport serves, and what is said where one cannot.
 
-use crate::support::{PROGRAM, Server};
+use crate::support::{PROGRAM, Server, run};
 use rustix::process::Signal;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -121,4 +121,51 @@ fn where_io_uring_is_refused_it_is_said_or_epoll_serves() {
             );
         }
     }
+}
+
+/// What serves clients on loopback is settled by an option, whatever the host has.
+#[test]
+fn congestion_control_is_what_was_asked_for() {
+    let host = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+    let host = host.expect("the host's").trim().to_owned();
+    let of = |arguments: &[&str]| {
+        let server = Server::start(arguments);
+        let _client = server.connect();
+        let mut client = server.connect();
+        client.ask(b"get a\r\n");
+        let (_, port) = server.address().rsplit_once(':').expect("a port");
+        let listed = std::process::Command::new("ss")
+            .args(["-tinH", "state", "established", "sport", "=", port])
+            .output();
+        let listed = match listed {
+            Ok(output) => String::from_utf8(output.stdout).expect("text"),
+            Err(error) => {
+                eprintln!("skipped: no ss: {error}");
+                return None;
+            }
+        };
+        let mut words: Vec<String> = listed
+            .lines()
+            .filter(|line| line.starts_with(char::is_whitespace))
+            .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+            .collect();
+        words.dedup();
+        Some(words)
+    };
+    for (arguments, expected) in [
+        (&[][..], "reno"),
+        (&["-o", "congestion=system"], &host),
+        (&["-o", "congestion=cubic"], "cubic"),
+        (&["-o", "congestion=reno"], "reno"),
+    ] {
+        if let Some(found) = of(arguments) {
+            assert_eq!(found, [expected], "{arguments:?}");
+        }
+    }
+    let (status, _, message) = run(&["-p", "0", "-o", "congestion=none_such"]);
+    assert_eq!(status, Some(1));
+    assert!(
+        message.contains("congestion control none_such: ") && message.contains("-o congestion"),
+        "{message}"
+    );
 }

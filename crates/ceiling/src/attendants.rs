@@ -10,7 +10,7 @@ use crate::{Error, Result};
 
 /// One thread a core, pinned, each with a `State` that others may read meanwhile.
 #[derive(Debug)]
-pub(crate) struct Attendants<State> {
+pub struct Attendants<State> {
     stop: Arc<AtomicBool>,
     states: Arc<Vec<State>>,
     threads: Vec<JoinHandle<()>>,
@@ -18,16 +18,15 @@ pub(crate) struct Attendants<State> {
 
 impl<State: Default + Send + Sync + 'static> Attendants<State> {
     /// Starts `NAME-CORE` for each of `cores`; returns when all of them are where they belong and `prepare` went well
-    /// in each. `take` is what they do, until its flag is raised.
+    /// in each. `take` is what they do with what that returned, until its flag is raised.
     ///
     /// # Errors
-    /// [`Error::Core`] when a core may not be used, [`Error::Thread`] when a thread cannot be started, and what
-    /// `prepare` returns.
-    pub fn start(
+    /// [`Error::Host`] when a core may not be used or a thread cannot be started, and what `prepare` returns.
+    pub fn start<Own>(
         name: &str,
         cores: &[usize],
-        prepare: fn() -> Result<()>,
-        take: fn(&State, &AtomicBool),
+        prepare: impl Fn() -> Result<Own> + Clone + Send + 'static,
+        take: impl Fn(Own, &State, &AtomicBool) + Clone + Send + 'static,
     ) -> Result<Self> {
         // Whatever fails, dropping it ends the threads that were started.
         let mut attendants = Self {
@@ -37,25 +36,24 @@ impl<State: Default + Send + Sync + 'static> Attendants<State> {
         };
         let (ready, begun) = mpsc::channel();
         for (place, &core) in cores.iter().enumerate() {
-            let (stop, states, ready) = (
-                Arc::clone(&attendants.stop),
-                Arc::clone(&attendants.states),
-                ready.clone(),
-            );
+            let (prepare, take, ready) = (prepare.clone(), take.clone(), ready.clone());
+            let (stop, states) = (Arc::clone(&attendants.stop), Arc::clone(&attendants.states));
             let thread = thread::Builder::new()
                 .name(format!("{name}-{core}"))
                 .spawn(move || {
-                    let prepared = pin_to(core).and_then(|()| prepare());
-                    let is_prepared = prepared.is_ok();
+                    let (prepared, own) = match pin_to(core).and_then(|()| prepare()) {
+                        Ok(own) => (Ok(()), Some(own)),
+                        Err(error) => (Err(error), None),
+                    };
                     // Whoever waits for the word may have gone because another thread failed.
                     let _ = ready.send(prepared);
                     // The channel ends, for who waits, when every thread has let go of it.
                     drop(ready);
-                    if is_prepared {
-                        take(&states[place], &stop);
+                    if let Some(own) = own {
+                        take(own, &states[place], &stop);
                     }
                 })
-                .map_err(|source| Error::Thread { core, source })?;
+                .map_err(Error::thread(core))?;
             attendants.threads.push(thread);
         }
         drop(ready);

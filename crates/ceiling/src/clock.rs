@@ -5,17 +5,20 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Time that cannot be set: since the machine started, suspension left out.
-pub(crate) fn monotonic() -> Duration {
+#[must_use]
+pub fn monotonic() -> Duration {
     read(ClockId::Monotonic)
 }
 
 /// CPU time of the calling thread: what others took of the core in between does not count.
-pub(crate) fn thread_cpu() -> Duration {
+#[must_use]
+pub fn thread_cpu() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
 
 /// For counters that threads share.
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+#[must_use]
+pub fn nanoseconds(duration: Duration) -> u64 {
     // Saturates after centuries.
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+pub use kernel::execute_mix;
+
 use crate::Result;
 use crate::team::{Rounds, run_together};
 
@@ -40,12 +42,6 @@ pub fn measure_instruction_rate(cores: &[usize], budget: Duration) -> Result<Ins
     })
 }
 
-/// Executes `blocks` blocks of the throughput kernel on the calling thread; returns how many instructions that were.
-#[must_use]
-pub fn execute_mix(blocks: u64) -> u64 {
-    kernel::execute_mix(blocks)
-}
-
 /// Runs a chain of dependent additions on one core. The amount is additions, and every core that this runs on
 /// completes one dependent register addition a cycle, so the rate is the core's clock in hertz.
 ///
@@ -66,7 +62,7 @@ pub fn measure_core_clock(core: usize, budget: Duration) -> Result<Option<Rounds
     .map(Some)
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod kernel {
     use std::arch::asm;
 
@@ -76,7 +72,41 @@ mod kernel {
     const MIX_INSTRUCTIONS: u64 = 16 * 6 + 2;
     const CHAIN_ADDITIONS: u64 = 128;
 
-    pub(super) fn execute_mix(blocks: u64) -> u64 {
+    // What the loops are made of, as each processor's assembler writes it.
+    #[cfg(target_arch = "x86_64")]
+    macro_rules! instruction {
+        (increase $register:literal) => {
+            concat!("add {", $register, "}, 1")
+        };
+        (load $register:literal) => {
+            concat!("mov {", $register, "}, qword ptr [{cell}]")
+        };
+        (add step) => {
+            "add {sum}, {step}"
+        };
+        (again) => {
+            "sub {count}, 1\njnz 2b"
+        };
+    }
+    #[cfg(target_arch = "aarch64")]
+    macro_rules! instruction {
+        (increase $register:literal) => {
+            concat!("add {", $register, "}, {", $register, "}, #1")
+        };
+        (load $register:literal) => {
+            concat!("ldr {", $register, "}, [{cell}]")
+        };
+        (add step) => {
+            "add {sum}, {sum}, {step}"
+        };
+        (again) => {
+            "subs {count}, {count}, #1\nb.ne 2b"
+        };
+    }
+
+    /// Executes `blocks` blocks of the throughput kernel on the calling thread; returns how many instructions that were.
+    #[must_use]
+    pub fn execute_mix(blocks: u64) -> u64 {
         let cell: u64 = 1;
         // SAFETY: the loop touches only the named registers and reads `cell`; `blocks.max(1)` makes it end.
         unsafe {
@@ -84,15 +114,14 @@ mod kernel {
                 ".p2align 6",
                 "2:",
                 ".rept 16",
-                "add {a}, 1",
-                "add {b}, 1",
-                "mov {e}, qword ptr [{cell}]",
-                "add {c}, 1",
-                "add {d}, 1",
-                "mov {f}, qword ptr [{cell}]",
+                instruction!(increase "a"),
+                instruction!(increase "b"),
+                instruction!(load "e"),
+                instruction!(increase "c"),
+                instruction!(increase "d"),
+                instruction!(load "f"),
                 ".endr",
-                "sub {count}, 1",
-                "jnz 2b",
+                instruction!(again),
                 count = inout(reg) blocks.max(1) => _,
                 cell = in(reg) &raw const cell,
                 a = inout(reg) 0_u64 => _,
@@ -115,72 +144,9 @@ mod kernel {
                 ".p2align 6",
                 "2:",
                 ".rept 128",
-                "add {sum}, {step}",
+                instruction!(add step),
                 ".endr",
-                "sub {count}, 1",
-                "jnz 2b",
-                count = inout(reg) blocks.max(1) => _,
-                sum = inout(reg) 0_u64 => _,
-                step = in(reg) 3_u64,
-                options(nostack, nomem),
-            );
-        }
-        blocks.max(1) * CHAIN_ADDITIONS
-    }
-}
-
-#[cfg(target_arch = "aarch64")]
-mod kernel {
-    use std::arch::asm;
-
-    pub(super) const EXACT: bool = true;
-
-    /// 16 times (4 additions + 2 loads), then the count down and the branch.
-    const MIX_INSTRUCTIONS: u64 = 16 * 6 + 2;
-    const CHAIN_ADDITIONS: u64 = 128;
-
-    pub(super) fn execute_mix(blocks: u64) -> u64 {
-        let cell: u64 = 1;
-        // SAFETY: the loop touches only the named registers and reads `cell`; `blocks.max(1)` makes it end.
-        unsafe {
-            asm!(
-                ".p2align 6",
-                "2:",
-                ".rept 16",
-                "add {a}, {a}, #1",
-                "add {b}, {b}, #1",
-                "ldr {e}, [{cell}]",
-                "add {c}, {c}, #1",
-                "add {d}, {d}, #1",
-                "ldr {f}, [{cell}]",
-                ".endr",
-                "subs {count}, {count}, #1",
-                "b.ne 2b",
-                count = inout(reg) blocks.max(1) => _,
-                cell = in(reg) &raw const cell,
-                a = inout(reg) 0_u64 => _,
-                b = inout(reg) 0_u64 => _,
-                c = inout(reg) 0_u64 => _,
-                d = inout(reg) 0_u64 => _,
-                e = out(reg) _,
-                f = out(reg) _,
-                options(nostack, readonly),
-            );
-        }
-        blocks.max(1) * MIX_INSTRUCTIONS
-    }
-
-    pub(super) fn execute_chain(blocks: u64) -> u64 {
-        // SAFETY: the loop touches only the named registers; `blocks.max(1)` makes it end.
-        unsafe {
-            asm!(
-                ".p2align 6",
-                "2:",
-                ".rept 128",
-                "add {sum}, {sum}, {step}",
-                ".endr",
-                "subs {count}, {count}, #1",
-                "b.ne 2b",
+                instruction!(again),
                 count = inout(reg) blocks.max(1) => _,
                 sum = inout(reg) 0_u64 => _,
                 step = in(reg) 3_u64,
@@ -200,7 +166,9 @@ mod kernel {
     /// An estimate: four multiply-add pairs, the count down and the branch.
     const MIX_INSTRUCTIONS: u64 = 4 * 2 + 2;
 
-    pub(super) fn execute_mix(blocks: u64) -> u64 {
+    /// As on the others, where the compiler makes the loop.
+    #[must_use]
+    pub fn execute_mix(blocks: u64) -> u64 {
         let mut sums = black_box([1_u64, 2, 3, 4]);
         for _ in 0..blocks {
             for sum in &mut sums {
@@ -217,34 +185,4 @@ mod kernel {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::team::usable_cores;
-
-    #[test]
-    fn amount_is_a_known_multiple_of_the_blocks() {
-        assert_eq!(kernel::execute_mix(20), 2 * kernel::execute_mix(10));
-        assert_eq!(kernel::execute_chain(20), 2 * kernel::execute_chain(10));
-    }
-
-    #[test]
-    fn every_core_counts_its_instructions() {
-        let cores = usable_cores().unwrap();
-        let result = measure_instruction_rate(&cores, Duration::ZERO).unwrap();
-        let each = kernel::execute_mix(1) * BLOCKS_PER_ROUND * cores.len() as u64;
-        assert!(
-            result
-                .rounds
-                .rounds
-                .iter()
-                .all(|round| round.amount == each)
-        );
-    }
-
-    #[test]
-    fn the_clock_needs_a_counted_chain() {
-        let core = usable_cores().unwrap()[0];
-        let clock = measure_core_clock(core, Duration::ZERO).unwrap();
-        assert_eq!(clock.is_some(), kernel::EXACT);
-    }
-}
+mod tests;

@@ -36,7 +36,7 @@ pub struct Latency {
 /// Chases a random cycle over `working_set_bytes` on `core`, for `budget`. The amount of a round is loads.
 ///
 /// # Errors
-/// [`Error::Argument`] when the working set holds fewer than two nodes, [`Error::Memory`] when it cannot be mapped,
+/// [`Error::Argument`] when the working set holds fewer than two nodes, [`Error::Host`] when it cannot be mapped,
 /// and as [`run_together`].
 pub fn measure_latency(core: usize, working_set_bytes: usize, budget: Duration) -> Result<Latency> {
     let nodes = working_set_bytes / STRIDE_BYTES;

@@ -15,8 +15,10 @@
 //! how much of the time they stood still. [`awake`] keeps cores from sleeping meanwhile.
 #![deny(missing_docs)]
 
+pub mod attendants;
 pub mod awake;
 pub mod bandwidth;
+pub mod clock;
 pub mod instructions;
 pub mod latency;
 pub mod loopback;
@@ -25,8 +27,6 @@ pub mod speedometer;
 pub mod stalls;
 pub mod team;
 
-mod attendants;
-mod clock;
 mod error;
 
 pub use error::Error;

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::team::pin_to;
+use crate::team::{join, pin_to, spawn};
 use crate::{Error, Result};
 
 /// Bytes handed to the kernel at once: large enough that the calls do not count.
@@ -25,13 +25,13 @@ pub struct Transfer {
 /// Sends zeros over 127.0.0.1 from a thread on `sender_core` to one on `receiver_core`, for `budget`.
 ///
 /// # Errors
-/// [`Error::Core`] when a core may not be used, [`Error::Loopback`] when the connection fails.
+/// [`Error::Host`] when a core may not be used, or the connection fails.
 pub fn measure_loopback_bandwidth(
     sender_core: usize,
     receiver_core: usize,
     budget: Duration,
 ) -> Result<Transfer> {
-    let failed = |doing| move |source| Error::Loopback { doing, source };
+    let failed = |doing| Error::host(format!("the loopback connection failed while {doing}"));
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed("listening on 127.0.0.1"))?;
     let address = listener
@@ -48,40 +48,18 @@ pub fn measure_loopback_bandwidth(
     }
     thread::scope(|scope| {
         // Each thread owns its end: when one gives up, the other sees the connection close.
-        let receiver = thread::Builder::new()
-            .name(format!("ceiling-{receiver_core}"))
-            .spawn_scoped(scope, move || {
-                pin_to(receiver_core)?;
-                receive(incoming).map_err(failed("receiving"))
-            })
-            .map_err(|source| Error::Thread {
-                core: receiver_core,
-                source,
-            })?;
-        let sender = thread::Builder::new()
-            .name(format!("ceiling-{sender_core}"))
-            .spawn_scoped(scope, move || {
-                pin_to(sender_core)?;
-                send(outgoing, budget).map_err(failed("sending"))
-            })
-            .map_err(|source| Error::Thread {
-                core: sender_core,
-                source,
-            })?;
-        let sent = sender
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let received = receiver
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // A core that may not be used is the cause; the connection that breaks for it only the effect.
-        let (sent, received) = match (sent, received) {
-            (Ok(sent), Ok(received)) => (sent, received),
-            (Err(Error::Loopback { .. }), Err(error)) | (Err(error), _) | (_, Err(error)) => {
-                return Err(error);
-            }
-        };
-        let (bytes, end) = received;
+        let receiver = spawn(scope, receiver_core, move || {
+            pin_to(receiver_core)?;
+            receive(incoming).map_err(failed("receiving"))
+        })?;
+        let sender = spawn(scope, sender_core, move || {
+            pin_to(sender_core)?;
+            send(outgoing, budget).map_err(failed("sending"))
+        })?;
+        let (sent, received) = (join(sender), join(receiver));
+        // The receiver's error first: a sender whose receiver is gone fails for that, a receiver sees the stream end.
+        let (bytes, end) = received?;
+        let sent = sent?;
         Ok(Transfer {
             bytes,
             duration: end.duration_since(sent).max(Duration::from_nanos(1)),
@@ -117,26 +95,4 @@ fn receive(mut stream: TcpStream) -> io::Result<(u64, Instant)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::team::usable_cores;
-
-    #[test]
-    fn what_is_sent_arrives() {
-        let cores = usable_cores().unwrap();
-        let transfer =
-            measure_loopback_bandwidth(cores[0], cores[cores.len() - 1], Duration::ZERO).unwrap();
-        assert_eq!(transfer.bytes, CHUNK_BYTES as u64);
-        assert!(transfer.duration > Duration::ZERO);
-    }
-
-    #[test]
-    fn an_unusable_core_is_named_for_either_end() {
-        let core = usable_cores().unwrap()[0];
-        for (sender, receiver) in [(1023, core), (core, 1023)] {
-            let error =
-                measure_loopback_bandwidth(sender, receiver, Duration::from_secs(30)).unwrap_err();
-            assert!(error.to_string().contains("core 1023"), "{error}");
-        }
-    }
-}
+mod tests;

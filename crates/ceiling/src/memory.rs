@@ -10,12 +10,12 @@ use crate::{Error, Result};
 /// `count` zeros in memory of their own, aligned to huge pages.
 ///
 /// # Errors
-/// [`Error::Memory`] when the kernel does not give it.
+/// [`Error::Host`] when the kernel does not give it.
 pub fn zeroed(count: usize) -> Result<Words> {
-    Words::zeroed(count).map_err(|source| Error::Memory {
-        bytes: count.saturating_mul(size_of::<u64>()),
-        source,
-    })
+    let bytes = count.saturating_mul(size_of::<u64>());
+    Words::zeroed(count).map_err(Error::host(format!(
+        "{bytes} bytes of memory could not be mapped"
+    )))
 }
 
 /// Bytes of the mappings that hold `buffers` that huge pages back at the moment; `None` where the kernel does not say.

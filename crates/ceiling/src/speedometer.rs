@@ -47,8 +47,7 @@ impl Speedometer {
     /// Starts one thread a core; returns when all of them are on theirs.
     ///
     /// # Errors
-    /// [`Error::Core`](crate::Error::Core) when one may not be used, [`Error::Thread`](crate::Error::Thread) when a
-    /// thread cannot be started.
+    /// [`Error::Host`](crate::Error::Host) when one may not be used, or a thread cannot be started.
     pub fn start(cores: &[usize]) -> Result<Self> {
         Attendants::start("speed", cores, || Ok(()), take).map(Self)
     }
@@ -72,7 +71,7 @@ impl Speedometer {
     }
 }
 
-fn take(counter: &Counter, stop: &AtomicBool) {
+fn take((): (), counter: &Counter, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
         let _ = (execute_mix(WARM_UP_BLOCKS), thread_cpu());
         let before = thread_cpu();
@@ -87,36 +86,4 @@ fn take(counter: &Counter, stop: &AtomicBool) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Error;
-    use crate::team::usable_cores;
-
-    #[test]
-    fn every_core_is_read_and_readings_only_grow() {
-        let cores = usable_cores().unwrap();
-        let mut speedometer = Speedometer::start(&cores).unwrap();
-        let all_started = |readings: &[Reading]| readings.iter().all(|one| one.instructions > 0);
-        let mut first = speedometer.read();
-        while !all_started(&first) {
-            thread::yield_now();
-            first = speedometer.read();
-        }
-        assert_eq!(first.len(), cores.len());
-        speedometer.stop();
-        let last = speedometer.read();
-        for (early, late) in first.iter().zip(&last) {
-            assert!(late.instructions >= early.instructions && late.busy >= early.busy);
-            assert!(late.busy > Duration::ZERO);
-        }
-        assert_eq!(speedometer.read(), last);
-    }
-
-    #[test]
-    fn a_core_that_is_not_there_is_an_error_and_leaves_no_thread() {
-        assert!(matches!(
-            Speedometer::start(&[usable_cores().unwrap()[0], 100_000]),
-            Err(Error::Core { core: 100_000, .. })
-        ));
-    }
-}
+mod tests;

@@ -60,9 +60,8 @@ impl StallMeter {
     /// Starts one thread a core; returns when all of them are on theirs.
     ///
     /// # Errors
-    /// [`Error::Core`] when one may not be used, [`Error::Thread`] when a thread cannot be started,
-    /// [`Error::Priority`] without the right to real-time priority (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`): a thread that
-    /// waits its turn would take busy cores for standing still.
+    /// [`Error::Host`] when a core may not be used, when a thread cannot be started, and without the right to real-time
+    /// priority (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`): a thread that waits its turn would take busy cores for standing still.
     pub fn start(cores: &[usize]) -> Result<Self> {
         Attendants::start("stalls", cores, go_before_all, take).map(Self)
     }
@@ -89,12 +88,13 @@ fn go_before_all() -> Result<()> {
         libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) != 0
     };
     if refused {
-        return Err(Error::Priority(std::io::Error::last_os_error()));
+        let failed = Error::host("a thread could not be given real-time priority");
+        return Err(failed(std::io::Error::last_os_error()));
     }
     Ok(())
 }
 
-fn take(counter: &Counter, stop: &AtomicBool) {
+fn take((): (), counter: &Counter, stop: &AtomicBool) {
     let mut before = monotonic();
     while !stop.load(Relaxed) {
         let due = before + PERIOD;

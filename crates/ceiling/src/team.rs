@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, mpsc};
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -76,10 +76,7 @@ pub fn median(values: &[f64]) -> f64 {
 
 /// The cores that this process may use, in ascending order.
 pub fn usable_cores() -> Result<Vec<usize>> {
-    let set = sched_getaffinity(None).map_err(|source| Error::Core {
-        core: 0,
-        source: source.into(),
-    })?;
+    let set = sched_getaffinity(None).map_err(Error::core(0))?;
     Ok((0..CpuSet::MAX_CPU)
         .filter(|&core| set.is_set(core))
         .collect())
@@ -87,13 +84,12 @@ pub fn usable_cores() -> Result<Vec<usize>> {
 
 /// Pins the calling thread to `core`.
 pub fn pin_to(core: usize) -> Result<()> {
-    let refused = |source| Error::Core { core, source };
     if core >= CpuSet::MAX_CPU {
-        return Err(refused(std::io::ErrorKind::InvalidInput.into()));
+        return Err(Error::core(core)(std::io::ErrorKind::InvalidInput));
     }
     let mut set = CpuSet::new();
     set.set(core);
-    sched_setaffinity(None, &set).map_err(|source| refused(source.into()))
+    sched_setaffinity(None, &set).map_err(Error::core(core))
 }
 
 /// Runs `round` on every core of `cores` at once, again and again until `budget` is spent.
@@ -103,7 +99,7 @@ pub fn pin_to(core: usize) -> Result<()> {
 /// checked between rounds, and at least [`FEWEST_ROUNDS`] are made.
 ///
 /// # Errors
-/// [`Error::Argument`] when `cores` is empty or names a core twice, [`Error::Core`] when one may not be used, and
+/// [`Error::Argument`] when `cores` is empty or names a core twice, [`Error::Host`] when one may not be used, and
 /// whatever `prepare` returns.
 pub fn run_together<State: Send>(
     cores: &[usize],
@@ -125,32 +121,40 @@ pub fn run_together<State: Send>(
         let mut handles = Vec::with_capacity(cores.len());
         for (place, &core) in cores.iter().enumerate() {
             let (go, gone) = mpsc::channel::<()>();
-            let handle = thread::Builder::new()
-                .name(format!("ceiling-{core}"))
-                .spawn_scoped(scope, move || match gone.recv() {
-                    Ok(()) => team.member(place, core, prepare, round),
-                    Err(mpsc::RecvError) => {
-                        Err(Error::Argument("another thread was not started".into()))
-                    }
-                })
-                .map_err(|source| Error::Thread { core, source })?;
+            handles.push(spawn(scope, core, move || match gone.recv() {
+                Ok(()) => team.member(place, core, prepare, round),
+                Err(mpsc::RecvError) => {
+                    Err(Error::Argument("another thread was not started".into()))
+                }
+            })?);
             words_to_go.push(go);
-            handles.push(handle);
         }
         for go in &words_to_go {
             // A thread that is already gone took its result with it; joining tells.
             let _ = go.send(());
         }
-        handles
-            .into_iter()
-            .map(|handle| {
-                handle
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect::<Result<Vec<_>>>()
+        handles.into_iter().map(join).collect::<Result<Vec<_>>>()
     })?;
     merge(members)
+}
+
+/// Starts a thread that is named after the core that it is for.
+pub(crate) fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    core: usize,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    thread::Builder::new()
+        .name(format!("ceiling-{core}"))
+        .spawn_scoped(scope, work)
+        .map_err(Error::thread(core))
+}
+
+/// What a thread returned; panics if that did.
+pub(crate) fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
+    handle
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn check_cores(cores: &[usize]) -> Result<()> {

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lexopt::ValueExt;
+use lexopt::prelude::{Long, Short, Value};
 use rustix::process::Pid;
 
 use crate::error::Error;
@@ -64,9 +66,9 @@ pub(crate) struct Arguments {
     pub(crate) program_arguments: Vec<OsString>,
 }
 
-/// Reads the command line without the program's own name. Everything after `--` belongs to PROGRAM.
+/// Reads the command line without the program's own name. Everything from PROGRAM on belongs to it.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
-    let mut rest = arguments.into_iter();
+    let mut parser = lexopt::Parser::from_args(arguments);
     let mut parent = None;
     let mut cores = Vec::new();
     let mut user = None;
@@ -77,72 +79,44 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
     let mut grace = GRACE;
     let mut scratch = Vec::new();
     let mut status_descriptor = None;
-    loop {
-        let Some(option) = rest.next() else {
-            return Err(usage("there is no PROGRAM after --"));
-        };
-        let option = option.to_string_lossy().into_owned();
-        match option.as_str() {
-            "--" => break,
-            "--help" | "-h" => return Ok(Request::Print(HELP.to_owned())),
-            "--version" | "-V" => {
-                return Ok(Request::Print(format!(
-                    "rackscope-keeper {}",
-                    env!("CARGO_PKG_VERSION")
-                )));
-            }
-            _ => {}
-        }
-        if !OPTIONS.contains(&option.as_str()) {
-            return Err(usage(format!("unknown option '{option}'")));
-        }
-        let value = rest
-            .next()
-            .ok_or_else(|| usage(format!("{option} needs a value")))?;
-        match option.as_str() {
-            "--folder" => {
-                folder = Some(PathBuf::from(value));
-                continue;
-            }
-            "--scratch" => {
-                scratch.push(PathBuf::from(value));
-                continue;
-            }
-            "--control-group-procs" => {
-                control_groups.push(PathBuf::from(value));
-                continue;
-            }
-            "--network-namespace" => {
-                network_namespace = Some(PathBuf::from(value));
-                continue;
-            }
-            _ => {}
-        }
-        let text = value
-            .into_string()
-            .map_err(|value| usage(format!("{option} {value:?} is not text")))?;
-        match option.as_str() {
-            "--parent" => {
-                let number = number::<i32>(&option, &text)?;
+    let program = loop {
+        let argument = parser
+            .next()?
+            .ok_or_else(|| Error::usage("there is no PROGRAM after --"))?;
+        match argument {
+            Long("parent") => {
+                let number: i32 = number(&mut parser, "--parent")?;
                 let pid = (number > 0).then(|| Pid::from_raw(number)).flatten();
-                parent =
-                    Some(pid.ok_or_else(|| usage(format!("--parent {text} is not a process id")))?);
+                let wrong = || Error::usage(format!("--parent {number} is not a process id"));
+                parent = Some(pid.ok_or_else(wrong)?);
             }
-            "--cores" => cores = parse_cores(&text)?,
-            "--user" => user = Some(text.parse()?),
-            "--limit-nofile" => open_files = Some(number(&option, &text)?),
-            "--grace-seconds" => grace = parse_grace(&text)?,
-            _ => {
-                let descriptor = number::<i32>(&option, &text)?;
+            Long("cores") => cores = parse_cores(&parser.value()?.string()?)?,
+            Long("user") => user = Some(parser.value()?.string()?.parse()?),
+            Long("folder") => folder = Some(PathBuf::from(parser.value()?)),
+            Long("limit-nofile") => open_files = Some(number(&mut parser, "--limit-nofile")?),
+            Long("control-group-procs") => control_groups.push(PathBuf::from(parser.value()?)),
+            Long("network-namespace") => network_namespace = Some(PathBuf::from(parser.value()?)),
+            Long("grace-seconds") => grace = parse_grace(&mut parser)?,
+            Long("scratch") => scratch.push(PathBuf::from(parser.value()?)),
+            Long("status-descriptor") => {
+                let descriptor: i32 = number(&mut parser, "--status-descriptor")?;
                 if descriptor < 3 {
-                    return Err(usage(format!("--status-descriptor {text} must be above 2")));
+                    let what = format!("--status-descriptor {descriptor} must be above 2");
+                    return Err(Error::usage(what));
                 }
                 status_descriptor = Some(descriptor);
             }
+            Long("help") | Short('h') => return Ok(Request::Print(HELP.to_owned())),
+            Long("version") | Short('V') => {
+                let version = concat!("rackscope-keeper ", env!("CARGO_PKG_VERSION"));
+                return Ok(Request::Print(version.to_owned()));
+            }
+            Value(program) => break program,
+            other => return Err(other.unexpected().into()),
         }
-    }
+    };
     Ok(Request::Run(Box::new(Arguments {
-        parent: parent.ok_or_else(|| usage("--parent PID is missing"))?,
+        parent: parent.ok_or_else(|| Error::usage("--parent PID is missing"))?,
         cores,
         user,
         folder,
@@ -152,41 +126,22 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
         grace,
         scratch,
         status_descriptor,
-        program: rest
-            .next()
-            .ok_or_else(|| usage("there is no PROGRAM after --"))?,
-        program_arguments: rest.collect(),
+        program,
+        program_arguments: parser.raw_args()?.collect(),
     })))
 }
 
-/// Options that take a value.
-const OPTIONS: [&str; 10] = [
-    "--parent",
-    "--cores",
-    "--user",
-    "--folder",
-    "--limit-nofile",
-    "--control-group-procs",
-    "--network-namespace",
-    "--grace-seconds",
-    "--scratch",
-    "--status-descriptor",
-];
-
-fn usage(message: impl Into<String>) -> Error {
-    Error::Usage(message.into())
-}
-
-fn number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T, Error> {
+fn number<T: std::str::FromStr>(parser: &mut lexopt::Parser, option: &str) -> Result<T, Error> {
+    let text = parser.value()?.string()?;
     text.parse()
-        .map_err(|_| usage(format!("{option} {text} is not a number")))
+        .map_err(|_| Error::usage(format!("{option} {text} is not a number")))
 }
 
-fn parse_grace(text: &str) -> Result<Duration, Error> {
-    let seconds: f64 = number("--grace-seconds", text)?;
+fn parse_grace(parser: &mut lexopt::Parser) -> Result<Duration, Error> {
+    let seconds: f64 = number(parser, "--grace-seconds")?;
     if !(0.0..=LONGEST_GRACE_SECONDS).contains(&seconds) {
-        return Err(usage(format!(
-            "--grace-seconds {text} is not from 0 to {LONGEST_GRACE_SECONDS}"
+        return Err(Error::usage(format!(
+            "--grace-seconds {seconds} is not from 0 to {LONGEST_GRACE_SECONDS}"
         )));
     }
     Ok(Duration::from_secs_f64(seconds))
@@ -194,13 +149,13 @@ fn parse_grace(text: &str) -> Result<Duration, Error> {
 
 /// Core numbers of `0,2` or `0-3,8`.
 fn parse_cores(text: &str) -> Result<Vec<usize>, Error> {
-    let wrong = || usage(format!("--cores {text} is not a list such as 0,2 or 0-3"));
+    let wrong = || Error::usage(format!("--cores {text} is not a list such as 0,2 or 0-3"));
     let core = |part: &str| {
         let core: usize = part.parse().map_err(|_| wrong())?;
         if core < rustix::thread::CpuSet::MAX_CPU {
             Ok(core)
         } else {
-            Err(Error::Core(core))
+            Err(Error::core(core))
         }
     };
     let mut cores = Vec::new();

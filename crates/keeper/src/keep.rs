@@ -42,9 +42,9 @@ pub(crate) fn settle() -> Result<(), Error> {
     // Refused when this process leads a process group already, which serves as well.
     match setsid() {
         Ok(_) | Err(Errno::PERM) => {}
-        Err(source) => return Err(Error::setup("start a session", source)),
+        Err(source) => return Err(Error::cannot("start a session")(source)),
     }
-    set_child_subreaper(Some(getpid())).map_err(|source| Error::setup("become a subreaper", source))
+    set_child_subreaper(Some(getpid())).map_err(Error::cannot("become a subreaper"))
 }
 
 /// Keeps one child, with all that descends from it.
@@ -90,8 +90,8 @@ impl Keeper {
         let mut stage = Stage::Running;
         loop {
             self.sleep(stage)?;
-            let asked = self.signals.drain().asked_to_end;
-            if self.reap()? == Left::Nothing {
+            let asked = self.signals.asked_to_end();
+            if self.reap()? {
                 return Ok(self.child_status.map_or(KEEPER_FAILED, exit_status));
             }
             let now = Instant::now();
@@ -131,7 +131,7 @@ impl Keeper {
         });
         match poll(&mut sources, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(source) => Err(Error::setup("wait for events", source)),
+            Err(source) => Err(Error::cannot("wait for events")(source)),
         }
     }
 
@@ -149,24 +149,18 @@ impl Keeper {
         self.child_status.is_none().then_some(self.child)
     }
 
-    /// Reaps whatever has ended. As a subreaper, no child means no descendant.
-    fn reap(&mut self) -> Result<Left, Error> {
+    /// Reaps whatever has ended; whether nothing is left. As a subreaper, no child means no descendant.
+    fn reap(&mut self) -> Result<bool, Error> {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.child => self.child_status = Some(status),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
-                Ok(None) => return Ok(Left::Something),
-                Err(Errno::CHILD) => return Ok(Left::Nothing),
-                Err(source) => return Err(Error::setup("wait for children", source)),
+                Ok(None) => return Ok(false),
+                Err(Errno::CHILD) => return Ok(true),
+                Err(source) => return Err(Error::cannot("wait for children")(source)),
             }
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
-    Something,
-    Nothing,
 }
 
 /// The status as a shell gives it.

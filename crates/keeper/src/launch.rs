@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::fs::{Access, Mode, OFlags, access, open};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, access, accessat, open, statat};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
@@ -45,7 +45,7 @@ impl Report {
         // SAFETY: only borrowed for one call, which answers EBADF when the number is not open.
         let borrowed = unsafe { BorrowedFd::borrow_raw(raw) };
         fcntl_setfd(borrowed, FdFlags::CLOEXEC)
-            .map_err(|source| Error::setup(format!("use status descriptor {raw}"), source))?;
+            .map_err(Error::cannot(format!("use status descriptor {raw}")))?;
         // SAFETY: it is open, and was given to this process for this alone: nothing else here refers to it.
         Ok(Self(Some(File::from(unsafe { OwnedFd::from_raw_fd(raw) }))))
     }
@@ -75,8 +75,7 @@ pub(crate) fn fork(what: &str, life: impl FnOnce() -> u8) -> Result<Pid, Error> 
     match Pid::from_raw(result.max(0)) {
         Some(child) => Ok(child),
         None if result == 0 => std::process::exit(life().into()),
-        None => Err(Error::setup(
-            format!("fork {what}"),
+        None => Err(Error::cannot(format!("fork {what}"))(
             io::Error::last_os_error(),
         )),
     }
@@ -86,24 +85,24 @@ pub(crate) fn fork(what: &str, life: impl FnOnce() -> u8) -> Result<Pid, Error> 
 pub(crate) fn start(arguments: &Arguments) -> Result<Pid, Error> {
     // The write end closes by itself when the program is executed, so an empty message means that it was.
     let (read_end, write_end) =
-        pipe_with(PipeFlags::CLOEXEC).map_err(|source| Error::setup("open a pipe", source))?;
+        pipe_with(PipeFlags::CLOEXEC).map_err(Error::cannot("open a pipe"))?;
     let keeper = getpid();
     let child = fork("the program", move || {
         let Err(error) = become_program(arguments, keeper);
-        let mut message = vec![error.exit_status()];
+        let mut message = vec![error.exit_status];
         message.extend_from_slice(error.to_string().as_bytes());
         // If the keeper is gone there is no reader.
         let _ = File::from(write_end).write_all(&message);
-        error.exit_status()
+        error.exit_status
     })?;
     // The child's copy of the write end is now the only one: ours went with the closure.
     let mut message = Vec::new();
     File::from(read_end)
         .read_to_end(&mut message)
-        .map_err(|source| Error::setup("hear from the program", source))?;
+        .map_err(Error::cannot("hear from the program"))?;
     match message.split_first() {
         None => Ok(child),
-        Some((&exit_status, text)) => Err(Error::Child {
+        Some((&exit_status, text)) => Err(Error {
             message: String::from_utf8_lossy(text).into_owned(),
             exit_status,
         }),
@@ -122,16 +121,14 @@ fn become_program(arguments: &Arguments, keeper: Pid) -> Result<Infallible, Erro
         enter_network_namespace(file)?;
     }
     // A session of its own: a program that signals its process group does not reach the keeper.
-    rustix::process::setsid().map_err(|source| Error::setup("start a session", source))?;
+    rustix::process::setsid().map_err(Error::cannot("start a session"))?;
     if let Some(files) = arguments.open_files {
         limit_open_files(files)?;
     }
     pin(&arguments.cores)?;
     if let Some(folder) = &arguments.folder {
-        rustix::process::chdir(folder).map_err(|source| Error::Folder {
-            path: folder.clone(),
-            source: source.into(),
-        })?;
+        let what = format!("enter the folder {}", folder.display());
+        rustix::process::chdir(folder).map_err(Error::cannot(what))?;
     }
     // What root may open and the user may not even reach, such as a cache in root's home, is opened before.
     let program = Passage::open(&arguments.program);
@@ -141,13 +138,13 @@ fn become_program(arguments: &Arguments, keeper: Pid) -> Result<Infallible, Erro
     }
     // After the change of user, which clears it.
     set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|source| Error::setup("set the death signal", source))?;
+        .map_err(Error::cannot("set the death signal"))?;
     // A keeper that ended before that line sends nothing.
     if getppid() != Some(keeper) {
-        return Err(Error::ParentGone(keeper.as_raw_nonzero().get()));
+        return Err(Error::parent_gone(keeper));
     }
     // No set-user-id program in the tree: one could not be signalled by a keeper that is not root.
-    set_no_new_privs(true).map_err(|source| Error::setup("set no_new_privs", source))?;
+    set_no_new_privs(true).map_err(Error::cannot("set no_new_privs"))?;
     signals::unblock_all()?;
 
     let mut command = Command::new(program.reach());
@@ -157,9 +154,14 @@ fn become_program(arguments: &Arguments, keeper: Pid) -> Result<Infallible, Erro
     if let Some(value) = libraries.reach() {
         command.env(LIBRARY_PATH, value);
     }
-    Err(Error::Program {
-        program: arguments.program.clone(),
-        source: command.exec(),
+    let source = command.exec();
+    let program = arguments.program.display();
+    Err(Error {
+        exit_status: match source.kind() {
+            io::ErrorKind::NotFound => 127,
+            _ => 126,
+        },
+        message: format!("cannot start {program}: {source}"),
     })
 }
 
@@ -170,10 +172,10 @@ fn join_control_group(folder: &Path) -> Result<(), Error> {
         .write(true)
         .open(folder.join("cgroup.procs"))
         .and_then(|mut procs| procs.write_all(b"0"))
-        .map_err(|source| Error::ControlGroup {
-            path: folder.to_owned(),
-            source,
-        })
+        .map_err(Error::cannot(format!(
+            "start in the control group {}",
+            folder.display()
+        )))
 }
 
 /// Enters the network namespace that this file stands for (`setns(2)`); what is executed stays in it.
@@ -184,9 +186,13 @@ fn enter_network_namespace(file: &Path) -> Result<(), Error> {
         .and_then(|descriptor| {
             move_into_link_name_space(descriptor.as_fd(), Some(LinkNameSpaceType::Network))
         })
-        .map_err(|source| Error::NetworkNamespace {
-            path: file.to_owned(),
-            source: source.into(),
+        .map_err(|source| {
+            Error::new(format!(
+                "cannot enter the network namespace {}: {} (it must be one, such as /run/netns/NAME, and this takes root \
+                 with CAP_SYS_ADMIN)",
+                file.display(),
+                io::Error::from(source)
+            ))
         })
 }
 
@@ -201,9 +207,11 @@ fn limit_open_files(wanted: u64) -> Result<(), Error> {
             maximum,
         },
     )
-    .map_err(|_| Error::OpenFiles {
-        wanted,
-        hard: hard.unwrap_or(u64::MAX),
+    .map_err(|_| {
+        let hard = hard.unwrap_or(u64::MAX);
+        Error::new(format!(
+            "cannot raise the limit of open files to {wanted}: the hard limit here is {hard}"
+        ))
     })
 }
 
@@ -216,11 +224,11 @@ fn pin(cores: &[usize]) -> Result<(), Error> {
     for &core in cores {
         set.set(core);
     }
-    let refused = || Error::Core(cores[0]);
+    let refused = || Error::core(cores[0]);
     sched_setaffinity(None, &set).map_err(|_| refused())?;
     let given = sched_getaffinity(None).map_err(|_| refused())?;
     match cores.iter().find(|&&core| !given.is_set(core)) {
-        Some(&core) => Err(Error::Core(core)),
+        Some(&core) => Err(Error::core(core)),
         None => Ok(()),
     }
 }
@@ -262,6 +270,10 @@ impl Passage {
 }
 
 /// The folders of `LD_LIBRARY_PATH`, held open for the same reason.
+///
+/// The program inherits those that it cannot reach otherwise, and what it holds open it can walk from. So each is a mount
+/// of its own, above which there is nothing; without the right to make one (`CAP_SYS_ADMIN`), only a folder is lent
+/// whose parent keeps the user out.
 struct LibraryPath(Vec<(OsString, Option<OwnedFd>)>);
 
 impl LibraryPath {
@@ -274,6 +286,12 @@ impl LibraryPath {
             folders
                 .map(OsStr::from_bytes)
                 .map(|folder| (folder.to_owned(), open_folder(Path::new(folder)).ok()))
+                .map(|(name, folder)| {
+                    (
+                        name,
+                        folder.map(|folder| detached(&folder).unwrap_or(folder)),
+                    )
+                })
                 .collect(),
         )
     }
@@ -284,7 +302,9 @@ impl LibraryPath {
         let mut folders = Vec::new();
         for (folder, descriptor) in &self.0 {
             match descriptor {
-                Some(descriptor) if access(folder, Access::EXEC_OK).is_err() => {
+                Some(descriptor)
+                    if access(folder, Access::EXEC_OK).is_err() && is_end(descriptor) =>
+                {
                     // The loader opens it after exec, so it must stay open across it.
                     changed |= fcntl_setfd(descriptor, FdFlags::empty()).is_ok();
                     folders.push(through(descriptor).into_os_string());
@@ -302,6 +322,28 @@ fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
         OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
         Mode::empty(),
     )
+}
+
+/// The folder as a mount that is attached nowhere (`open_tree(2)`); `None` where that is not allowed.
+fn detached(folder: &OwnedFd) -> Option<OwnedFd> {
+    let flags =
+        libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_EMPTY_PATH as libc::c_uint;
+    let (folder, path) = (folder.as_raw_fd(), c"".as_ptr());
+    // SAFETY: the path ends with a zero, and the rest are numbers.
+    let opened = unsafe { libc::syscall(libc::SYS_open_tree, folder, path, flags) };
+    // SAFETY: what was just opened has no other owner.
+    (opened >= 0).then(|| unsafe { OwnedFd::from_raw_fd(opened as RawFd) })
+}
+
+/// Whether who this process is by now gets no further up from a folder than to itself: it is the root of its mount, or
+/// its parent may not be entered.
+fn is_end(folder: &OwnedFd) -> bool {
+    let place = |path: &str| {
+        let found = statat(folder, path, AtFlags::empty()).ok()?;
+        Some((found.st_dev, found.st_ino))
+    };
+    place(".").is_some_and(|own| place("..") == Some(own))
+        || accessat(folder, "..", Access::EXEC_OK, AtFlags::empty()).is_err()
 }
 
 fn through(folder: &OwnedFd) -> PathBuf {

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 
 fn complain(error: &Error) -> u8 {
     eprintln!("rackscope-keeper: {error}");
-    error.exit_status()
+    error.exit_status
 }
 
 /// The outer keeper's life.

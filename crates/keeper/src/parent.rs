@@ -28,12 +28,12 @@ pub(crate) struct Parent {
 }
 
 impl Parent {
-    /// Watches `pid`, which must be this process's parent and alive. Raises [`Error::ParentGone`] otherwise.
+    /// Watches `pid`, which must be this process's parent and alive. An error otherwise.
     pub(crate) fn watch(pid: Pid) -> Result<Self, Error> {
         let descriptor = pidfd_open(pid, PidfdFlags::empty()).ok();
         let parent = Self { pid, descriptor };
         if parent.is_gone() {
-            Err(Error::ParentGone(pid.as_raw_nonzero().get()))
+            Err(Error::parent_gone(pid))
         } else {
             Ok(parent)
         }

@@ -13,13 +13,6 @@ const RECORD: usize = 128;
 /// The signals that have arrived.
 pub(crate) struct SignalQueue(OwnedFd);
 
-/// What had arrived since the last look.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrived {
-    /// One of SIGTERM, SIGINT, SIGHUP, SIGQUIT.
-    pub(crate) asked_to_end: bool,
-}
-
 impl SignalQueue {
     /// Blocks the signals in this process and queues them from now on. A child inherits the block
     /// (see [`unblock_all`]); a keeper that was forked from a keeper opens a queue of its own.
@@ -38,8 +31,7 @@ impl SignalQueue {
         let descriptor =
             unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if descriptor < 0 {
-            return Err(Error::setup(
-                "open a signalfd",
+            return Err(Error::cannot("open a signalfd")(
                 std::io::Error::last_os_error(),
             ));
         }
@@ -52,15 +44,16 @@ impl SignalQueue {
         self.0.as_fd()
     }
 
-    /// Takes everything that has arrived. SIGCHLD is only a reason to wake: the caller reaps in any case.
-    pub(crate) fn drain(&self) -> Arrived {
-        let mut arrived = Arrived::default();
+    /// Takes everything that has arrived: whether one of SIGTERM, SIGINT, SIGHUP, SIGQUIT has. SIGCHLD is only a reason
+    /// to wake: the caller reaps in any case.
+    pub(crate) fn asked_to_end(&self) -> bool {
+        let mut asked = false;
         let mut record = [0_u8; RECORD];
         while let Ok(RECORD) = rustix::io::read(&self.0, &mut record) {
             let number = i32::from_ne_bytes([record[0], record[1], record[2], record[3]]);
-            arrived.asked_to_end |= ENDING.contains(&number);
+            asked |= ENDING.contains(&number);
         }
-        arrived
+        asked
     }
 }
 
@@ -86,8 +79,7 @@ fn set_mask(set: &libc::sigset_t) -> Result<(), Error> {
     if result == 0 {
         Ok(())
     } else {
-        Err(Error::setup(
-            "set the signal mask",
+        Err(Error::cannot("set the signal mask")(
             std::io::Error::last_os_error(),
         ))
     }

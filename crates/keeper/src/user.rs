@@ -24,11 +24,11 @@ impl FromStr for UserName {
         // `chown(2)` and `setresuid(2)` read the highest id as "leave it as it is".
         let id = |part: &str| part.parse().ok().filter(|&id| id != u32::MAX);
         match text.split_once(':') {
-            None if text.is_empty() => Err(Error::Usage("--user needs a name".to_owned())),
+            None if text.is_empty() => Err(Error::usage("--user needs a name")),
             None => Ok(Self::Name(text.to_owned())),
             Some((user, group)) => match (id(user), id(group)) {
                 (Some(user), Some(group)) => Ok(Self::Ids(user, group)),
-                _ => Err(Error::Usage(format!(
+                _ => Err(Error::usage(format!(
                     "--user {text} is neither a name nor UID:GID"
                 ))),
             },
@@ -45,15 +45,18 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Finds the user. Raises [`Error::UnknownUser`].
+    /// Finds the user. An error if there is none.
     pub(crate) fn find(name: &UserName) -> Result<Self, Error> {
         let (written, (user, group)) = match name {
             UserName::Ids(user, group) => (format!("{user}:{group}"), (*user, *group)),
             UserName::Name(name) => {
-                let passwd = fs::read_to_string(PASSWD)
-                    .map_err(|source| Error::setup(format!("read {PASSWD}"), source))?;
-                let ids =
-                    find_ids(&passwd, name).ok_or_else(|| Error::UnknownUser(name.clone()))?;
+                let passwd =
+                    fs::read_to_string(PASSWD).map_err(Error::cannot(format!("read {PASSWD}")))?;
+                let ids = find_ids(&passwd, name).ok_or_else(|| {
+                    Error::new(format!(
+                        "there is no user '{name}' in {PASSWD} (an id is written UID:GID)"
+                    ))
+                })?;
                 (name.clone(), ids)
             }
         };
@@ -68,9 +71,12 @@ impl User {
     ///
     /// These act on the calling thread, which is the whole process: the keeper has one thread.
     pub(crate) fn become_forever(&self) -> Result<(), Error> {
-        let refused = |source: rustix::io::Errno| Error::BecomeUser {
-            user: self.written.clone(),
-            source: source.into(),
+        let refused = |source: rustix::io::Errno| {
+            Error::new(format!(
+                "cannot become user {}: {} (this takes root with CAP_SETUID and CAP_SETGID)",
+                self.written,
+                std::io::Error::from(source)
+            ))
         };
         set_thread_groups(&[]).map_err(refused)?;
         set_thread_res_gid(self.group, self.group, self.group).map_err(refused)?;
@@ -90,28 +96,4 @@ fn find_ids(passwd: &str, name: &str) -> Option<(u32, u32)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_ids_and_skips_damaged_lines() {
-        let passwd = "root:x:0:0:root:/root:/bin/sh\nodd\nnobody:x:65534:65533:nobody:/:/bin/false\nbad:x:a:b:::\n";
-        assert_eq!(find_ids(passwd, "nobody"), Some((65534, 65533)));
-        assert_eq!(find_ids(passwd, "root"), Some((0, 0)));
-        assert_eq!(find_ids(passwd, "bad"), None);
-        assert_eq!(find_ids(passwd, "odd"), None);
-        assert_eq!(find_ids(passwd, "nob"), None);
-    }
-
-    #[test]
-    fn reads_names_and_ids() {
-        assert_eq!(
-            "nobody".parse::<UserName>().unwrap(),
-            UserName::Name("nobody".to_owned())
-        );
-        assert_eq!("12:34".parse::<UserName>().unwrap(), UserName::Ids(12, 34));
-        for wrong in ["", ":", "1:", ":1", "-1:2", "4294967295:0"] {
-            assert!(wrong.parse::<UserName>().is_err(), "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -406,7 +406,7 @@ fn says_in_one_line_why_a_program_cannot_start() {
             vec!["--frobnicate"],
             "true",
             125,
-            "unknown option '--frobnicate'",
+            "invalid option '--frobnicate'",
         ),
     ] {
         let output = Tree::new()
@@ -550,4 +550,35 @@ fn drops_privileges_and_still_reaches_a_program_that_only_root_can_find() {
     assert_eq!(lines[5], "shell");
     // Its last command was refused: the program cannot kill its keeper.
     assert_eq!(output.status.code(), Some(1));
+}
+
+/// What lies beside and above the libraries' folder stays out of the program's reach.
+#[test]
+fn lends_the_libraries_and_nothing_else_of_where_they_lie() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can lend what another user cannot reach");
+        return;
+    }
+    let vault = Vault::new();
+    fs::create_dir(vault.0.join("beside")).unwrap();
+    fs::write(vault.0.join("beside/secret"), "secret").unwrap();
+    // Open to all, for those who come so far.
+    let libraries = vault.0.join("shared/libraries");
+    fs::create_dir_all(&libraries).unwrap();
+    fs::write(vault.0.join("shared/secret"), "secret").unwrap();
+    fs::write(libraries.join("library"), "library").unwrap();
+    let script = r#"cd "$LD_LIBRARY_PATH" && cat library; for way in ../secret ../../beside/secret; do
+        cat "$LD_LIBRARY_PATH/$way"; cat "$way"; done; touch ../made ./made"#;
+    let output = Tree::new()
+        .command(KEEPER)
+        .args(["--parent", &std::process::id().to_string()])
+        .args(["--user", "65534:65534", "--", "sh", "-c", script])
+        .env("LD_LIBRARY_PATH", &libraries)
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "library",
+        "{output:?}"
+    );
 }

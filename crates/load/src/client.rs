@@ -5,7 +5,7 @@ use crate::config::{ClientConfig, PhaseConfig, Target};
 use crate::connection::choose_endpoint;
 use crate::data_set::DataSet;
 use crate::datagrams::Attached;
-use crate::monitor::{self, Interval, Intervals, Totals};
+use crate::monitor::{self, Interval, Intervals, Totals, both, totals};
 use crate::phase::{Phase, lock};
 use crate::result::PhaseResult;
 use crate::run::run_phase;
@@ -89,12 +89,12 @@ impl LoadClient {
                     .transpose()?;
                 Route::Streams(endpoints, tls)
             }
-            Target::Unix { path, own_paths } if own_paths.is_empty() => {
-                Route::Streams(vec![Endpoint::Unix(path.clone())], None)
-            }
-            Target::Unix { own_paths, .. } => {
-                let own = own_paths.iter().cloned().map(Endpoint::Unix);
-                Route::Streams(own.collect(), None)
+            Target::Unix { path, own_paths } => {
+                let paths = match own_paths.as_slice() {
+                    [] => std::slice::from_ref(path),
+                    own => own,
+                };
+                Route::Streams(paths.iter().cloned().map(Endpoint::Unix).collect(), None)
             }
             Target::Udp {
                 host,
@@ -156,6 +156,9 @@ impl LoadClient {
         let config = PhaseConfig::from_json(phase_json, self.config.protocol)?;
         if self.route.uses_datagrams() {
             config.check_for_datagrams()?;
+        }
+        if self.config.expire_seconds > 0 {
+            config.check_for_expiry()?;
         }
         let mut state = self.open_state()?;
         if let Some(running) = &state.running
@@ -300,7 +303,7 @@ impl LoadClient {
         };
         let phase = Arc::clone(&running.phase);
         state.workers = running.join();
-        state.totals = state.totals.plus(Totals::of(&phase.statistics));
+        state.totals = both(state.totals, totals(&phase.statistics));
         state.result = Some(PhaseResult::new(&phase, self.clock));
     }
 }

@@ -6,11 +6,14 @@ use crate::keys::{KeyFormat, KeyKind};
 use crate::ledger::Ledger;
 use crate::sizes::Sizes;
 use crate::values::Values;
+use wire::memcached::client::Attributes;
 
 #[derive(Debug)]
 pub(crate) struct DataSet {
     pub(crate) keys: KeyFormat,
     pub(crate) values: Values,
+    /// What every item is given beside its value.
+    pub(crate) attributes: Attributes,
     pub(crate) space: KeySpace,
     /// Absent when nothing is to be verified.
     pub(crate) ledger: Option<Ledger>,
@@ -25,6 +28,7 @@ impl DataSet {
         Ok(Self {
             keys: KeyFormat::new(keys, *seed)?,
             values: Values::new(Sizes::values(config.values, *seed), *seed),
+            attributes: config.attributes(),
             space: KeySpace::new(keys.count, config.connections * config.pipeline),
             ledger: config.verify.then(|| Ledger::new(keys.count)),
         })
@@ -71,6 +75,18 @@ impl DataSet {
                 .map_err(|wrong| self.sentence(KeyKind::User, id, &wrong))?;
         }
         Ok(())
+    }
+
+    /// An item that was read has other flags than were written: a sentence, unless nothing is verified.
+    #[cold]
+    pub(crate) fn wrong_flags(&self, found: u32) -> Result<(), String> {
+        if self.ledger.is_none() {
+            return Ok(());
+        }
+        let expected = self.attributes.flags;
+        Err(format!(
+            "an item has the flags {found} where {expected} were written"
+        ))
     }
 
     /// Check an element of a list or a member of a sorted set: a sentence when it is wrong. Their versions are

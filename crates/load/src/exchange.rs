@@ -1,10 +1,7 @@
 //! Requests out, replies in: what a worker does with one connection.
-use crate::config::ClientConfig;
 use crate::connection::{Connection, KeyUse, Request};
-use crate::data_set::DataSet;
 use crate::keys::{KeyKind, KeyTemplate};
 use crate::operation::Operation;
-use crate::phase::Phase;
 use crate::protocol::{Answer, Command, Protocol, Step};
 use crate::worker_phase::WorkerPhase;
 use std::marker::PhantomData;
@@ -46,22 +43,16 @@ pub(crate) struct Exchange<'a, P> {
 }
 
 impl<'a, P: Protocol> Exchange<'a, P> {
-    /// For worker number `index`.
-    pub(crate) fn new(
-        phase: &'a Phase,
-        config: &ClientConfig,
-        data: &'a DataSet,
-        index: usize,
-    ) -> Self {
+    pub(crate) fn new(part: WorkerPhase<'a>, multiget: usize) -> Self {
         Self {
-            part: WorkerPhase::new(phase, config, data, index),
-            multiget: config.multiget,
-            most_reply_bytes: data.values.most() + REPLY_SLACK_BYTES,
-            get_template: data.keys.template(|out, key| {
+            multiget,
+            most_reply_bytes: part.data.values.most() + REPLY_SLACK_BYTES,
+            get_template: part.data.keys.template(|out, key| {
                 P::push_get(out, 1);
                 P::push_get_key(out, key, 1);
                 P::push_get_end(out, 1);
             }),
+            part,
             protocol: PhantomData,
         }
     }
@@ -149,9 +140,10 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         let version = data.begin_write(id);
         let key = self.part.key(KeyKind::User, id);
         let values = &data.values;
-        P::push_set(&mut connection.out, key, values.size(id));
+        let attributes = data.attributes;
+        P::push_set(&mut connection.out, key, attributes, values.size(id));
         values.push(&mut connection.out, id, version);
-        connection.out.extend_from_slice(b"\r\n");
+        P::push_set_end(&mut connection.out, attributes);
         connection.keys.push_back(KeyUse { id, floor: 0 });
     }
 
@@ -256,8 +248,18 @@ impl<'a, P: Protocol> Exchange<'a, P> {
                 connection.answered += 1;
                 last
             }
-            Answer::Hit { key, value, last } => {
+            Answer::Hit {
+                key,
+                flags,
+                value,
+                last,
+            } => {
                 self.take_hit(connection, request, key, value);
+                if let Some(flags) = flags
+                    && flags != self.part.data.attributes.flags
+                {
+                    self.part.note_check(self.part.data.wrong_flags(flags));
+                }
                 last
             }
             Answer::Refused { message, last } => {

@@ -70,7 +70,7 @@ impl KeyFormat {
     /// The id past the largest one whose key differs from all others'.
     pub(crate) fn capacity(&self) -> u64 {
         let least = match self.sizes {
-            Sizes::EtcKeys { least, .. } => least,
+            Sizes::Drawn { least, .. } => least,
             sizes => sizes.of(0),
         };
         let digits = u32::try_from(least - WORD_BYTES).unwrap_or(u32::MAX);

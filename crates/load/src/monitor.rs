@@ -1,7 +1,7 @@
 //! Watches the workers of a phase from outside, and reports at regular intervals what happened in each.
 use crate::clock::{self, Clock};
 use crate::phase::{Phase, lock};
-use crate::statistics::{LatencySum, WorkerStatistics};
+use crate::statistics::{LatencySums, WorkerStatistics};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -36,87 +36,38 @@ impl Intervals {
     }
 }
 
-/// Sums over operations and workers.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Totals {
-    pub(crate) operations: u64,
-    pub(crate) errors: u64,
-    pub(crate) hits: u64,
-    pub(crate) misses: u64,
-    pub(crate) bytes_sent: u64,
-    pub(crate) bytes_received: u64,
+/// Sums over operations and workers, as they are named.
+pub(crate) type Totals = [u64; TOTALS.len()];
+
+const TOTALS: [&str; 6] = [
+    "load_operations_total",
+    "load_errors_total",
+    "load_hits_total",
+    "load_misses_total",
+    "load_bytes_sent_total",
+    "load_bytes_received_total",
+];
+
+pub(crate) fn totals(workers: &[WorkerStatistics]) -> Totals {
+    let mut sums = [0; 4];
+    for operation in workers.iter().flat_map(|worker| &worker.operations) {
+        sums[0] += operation.completed.get();
+        sums[1] += operation.errors.get();
+        sums[2] += operation.hits.get();
+        sums[3] += operation.misses.get();
+    }
+    let [operations, errors, hits, misses] = sums;
+    let sent = workers.iter().map(|worker| worker.bytes_sent.get()).sum();
+    let received = workers
+        .iter()
+        .map(|worker| worker.bytes_received.get())
+        .sum();
+    [operations, errors, hits, misses, sent, received]
 }
 
-impl Totals {
-    pub(crate) fn of(workers: &[WorkerStatistics]) -> Self {
-        let mut totals = Self::default();
-        for worker in workers {
-            totals.bytes_sent += worker.bytes_sent.get();
-            totals.bytes_received += worker.bytes_received.get();
-            for operation in &worker.operations {
-                totals.operations += operation.completed.get();
-                totals.errors += operation.errors.get();
-                totals.hits += operation.hits.get();
-                totals.misses += operation.misses.get();
-            }
-        }
-        totals
-    }
-
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            operations: self.operations + other.operations,
-            errors: self.errors + other.errors,
-            hits: self.hits + other.hits,
-            misses: self.misses + other.misses,
-            bytes_sent: self.bytes_sent + other.bytes_sent,
-            bytes_received: self.bytes_received + other.bytes_received,
-        }
-    }
-}
-
-/// Response, service and lag of all operations and workers together.
-struct Latencies {
-    response: LatencySum,
-    service: LatencySum,
-    lag: LatencySum,
-}
-
-impl Latencies {
-    fn of(workers: &[WorkerStatistics]) -> Self {
-        let mut sums = Self {
-            response: LatencySum::new(),
-            service: LatencySum::new(),
-            lag: LatencySum::new(),
-        };
-        for worker in workers {
-            for latencies in worker
-                .operations
-                .iter()
-                .filter_map(|o| o.latencies.as_ref())
-            {
-                sums.service.add(&latencies.service);
-                // In a closed loop, an operation is meant to start when it is sent.
-                let response = latencies
-                    .open
-                    .as_ref()
-                    .map_or(&latencies.service, |open| &open.response);
-                sums.response.add(response);
-                if let Some(open) = &latencies.open {
-                    sums.lag.add(&open.lag);
-                }
-            }
-        }
-        sums
-    }
-
-    fn since(&self, earlier: &Self) -> Self {
-        Self {
-            response: self.response.since(&earlier.response),
-            service: self.service.since(&earlier.service),
-            lag: self.lag.since(&earlier.lag),
-        }
-    }
+/// One and the other.
+pub(crate) fn both(one: Totals, other: Totals) -> Totals {
+    std::array::from_fn(|place| one[place] + other[place])
 }
 
 /// Report on `phase` until it ends. `before` is what earlier phases counted.
@@ -147,7 +98,7 @@ pub(crate) fn watch(phase: &Phase, clock: Clock, before: Totals, intervals: &Int
 struct Snapshot {
     time: u64,
     totals: Totals,
-    latencies: Latencies,
+    latencies: LatencySums,
     idle: u64,
     workers: usize,
 }
@@ -164,8 +115,8 @@ impl Snapshot {
         };
         Self {
             time,
-            totals: Totals::of(workers),
-            latencies: Latencies::of(workers),
+            totals: totals(workers),
+            latencies: LatencySums::of(workers.iter().flat_map(|worker| &worker.operations)),
             idle: workers.iter().map(idle).sum(),
             workers: workers.len(),
         }
@@ -173,34 +124,27 @@ impl Snapshot {
 
     fn since(&self, last: &Self, clock: Clock, before: Totals) -> Interval {
         let nanoseconds = (self.time - last.time).max(1);
-        let totals = before.plus(self.totals);
-        let operations = self.totals.operations - last.totals.operations;
+        let operations = self.totals[0] - last.totals[0];
         // A worker that began or ended to wait between two reads of its counts may seem a little out of bounds.
         let idle =
             self.idle.saturating_sub(last.idle) as f64 / (nanoseconds * self.workers as u64) as f64;
-        let mut metrics = vec![
-            ("load_operations_total", totals.operations as f64),
-            ("load_errors_total", totals.errors as f64),
-            ("load_hits_total", totals.hits as f64),
-            ("load_misses_total", totals.misses as f64),
-            ("load_bytes_sent_total", totals.bytes_sent as f64),
-            ("load_bytes_received_total", totals.bytes_received as f64),
+        let totals = both(before, self.totals).map(|total| total as f64);
+        let mut metrics: Vec<_> = TOTALS.into_iter().zip(totals).collect();
+        metrics.extend([
             (
                 "load_throughput_operations_per_second",
                 operations as f64 / clock::to_seconds(nanoseconds),
             ),
             ("load_idle_ratio", idle.min(1.0)),
-        ];
+        ]);
         let latencies = self.latencies.since(&last.latencies);
-        for (sum, names) in [
-            (latencies.response, RESPONSE),
-            (latencies.service, SERVICE),
-            (latencies.lag, LAG),
+        for (sum, quantiles, names) in [
+            (latencies.response, &QUANTILES[..], &RESPONSE[..]),
+            (latencies.service, &QUANTILES, &SERVICE),
+            (latencies.lag, &[0.99], &LAG),
         ] {
-            let quantiles: Vec<f64> = names.iter().map(|&(quantile, _)| quantile).collect();
-            if let Some(values) = sum.quantiles(&quantiles) {
-                metrics.extend(names.iter().map(|&(_, name)| name).zip(values));
-            }
+            let values = sum.quantiles(quantiles).unwrap_or_default();
+            metrics.extend(names.iter().copied().zip(values));
         }
         Interval {
             timestamp_ns: clock.epoch_nanoseconds(self.time),
@@ -209,18 +153,19 @@ impl Snapshot {
     }
 }
 
-const RESPONSE: &[(f64, &str)] = &[
-    (0.5, "load_response_seconds{quantile=\"0.5\"}"),
-    (0.9, "load_response_seconds{quantile=\"0.9\"}"),
-    (0.99, "load_response_seconds{quantile=\"0.99\"}"),
-    (0.999, "load_response_seconds{quantile=\"0.999\"}"),
-    (1.0, "load_response_seconds{quantile=\"1\"}"),
+const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+const RESPONSE: [&str; 5] = [
+    "load_response_seconds{quantile=\"0.5\"}",
+    "load_response_seconds{quantile=\"0.9\"}",
+    "load_response_seconds{quantile=\"0.99\"}",
+    "load_response_seconds{quantile=\"0.999\"}",
+    "load_response_seconds{quantile=\"1\"}",
 ];
-const SERVICE: &[(f64, &str)] = &[
-    (0.5, "load_service_seconds{quantile=\"0.5\"}"),
-    (0.9, "load_service_seconds{quantile=\"0.9\"}"),
-    (0.99, "load_service_seconds{quantile=\"0.99\"}"),
-    (0.999, "load_service_seconds{quantile=\"0.999\"}"),
-    (1.0, "load_service_seconds{quantile=\"1\"}"),
+const SERVICE: [&str; 5] = [
+    "load_service_seconds{quantile=\"0.5\"}",
+    "load_service_seconds{quantile=\"0.9\"}",
+    "load_service_seconds{quantile=\"0.99\"}",
+    "load_service_seconds{quantile=\"0.999\"}",
+    "load_service_seconds{quantile=\"1\"}",
 ];
-const LAG: &[(f64, &str)] = &[(0.99, "load_lag_seconds{quantile=\"0.99\"}")];
+const LAG: [&str; 1] = ["load_lag_seconds{quantile=\"0.99\"}"];

@@ -3,7 +3,7 @@ use crate::config::{LoopConfig, PhaseConfig};
 use crate::statistics::WorkerStatistics;
 use net::Waker;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
@@ -34,15 +34,9 @@ impl Phase {
         wakers: Vec<Arc<Waker>>,
     ) -> Self {
         let open = matches!(config.control, LoopConfig::Open { .. });
-        let operations = || {
-            let shares = config.operations.iter();
-            shares
-                .filter(|&(_, &share)| share > 0.0)
-                .map(|(&operation, _)| operation)
-        };
         let statistics = wakers
             .iter()
-            .map(|_| WorkerStatistics::new(operations(), config.record_latency, open))
+            .map(|_| WorkerStatistics::new(config.drawn_operations(), config.record_latency, open))
             .collect();
         Self {
             number,
@@ -104,21 +98,16 @@ impl Phase {
 
 /// The first of several sentences.
 #[derive(Debug, Default)]
-pub(crate) struct FirstSentence {
-    taken: AtomicBool,
-    sentence: Mutex<Option<String>>,
-}
+pub(crate) struct FirstSentence(OnceLock<String>);
 
 impl FirstSentence {
     /// Take what `sentence` says, unless there is one already.
     pub(crate) fn offer(&self, sentence: impl FnOnce() -> String) {
-        if !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, Ordering::AcqRel) {
-            *lock(&self.sentence) = Some(sentence());
-        }
+        self.0.get_or_init(sentence);
     }
 
     pub(crate) fn get(&self) -> Option<String> {
-        lock(&self.sentence).clone()
+        self.0.get().cloned()
     }
 }
 

@@ -1,15 +1,18 @@
 //! What a phase came to.
 use crate::clock::{self, Clock};
 use crate::config::LoopConfig;
-use crate::monitor::Totals;
+use crate::monitor::totals;
 use crate::operation::Operation;
 use crate::phase::Phase;
 use crate::statistics::{
-    Counter, GROUPING_POWER, LatencySum, MAX_VALUE_POWER, OperationStatistics, WorkerStatistics,
+    Counter, GROUPING_POWER, LatencySum, LatencySums, MAX_VALUE_POWER, OperationStatistics,
+    WorkerStatistics,
 };
+use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a phase came to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseResult {
     /// The name it was given.
     pub name: String,
@@ -50,13 +53,13 @@ pub struct PhaseResult {
     /// Why it ended early.
     pub failed: Option<String>,
     /// Counts of each operation of the phase.
-    pub per_operation: Vec<(Operation, OperationCounts)>,
+    pub per_operation: BTreeMap<Operation, OperationCounts>,
     /// Latencies of each operation of the phase.
     pub histograms: Vec<LatencyHistogram>,
 }
 
 /// Counts of one operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OperationCounts {
     /// Completed, without those that the server refused.
     pub count: u64,
@@ -69,7 +72,7 @@ pub struct OperationCounts {
 }
 
 /// Latencies of one operation, of one kind: the non-empty buckets of an H2 histogram of nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LatencyHistogram {
     /// The operation.
     pub operation: Operation,
@@ -132,57 +135,42 @@ impl PhaseResult {
         // Where no worker even began, it ended as it started.
         let end = end.max(phase.start + 1);
         let nanoseconds = end - phase.start;
-        let mut per_operation = Vec::new();
+        let mut per_operation = BTreeMap::new();
         let mut histograms = Vec::new();
-        let mut all_lag = LatencySum::new();
-        for (&operation, _) in phase
-            .config
-            .operations
-            .iter()
-            .filter(|&(_, &share)| share > 0.0)
-        {
-            let parts: Vec<&OperationStatistics> = workers
-                .iter()
-                .map(|worker| &worker.operations[operation as usize])
-                .collect();
-            per_operation.push((operation, OperationCounts::of(&parts)));
-            let (mut response, mut service, mut lag) =
-                (LatencySum::new(), LatencySum::new(), LatencySum::new());
-            for latencies in parts.iter().filter_map(|part| part.latencies.as_ref()) {
-                service.add(&latencies.service);
-                response.add(
-                    latencies
-                        .open
-                        .as_ref()
-                        .map_or(&latencies.service, |open| &open.response),
-                );
-                if let Some(open) = &latencies.open {
-                    lag.add(&open.lag);
-                }
-            }
-            all_lag.merge(&lag);
-            let kinds = [("response", response), ("service", service), ("lag", lag)];
-            histograms.extend(
-                kinds
+        for operation in phase.config.drawn_operations() {
+            let parts = || {
+                workers
                     .iter()
-                    .filter_map(|(kind, sum)| LatencyHistogram::new(operation, kind, sum)),
+                    .map(|worker| &worker.operations[operation as usize])
+            };
+            per_operation.insert(operation, OperationCounts::of(parts()));
+            let sums = LatencySums::of(parts());
+            let kinds = [
+                ("response", sums.response),
+                ("service", sums.service),
+                ("lag", sums.lag),
+            ];
+            let found = kinds.iter();
+            histograms.extend(
+                found.filter_map(|(kind, sum)| LatencyHistogram::new(operation, kind, sum)),
             );
         }
-        let totals = Totals::of(workers);
+        let all = LatencySums::of(workers.iter().flat_map(|worker| &worker.operations));
+        let [operations, errors, hits, misses, bytes_sent, bytes_received] = totals(workers);
         Self {
             name: phase.config.name.clone(),
             start_ns: clock.epoch_nanoseconds(phase.start),
             end_ns: clock.epoch_nanoseconds(end),
             duration_seconds: clock::to_seconds(nanoseconds),
-            operations: totals.operations,
-            errors: totals.errors,
-            hits: totals.hits,
-            misses: totals.misses,
+            operations,
+            errors,
+            hits,
+            misses,
             wrong_values: sum(|worker| &worker.wrong_values),
             first_wrong: phase.first_wrong.get(),
             first_error: phase.first_error.get(),
-            bytes_sent: totals.bytes_sent,
-            bytes_received: totals.bytes_received,
+            bytes_sent,
+            bytes_received,
             offered_operations_per_second: match phase.config.control {
                 LoopConfig::Closed {} => None,
                 LoopConfig::Open {
@@ -194,9 +182,7 @@ impl PhaseResult {
             generator_idle_ratio: (sum(|worker| &worker.idle) as f64
                 / (nanoseconds * workers.len() as u64) as f64)
                 .min(1.0),
-            lag_p99_seconds: all_lag
-                .quantiles(&[0.99])
-                .and_then(|lag| lag.first().copied()),
+            lag_p99_seconds: all.lag.quantiles(&[0.99]).map(|lag| lag[0]),
             failed: phase.failure.get(),
             per_operation,
             histograms,
@@ -205,9 +191,9 @@ impl PhaseResult {
 }
 
 impl OperationCounts {
-    fn of(parts: &[&OperationStatistics]) -> Self {
+    fn of<'a>(parts: impl Iterator<Item = &'a OperationStatistics> + Clone) -> Self {
         let sum = |count: fn(&OperationStatistics) -> &Counter| {
-            parts.iter().map(|part| count(part).get()).sum()
+            parts.clone().map(|part| count(part).get()).sum()
         };
         Self {
             count: sum(|part| &part.completed),

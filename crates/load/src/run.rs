@@ -39,24 +39,25 @@ pub(crate) fn run_phase(worker: &mut Worker, phase: &Phase, config: &ClientConfi
     }
     // Without it, timeouts are late by up to 50 us; where it is refused, spinning hides half of that.
     _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let part = WorkerPhase::new(phase, config, data, worker.index);
     if !worker.flows.is_empty() {
-        return datagrams::Run::new(worker, phase, config, data).drive(worker);
+        return datagrams::Run::new(worker, part, config).drive(worker);
     }
     match config.protocol {
         // The configuration has datagrams with it.
         config::Protocol::Batch => {}
         config::Protocol::MemcachedText => {
-            Run::<MemcachedText>::new(worker, phase, config, data).drive(worker)
+            Run::<MemcachedText>::new(worker, part, config).drive(worker)
         }
         config::Protocol::MemcachedMeta => {
-            Run::<MemcachedMeta>::new(worker, phase, config, data).drive(worker)
+            Run::<MemcachedMeta>::new(worker, part, config).drive(worker)
         }
-        config::Protocol::Resp => Run::<Redis>::new(worker, phase, config, data).drive(worker),
+        config::Protocol::Resp => Run::<Redis>::new(worker, part, config).drive(worker),
     }
 }
 
 /// One phase of one worker.
-pub(crate) struct Run<'a, P> {
+struct Run<'a, P> {
     exchange: Exchange<'a, P>,
     pipeline: usize,
     /// Connections that make one, each to another of the server's workers.
@@ -71,12 +72,8 @@ pub(crate) struct Run<'a, P> {
 }
 
 impl<'a, P: Protocol> Run<'a, P> {
-    pub(crate) fn new(
-        worker: &Worker,
-        phase: &'a Phase,
-        config: &ClientConfig,
-        data: &'a DataSet,
-    ) -> Self {
+    fn new(worker: &Worker, part: WorkerPhase<'a>, config: &ClientConfig) -> Self {
+        let phase = part.phase;
         let (index, workers) = (worker.index, phase.statistics.len());
         let arrivals = match phase.config.control {
             LoopConfig::Closed {} => None,
@@ -92,7 +89,7 @@ impl<'a, P: Protocol> Run<'a, P> {
             )),
         };
         Self {
-            exchange: Exchange::new(phase, config, data, index),
+            exchange: Exchange::new(part, config.multiget),
             pipeline: config.pipeline,
             members: config.target.members(),
             stall: clock::from_seconds(config.stall_timeout_seconds),
@@ -105,7 +102,7 @@ impl<'a, P: Protocol> Run<'a, P> {
     }
 
     /// Do it.
-    pub(crate) fn drive(&mut self, worker: &mut Worker) {
+    fn drive(&mut self, worker: &mut Worker) {
         let phase = self.exchange.part.phase;
         // The first arrival of an open loop is waited for like all others.
         let before = self.arrivals.as_ref().map_or(0, |_| SPIN_BEFORE_ARRIVAL);

@@ -1,7 +1,10 @@
-//! How long keys and values are: fixed, or as in Facebook's ETC pool (Atikoglu et al., "Workload Analysis of a
-//! Large-Scale Key-Value Store", SIGMETRICS 2012, section 5).
+//! How long keys and values are: fixed, or as in Facebook's pools (Atikoglu et al., "Workload Analysis of a Large-Scale
+//! Key-Value Store", SIGMETRICS 2012): ETC by the fits of section 5, the others by what else is published.
 use crate::config::SizeConfig;
 use crate::random::{mix, to_unit};
+use pools::{Piece, quantile};
+
+mod pools;
 
 /// The longest key, in bytes: memcached's limit.
 pub(crate) const MAX_KEY_BYTES: usize = wire::memcached::client::MAX_KEY_BYTES;
@@ -12,29 +15,54 @@ pub(crate) const MAX_ETC_VALUE_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sizes {
     Fixed(usize),
-    EtcKeys { seed: u64, least: usize },
-    EtcValues { seed: u64 },
+    Drawn {
+        from: Distribution,
+        seed: u64,
+        least: usize,
+        most: usize,
+    },
+}
+
+/// What sizes are drawn from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Distribution {
+    EtcKeys,
+    EtcValues,
+    Pieces(&'static [Piece]),
 }
 
 impl Sizes {
     /// Sizes of keys; `least` is what a key needs to be unique.
     pub(crate) fn keys(config: SizeConfig, seed: u64, least: usize) -> Self {
-        match config {
-            SizeConfig::Fixed { bytes } => Self::Fixed(bytes),
-            SizeConfig::Etc {} => Self::EtcKeys {
-                seed: mix(seed ^ 1),
-                least,
-            },
-        }
+        Self::new(config, mix(seed ^ 1), least, |(keys, _)| keys)
     }
 
     /// Sizes of values.
     pub(crate) fn values(config: SizeConfig, seed: u64) -> Self {
-        match config {
-            SizeConfig::Fixed { bytes } => Self::Fixed(bytes),
-            SizeConfig::Etc {} => Self::EtcValues {
-                seed: mix(seed ^ 2),
-            },
+        Self::new(config, mix(seed ^ 2), 0, |(_, values)| values)
+    }
+
+    /// `side` chooses from a pool's distributions of keys and of values.
+    fn new(
+        config: SizeConfig,
+        seed: u64,
+        least: usize,
+        side: fn((Distribution, Distribution)) -> Distribution,
+    ) -> Self {
+        use Distribution::{EtcKeys, EtcValues, Pieces};
+        let from = side(match config {
+            SizeConfig::Fixed { bytes } => return Self::Fixed(bytes),
+            SizeConfig::Etc {} => (EtcKeys, EtcValues),
+            SizeConfig::Usr {} => (Pieces(pools::USR_KEYS), Pieces(pools::USR_VALUES)),
+            SizeConfig::App {} => (Pieces(pools::APP_KEYS), Pieces(pools::APP_VALUES)),
+            SizeConfig::Var {} => (Pieces(pools::VAR_KEYS), Pieces(pools::VAR_VALUES)),
+            SizeConfig::Sys {} => (Pieces(pools::SYS_KEYS), Pieces(pools::SYS_VALUES)),
+        });
+        Self::Drawn {
+            from,
+            seed,
+            least,
+            most: from.most().max(least),
         }
     }
 
@@ -43,19 +71,38 @@ impl Sizes {
     pub(crate) fn of(&self, id: u64) -> usize {
         match *self {
             Self::Fixed(bytes) => bytes,
-            Self::EtcKeys { seed, least } => {
-                etc_key_bytes(to_unit(mix(id ^ seed))).clamp(least, MAX_KEY_BYTES)
+            Self::Drawn {
+                from,
+                seed,
+                least,
+                most,
+            } => {
+                let unit = to_unit(mix(id ^ seed));
+                let bytes = match from {
+                    Distribution::EtcKeys => etc_key_bytes(unit),
+                    Distribution::EtcValues => etc_value_bytes(unit),
+                    Distribution::Pieces(pieces) => quantile(pieces, unit),
+                };
+                bytes.clamp(least, most)
             }
-            Self::EtcValues { seed } => etc_value_bytes(to_unit(mix(id ^ seed))),
         }
     }
 
     /// The largest size that any id can have, in bytes.
     pub(crate) fn most(&self) -> usize {
+        match *self {
+            Self::Fixed(bytes) => bytes,
+            Self::Drawn { most, .. } => most,
+        }
+    }
+}
+
+impl Distribution {
+    fn most(self) -> usize {
         match self {
-            Self::Fixed(bytes) => *bytes,
-            Self::EtcKeys { .. } => MAX_KEY_BYTES,
-            Self::EtcValues { .. } => MAX_ETC_VALUE_BYTES,
+            Self::EtcKeys => MAX_KEY_BYTES,
+            Self::EtcValues => MAX_ETC_VALUE_BYTES,
+            Self::Pieces(pieces) => pools::most(pieces),
         }
     }
 }

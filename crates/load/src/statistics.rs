@@ -86,7 +86,7 @@ pub(crate) struct LatencySum {
 }
 
 impl LatencySum {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             counts: vec![0; config().total_buckets()],
             sum: 0,
@@ -94,20 +94,12 @@ impl LatencySum {
         }
     }
 
-    pub(crate) fn add(&mut self, latency: &Latency) {
+    fn add(&mut self, latency: &Latency) {
         for (count, bucket) in self.counts.iter_mut().zip(&latency.buckets) {
             *count += bucket.get();
         }
         self.sum += latency.sum.get();
         self.max = self.max.max(latency.max.get());
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
-        }
-        self.sum += other.sum;
-        self.max = self.max.max(other.max);
     }
 
     /// How many values there are.
@@ -116,7 +108,7 @@ impl LatencySum {
     }
 
     /// What was counted since `earlier`.
-    pub(crate) fn since(&self, earlier: &Self) -> Self {
+    fn since(&self, earlier: &Self) -> Self {
         let pairs = self.counts.iter().zip(&earlier.counts);
         Self {
             counts: pairs.map(|(now, then)| now - then).collect(),
@@ -165,6 +157,44 @@ pub(crate) struct OpenLatencies {
     pub(crate) response: Latency,
     /// From the intended start to being sent.
     pub(crate) lag: Latency,
+}
+
+/// Latencies by kind of several workers or operations together.
+pub(crate) struct LatencySums {
+    /// In a closed loop, the service.
+    pub(crate) response: LatencySum,
+    pub(crate) service: LatencySum,
+    pub(crate) lag: LatencySum,
+}
+
+impl LatencySums {
+    pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a OperationStatistics>) -> Self {
+        let mut sums = Self {
+            response: LatencySum::new(),
+            service: LatencySum::new(),
+            lag: LatencySum::new(),
+        };
+        for latencies in parts.into_iter().filter_map(|part| part.latencies.as_ref()) {
+            sums.service.add(&latencies.service);
+            match &latencies.open {
+                None => sums.response.add(&latencies.service),
+                Some(open) => {
+                    sums.response.add(&open.response);
+                    sums.lag.add(&open.lag);
+                }
+            }
+        }
+        sums
+    }
+
+    /// What was counted since `earlier`.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            response: self.response.since(&earlier.response),
+            service: self.service.since(&earlier.service),
+            lag: self.lag.since(&earlier.lag),
+        }
+    }
 }
 
 /// What one worker counts in one phase. Aligned so that no two workers write to one cache line.

@@ -6,7 +6,6 @@
 //! depends on the key alone.
 use crate::random::mix;
 use crate::sizes::Sizes;
-use std::fmt;
 
 const HEADER_BYTES: usize = 16;
 /// How many offsets into the pool there are; a power of two, and few enough that the pool of small values stays in
@@ -21,34 +20,18 @@ pub(crate) struct Values {
 }
 
 /// How a value differs from all that it could be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WrongBytes {
-    /// It has another length.
+    #[error("has {found} bytes where {expected} were written")]
     Length { expected: usize, found: usize },
-    /// It belongs to another key.
+    #[error("is the value of the key with id {found}")]
     Key { found: u64 },
     /// It is not the whole of any one version, first at this byte.
+    #[error("is torn: from byte {at} on it is not what was written as version {version}")]
     Torn { version: u64, at: usize },
     /// It is short, and differs from the one value that the key can have, first at this byte.
+    #[error("differs from what was written at byte {at}")]
     Differs { at: usize },
-}
-
-impl fmt::Display for WrongBytes {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Length { expected, found } => {
-                write!(formatter, "has {found} bytes where {expected} were written")
-            }
-            Self::Key { found } => write!(formatter, "is the value of the key with id {found}"),
-            Self::Torn { version, at } => {
-                write!(
-                    formatter,
-                    "is torn: from byte {at} on it is not what was written as version {version}"
-                )
-            }
-            Self::Differs { at } => write!(formatter, "differs from what was written at byte {at}"),
-        }
-    }
 }
 
 impl Values {

@@ -52,19 +52,6 @@ impl Shared {
     pub fn buckets(&self) -> usize {
         self.size.load(Relaxed) as u32 as usize
     }
-
-    /// The buckets that keys of a share lie in: those whose lowest bits, as many as tell `shares` (a power of two)
-    /// apart, are `share`. Where there are fewer buckets than shares, keys of other shares lie there too.
-    pub fn buckets_of_share(&self, share: u32, shares: u32) -> impl Iterator<Item = usize> + use<> {
-        let size = self.size.load(Relaxed);
-        let (buckets, mask) = (size as u32 as usize, (size >> 32) as usize);
-        let (first, step) = if mask + 1 < shares as usize {
-            (bucket_of_bits(share as usize, size), buckets)
-        } else {
-            (share as usize, shares as usize)
-        };
-        (first..buckets).step_by(step)
-    }
 }
 
 /// `buckets`, and all bits below the largest power of two that is not above it.
@@ -76,13 +63,8 @@ fn size_of_buckets(buckets: usize) -> u64 {
 /// By linear hashing (Litwin, VLDB 1980): as many bits of the hash as there are buckets for.
 #[inline]
 fn bucket_of(key: Key<'_>, size: u64) -> usize {
-    bucket_of_bits(key.bucket_bits(), size)
-}
-
-#[inline]
-fn bucket_of_bits(bits: usize, size: u64) -> usize {
     let (buckets, mask) = (size as u32 as usize, (size >> 32) as usize);
-    let bucket = bits & (mask << 1 | 1);
+    let bucket = key.bucket_bits() & (mask << 1 | 1);
     if bucket < buckets {
         bucket
     } else {

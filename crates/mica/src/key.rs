@@ -45,13 +45,6 @@ impl<'k> Key<'k> {
         self.bytes
     }
 
-    /// Its hash; see [`Key`] for what its bits are used for.
-    #[inline]
-    #[must_use]
-    pub fn hash(&self) -> u64 {
-        self.hash
-    }
-
     /// Which of `partitions` (1 to 65,536) the key belongs to.
     #[inline]
     #[must_use]

@@ -5,14 +5,14 @@
 //! memory is the large ones'. A key has its item on one side: what is stored on one is removed from the other.
 //!
 //! What an item in the log costs does not change: a lookup that finds a key there never looks at the other side. Readers know
-//! only the log; once there was a large item, they have the owner asked about what they miss.
+//! only the log; while there is a large item, they have the owner asked about what they miss.
 
 use crate::Partition;
 use crate::address::Address;
 use crate::found::Found;
 use crate::item::Header;
 use crate::{Config, Contents, Error, Eviction, HEADER_BYTES, Item, Key, Mode};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A log has items up to this part of all memory; longer ones are large.
 const LARGE_PART: usize = 64;
@@ -118,7 +118,18 @@ impl Partition {
     /// As [`get`](Self::get), of a key that the log has not.
     #[inline(never)]
     pub(crate) fn get_large(&mut self, key: Key<'_>, now: u32) -> Option<Item<'_>> {
-        self.large.as_mut()?.get(key, now)
+        let large = self.large.as_mut()?;
+        if !self.shared.has_large.load(Relaxed) {
+            return None;
+        }
+        // Those that have expired are looked for as clients miss others, not only as they write.
+        large.sweep_bucket(now);
+        if large.statistics.items == 0 {
+            // Behind all that took the last one away: a reader that sees this sees what the log has in its place.
+            self.shared.has_large.store(false, Release);
+            return None;
+        }
+        large.get(key, now)
     }
 
     /// Remove the large item under a key that is about to have another in the log, and return the CAS number of that,
@@ -160,9 +171,7 @@ impl Partition {
         let Some((home, slot)) = self.entry_of(address) else {
             return false;
         };
-        self.count_drop(address, &header, now, |statistics| {
-            &mut statistics.evictions
-        });
+        self.count_drop(&header, now, |statistics| &mut statistics.evictions);
         self.remove_from_store(&Found {
             home,
             slot,

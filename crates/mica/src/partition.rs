@@ -1,5 +1,3 @@
-mod evicted;
-mod share;
 mod store_mode;
 mod walk;
 mod writing;
@@ -7,7 +5,6 @@ mod writing;
 pub use walk::Live;
 
 use crate::address::{Address, cas};
-use crate::evicted::Record;
 use crate::found::{Found, Sought};
 use crate::index::{self, Index};
 use crate::item::{First, HEADER_BYTES, Header};
@@ -34,8 +31,6 @@ pub struct Partition {
     item_bytes_max: usize,
     /// The lap of the log that the index is being swept in.
     swept_lap: u64,
-    /// Where evicted items are recorded, while that is on.
-    record: Option<Box<Record>>,
 }
 
 impl Partition {
@@ -95,7 +90,6 @@ impl Partition {
             statistics: Statistics::default(),
             item_bytes_max: config.item_bytes_max,
             swept_lap: flushed_below.lap(),
-            record: None,
         })
     }
 
@@ -158,20 +152,6 @@ impl Partition {
     #[inline]
     pub fn prefetch_further(&self, key: Key<'_>) {
         self.shared.prefetch_further(key);
-    }
-
-    /// Look up many keys at second `now`, as [`get`](Self::get) does each, and hand what is found to `each` with the
-    /// key's number, in order.
-    #[inline]
-    pub fn get_burst(
-        &mut self,
-        keys: &[Key<'_>],
-        now: u32,
-        mut each: impl FnMut(usize, Option<Item<'_>>),
-    ) {
-        self.prefetched(keys, |partition, number, key| {
-            each(number, partition.get(key, now))
-        });
     }
 
     /// Do something with many keys, in order, with buckets and items fetched ahead; see [`burst`].

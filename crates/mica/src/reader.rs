@@ -134,8 +134,10 @@ impl Reader {
         }
         let Some((address, header, header_bytes)) = found else {
             // An item that the head has passed may be this key's, and about to be written anew.
-            // Or it may be too large for the log, since it was last seen there.
-            return unchanged().then(|| match is_passed || self.shared.has_large.load(Relaxed) {
+            // Or it may be too large for the log, since it was last seen there. Looked at before the version: where the
+            // last large item was replaced by one in the log, this or the version tells of it.
+            let has_large = self.shared.has_large.load(Relaxed);
+            return unchanged().then_some(match is_passed || has_large {
                 true => Lookup::Ask,
                 false => Lookup::Miss,
             });

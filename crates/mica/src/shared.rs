@@ -14,7 +14,7 @@ pub(crate) struct Shared {
     pub flushed_below: AtomicU64,
     /// The second of a flush that is yet to happen; `u32::MAX` when there is none.
     pub flush_due: AtomicU32,
-    /// Whether there ever was an item that is not in the log.
+    /// Whether there may be an item that is not in the log.
     pub has_large: AtomicBool,
 }
 

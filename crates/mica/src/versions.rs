@@ -125,4 +125,5 @@ mod tests;
 
 /// Every order in which a writer and readers can run, and every value that weak memory lets them see.
 #[cfg(all(test, loom))]
+#[path = "versions/tests/models.rs"]
 mod models;

@@ -1,6 +1,6 @@
 //! Items that are too large to lie in the log beside small ones: neither kind pushes out the other.
 
-use mica::{Config, Contents, Entry, Error, Hasher, Mode, Partition};
+use mica::{Config, Contents, Entry, Error, Hasher, Lookup, Mode, Partition};
 
 const MIB: usize = 1 << 20;
 
@@ -195,4 +195,58 @@ fn items_of_at_most_a_64th_lie_in_the_log_as_ever() {
         Partition::new(longer, Hasher::new(1)),
         Err(Error::LogTooSmall { .. })
     ));
+}
+
+/// Readers ask the owner about what they miss only while there may be a large item.
+#[test]
+fn readers_know_that_the_last_large_item_is_gone() {
+    let mut config = Config::for_log_bytes(64 * MIB).with_items_of(32 * MIB);
+    config.has_readers = true;
+    let hasher = Hasher::new(5);
+    let partition = Partition::new(config, hasher.clone()).expect("enough memory");
+    let reader = partition.reader().expect("it has readers");
+    let mut cache = Cache { hasher, partition };
+    let none = cache.hasher.key(b"none");
+    let hasher = cache.hasher.clone();
+    let ask =
+        |key: &str, now| reader.get(hasher.key(key.as_bytes()), now, &mut Vec::new(), |_, _| ());
+    assert_eq!(ask("none", 1), Lookup::Miss);
+    type End = fn(&mut Cache);
+    let ends: [(&str, End); 5] = [
+        ("removed", |cache| match cache.entry("large") {
+            Entry::Occupied(entry) => entry.remove(),
+            Entry::Vacant(_) => panic!("it is there"),
+        }),
+        ("replaced", |cache| {
+            cache.set("large", 100, 1).expect("it fits");
+        }),
+        ("flushed", |cache| cache.partition.flush()),
+        ("to be flushed", |cache| cache.partition.flush_at(9, 1)),
+        ("to expire", |cache| match cache.entry("large") {
+            Entry::Occupied(mut entry) => entry.set_expires_at(9),
+            Entry::Vacant(_) => panic!("it is there"),
+        }),
+    ];
+    for (what, end) in ends {
+        for name in ["large", "other"] {
+            cache.set(name, 2 * MIB, 1).expect("it fits");
+        }
+        assert_eq!(ask("none", 1), Lookup::Ask);
+        assert_eq!(ask("large", 1), Lookup::Ask);
+        assert!(cache.partition.get(none, 1).is_none());
+        assert_eq!(ask("none", 1), Lookup::Ask, "{what}");
+        let other = cache.hasher.key(b"other");
+        match cache.partition.entry(other, 1) {
+            Entry::Occupied(entry) => entry.remove(),
+            Entry::Vacant(_) => panic!("it is there"),
+        }
+        end(&mut cache);
+        // Asked about some, the owner finds that there is none any more.
+        for _ in 0..1000 {
+            assert!(cache.partition.get(none, 10).is_none());
+        }
+        assert_eq!(ask("none", 10), Lookup::Miss, "{what}");
+        assert!(cache.partition.statistics().items <= 1);
+        cache.partition.flush();
+    }
 }

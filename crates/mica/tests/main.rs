@@ -1,10 +1,8 @@
 //! The structures against models, each test file a module: one program, so that it is linked once.
 
-mod evicted;
 mod large;
 mod model;
 mod readers;
 mod scale;
-mod shares;
 mod store;
 mod walk;

@@ -381,3 +381,40 @@ fn the_largest_items_and_the_smallest_share_the_memory() {
     assert!(has(&mut store, 10_001, LARGE));
     assert!((0..1000).all(|number| has(&mut store, number, 10)));
 }
+
+/// A clock that goes back and far ahead: nothing is lost before its time, and nothing outlives it.
+#[test]
+fn a_clock_that_jumps_expires_what_is_due_and_nothing_else() {
+    const NEVER: &[u8] = b"never";
+    for mode in [Mode::Cache, Mode::Store] {
+        let config = Config {
+            mode,
+            ..Config::for_log_bytes(1 << 20)
+        };
+        let hasher = Hasher::new(3);
+        let mut partition = Partition::new(config, hasher.clone()).expect("enough memory");
+        let due = hasher.key(b"due");
+        let never = hasher.key(NEVER);
+        for set_at in [1000, 5, u32::MAX - 10, 1000] {
+            let contents = |expires_at| Contents {
+                expires_at,
+                ..Contents::of(NEVER)
+            };
+            partition.set(due, set_at, &contents(2000)).expect("room");
+            partition.set(never, set_at, &contents(0)).expect("room");
+            for now in [1999, 3, 1000, 0, 1999] {
+                let item = partition.get(due, now).expect("its time has not come");
+                assert_eq!((item.value, item.expires_at), (NEVER, 2000));
+            }
+            for now in [u32::MAX - 1, 0, 1 << 31, 7] {
+                assert_eq!(partition.get(never, now).expect("for ever").value, NEVER);
+            }
+            for now in [2000, u32::MAX - 1, 2001] {
+                assert!(partition.get(due, now).is_none(), "{mode:?} {set_at} {now}");
+            }
+            // It is gone, whatever the clock says next.
+            assert!(partition.get(due, 1000).is_none());
+        }
+        assert_eq!(partition.statistics().items, 1);
+    }
+}

@@ -1,8 +1,9 @@
 //! Bindings for the `antagonist` crate.
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::lock::lock;
 use ::antagonist::channel::{Channel, Hold};
 use ::antagonist::threads::{Antagonist, Options};
 use ::antagonist::{Error, cache};
@@ -22,13 +23,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// See `_native.pyi`.
 #[pyclass(name = "Antagonist", module = "rackscope._native", frozen)]
 struct PyAntagonist(Mutex<Antagonist>);
-
-impl PyAntagonist {
-    fn lock(&self) -> MutexGuard<'_, Antagonist> {
-        // An antagonist is whole between any two of its calls, so that a panic in one does not spoil it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 #[pymethods]
 impl PyAntagonist {
@@ -58,16 +52,16 @@ impl PyAntagonist {
 
     #[getter]
     fn moved_bytes(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.lock().moved_bytes())
+        py.detach(|| lock(&self.0).moved_bytes())
     }
 
     #[getter]
     fn busy_seconds(&self, py: Python<'_>) -> f64 {
-        py.detach(|| self.lock().busy().as_secs_f64())
+        py.detach(|| lock(&self.0).busy().as_secs_f64())
     }
 
     fn stop(&self, py: Python<'_>) {
-        py.detach(|| self.lock().stop());
+        py.detach(|| lock(&self.0).stop());
     }
 }
 
@@ -125,7 +119,7 @@ struct PyChannelHold(Mutex<Hold>);
 #[pymethods]
 impl PyChannelHold {
     fn stop(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).stop())
+        py.detach(|| lock(&self.0).stop())
     }
 }
 
@@ -139,10 +133,10 @@ fn last_level_cache_bytes(py: Python<'_>, root: PathBuf) -> Option<usize> {
 fn raise(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
-        Error::Argument(_)
-        | Error::NotAChannel { .. }
-        | Error::Host(ceiling::Error::Argument(_)) => PyValueError::new_err(text),
-        Error::Held { .. } => PyRuntimeError::new_err(text),
-        _ => PyOSError::new_err(text),
+        Error::Argument(_) | Error::Host(ceiling::Error::Argument(_)) => {
+            PyValueError::new_err(text)
+        }
+        Error::Held(_) => PyRuntimeError::new_err(text),
+        Error::Host(_) => PyOSError::new_err(text),
     }
 }

@@ -1,15 +1,16 @@
 //! Bindings for the `ceiling` crate.
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ceiling::bandwidth::{Kind, Stores, measure_bandwidth};
+use crate::lock::lock;
+use ceiling::bandwidth::{Kind, measure_bandwidth};
 use ceiling::instructions;
 use ceiling::latency;
 use ceiling::loopback;
 use ceiling::speedometer::Speedometer;
 use ceiling::stalls::StallMeter;
 use ceiling::team::{Rounds, median, usable_cores};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -28,69 +29,44 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// See `_native.pyi`.
-#[pyclass(name = "Speedometer", module = "rackscope._native", frozen)]
-struct PySpeedometer(Mutex<Speedometer>);
+/// Threads that watch cores until they are stopped: see `_native.pyi`.
+macro_rules! watcher {
+    ($class:ident, $name:literal, $watcher:ident, $row:ty, $reading:expr) => {
+        #[pyclass(name = $name, module = "rackscope._native", frozen)]
+        struct $class(Mutex<$watcher>);
 
-impl PySpeedometer {
-    fn lock(&self) -> MutexGuard<'_, Speedometer> {
-        // It is whole between any two of its calls, so that a panic in one does not spoil it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+        #[pymethods]
+        impl $class {
+            #[new]
+            fn new(py: Python<'_>, cores: Vec<usize>) -> PyResult<Self> {
+                py.detach(|| $watcher::start(&cores))
+                    .map(|watcher| Self(Mutex::new(watcher)))
+                    .map_err(raise)
+            }
+
+            fn read(&self, py: Python<'_>) -> Vec<$row> {
+                let readings = py.detach(|| lock(&self.0).read());
+                readings.into_iter().map($reading).collect()
+            }
+
+            fn stop(&self, py: Python<'_>) {
+                py.detach(|| lock(&self.0).stop());
+            }
+        }
+    };
 }
 
-#[pymethods]
-impl PySpeedometer {
-    #[new]
-    fn new(py: Python<'_>, cores: Vec<usize>) -> PyResult<Self> {
-        py.detach(|| Speedometer::start(&cores))
-            .map(|speedometer| Self(Mutex::new(speedometer)))
-            .map_err(raise)
-    }
-
-    fn read(&self, py: Python<'_>) -> Vec<(u64, f64)> {
-        py.detach(|| self.lock().read())
-            .into_iter()
-            .map(|reading| (reading.instructions, reading.busy.as_secs_f64()))
-            .collect()
-    }
-
-    fn stop(&self, py: Python<'_>) {
-        py.detach(|| self.lock().stop());
-    }
-}
-
-/// See `_native.pyi`.
-#[pyclass(name = "StallMeter", module = "rackscope._native", frozen)]
-struct PyStallMeter(Mutex<StallMeter>);
-
-impl PyStallMeter {
-    fn lock(&self) -> MutexGuard<'_, StallMeter> {
-        // As above.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[pymethods]
-impl PyStallMeter {
-    #[new]
-    fn new(py: Python<'_>, cores: Vec<usize>) -> PyResult<Self> {
-        py.detach(|| StallMeter::start(&cores))
-            .map(|meter| Self(Mutex::new(meter)))
-            .map_err(raise)
-    }
-
-    fn read(&self, py: Python<'_>) -> Vec<(f64, f64)> {
-        py.detach(|| self.lock().read())
-            .into_iter()
-            .map(|reading| (reading.stalled.as_secs_f64(), reading.watched.as_secs_f64()))
-            .collect()
-    }
-
-    fn stop(&self, py: Python<'_>) {
-        py.detach(|| self.lock().stop());
-    }
-}
+watcher!(
+    PySpeedometer,
+    "Speedometer",
+    Speedometer,
+    (u64, f64),
+    |one| (one.instructions, one.busy.as_secs_f64())
+);
+watcher!(PyStallMeter, "StallMeter", StallMeter, (f64, f64), |one| (
+    one.stalled.as_secs_f64(),
+    one.watched.as_secs_f64()
+));
 
 /// Instructions a second of a kernel with a known number of instructions, on all `cores` at once.
 #[pyfunction]
@@ -103,10 +79,7 @@ fn measure_instruction_rate(
     let measured = py
         .detach(|| instructions::measure_instruction_rate(&cores, budget))
         .map_err(raise)?;
-    let result = PyDict::new(py);
-    let rates = describe(&result, &measured.rounds)?;
-    result.set_item("instructions_per_second", best(&rates))?;
-    result.set_item("median_instructions_per_second", median(&rates))?;
+    let result = describe(py, &measured.rounds, "instructions_per_second", |rate| rate)?;
     result.set_item("instructions", measured.rounds.amount())?;
     result.set_item("exact", measured.exact)?;
     Ok(result)
@@ -123,14 +96,9 @@ fn measure_core_clock(
     let measured = py
         .detach(|| instructions::measure_core_clock(core, budget))
         .map_err(raise)?;
-    let Some(rounds) = measured else {
-        return Ok(None);
-    };
-    let result = PyDict::new(py);
-    let rates = describe(&result, &rounds)?;
-    result.set_item("hertz", best(&rates))?;
-    result.set_item("median_hertz", median(&rates))?;
-    Ok(Some(result))
+    measured
+        .map(|rounds| describe(py, &rounds, "hertz", |rate| rate))
+        .transpose()
 }
 
 /// Spins until `parent` is this process's parent no more.
@@ -163,19 +131,12 @@ fn measure_dram_bandwidth<'py>(
     let measured = py
         .detach(|| measure_bandwidth(kind, &cores, bytes_per_thread, budget))
         .map_err(raise)?;
-    let result = PyDict::new(py);
-    let rates = describe(&result, &measured.rounds)?;
-    result.set_item("bytes_per_second", best(&rates))?;
-    result.set_item("median_bytes_per_second", median(&rates))?;
+    let result = describe(py, &measured.rounds, "bytes_per_second", |rate| rate)?;
     result.set_item("bytes_moved", measured.rounds.amount())?;
     result.set_item("buffer_bytes", measured.buffer_bytes)?;
     result.set_item("huge_page_bytes", measured.huge_page_bytes)?;
     result.set_item("instruction_set", measured.instructions)?;
-    let stores = measured.stores.map(|stores| match stores {
-        Stores::NonTemporal => "non-temporal",
-        Stores::Ordinary => "ordinary",
-    });
-    result.set_item("stores", stores)?;
+    result.set_item("stores", measured.stores)?;
     Ok(result)
 }
 
@@ -189,21 +150,12 @@ fn measure_dram_latency(
     core: Option<usize>,
 ) -> PyResult<Bound<'_, PyDict>> {
     let budget = budget(seconds)?;
-    let core = match core {
-        Some(core) => core,
-        None => usable_cores()
-            .map_err(raise)?
-            .first()
-            .copied()
-            .unwrap_or_default(),
-    };
+    let first = || Ok(usable_cores()?.first().copied().unwrap_or_default());
+    let core = core.map_or_else(first, Ok).map_err(raise)?;
     let measured = py
         .detach(|| latency::measure_latency(core, working_set_bytes, budget))
         .map_err(raise)?;
-    let result = PyDict::new(py);
-    let rates = describe(&result, &measured.rounds)?;
-    result.set_item("seconds_per_load", best(&rates).recip())?;
-    result.set_item("median_seconds_per_load", median(&rates).recip())?;
+    let result = describe(py, &measured.rounds, "seconds_per_load", f64::recip)?;
     result.set_item("loads", measured.rounds.amount())?;
     result.set_item("working_set_bytes", measured.working_set_bytes)?;
     result.set_item("huge_page_bytes", measured.huge_page_bytes)?;
@@ -230,14 +182,23 @@ fn measure_loopback_bandwidth(
     Ok(result)
 }
 
-/// Writes what every measurement by rounds says about itself; returns the rates.
-fn describe<State>(result: &Bound<'_, PyDict>, rounds: &Rounds<State>) -> PyResult<Vec<f64>> {
+/// What every measurement by rounds says about itself, with the `figure` that `of` makes of the best and the median rate.
+fn describe<'py, State>(
+    py: Python<'py>,
+    rounds: &Rounds<State>,
+    figure: &str,
+    of: fn(f64) -> f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
     let rates = rounds.rates();
+    let best = rates.iter().copied().fold(f64::NAN, f64::max);
+    result.set_item(figure, of(best))?;
+    result.set_item(format!("median_{figure}"), of(median(&rates)))?;
     result.set_item("seconds", rounds.duration().as_secs_f64())?;
     result.set_item("start_ns", wall_clock_ns(rounds.window.0))?;
     result.set_item("end_ns", wall_clock_ns(rounds.window.1))?;
-    result.set_item("rates_per_second", &rates)?;
-    Ok(rates)
+    result.set_item("rates_per_second", rates)?;
+    Ok(result)
 }
 
 /// Nanoseconds since the epoch of a past instant, by the monotonic clock from now back.
@@ -246,10 +207,6 @@ fn wall_clock_ns(instant: Instant) -> u64 {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     now.saturating_sub(instant.elapsed()).as_nanos() as u64
-}
-
-fn best(rates: &[f64]) -> f64 {
-    rates.iter().copied().fold(f64::NAN, f64::max)
 }
 
 fn budget(seconds: f64) -> PyResult<Duration> {
@@ -265,11 +222,6 @@ fn raise(error: ceiling::Error) -> PyErr {
     let text = error.to_string();
     match error {
         ceiling::Error::Argument(_) => PyValueError::new_err(text),
-        ceiling::Error::Core { .. }
-        | ceiling::Error::Memory { .. }
-        | ceiling::Error::Thread { .. }
-        | ceiling::Error::Priority(_)
-        | ceiling::Error::Loopback { .. } => PyOSError::new_err(text),
-        _ => PyRuntimeError::new_err(text),
+        ceiling::Error::Host { .. } => PyOSError::new_err(text),
     }
 }

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 mod antagonist;
 mod ceiling;
 mod load;
+mod lock;
 mod probe;
 
 /// `rackscope._native`: probes, load generation, ceiling kernels and antagonists.

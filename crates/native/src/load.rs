@@ -1,9 +1,11 @@
 //! Bindings for the `load` crate.
-use ::load::{Error, LoadClient, NullResponder, PhaseResult};
+use crate::lock::lock;
+use ::load::{Error, LoadClient, NullResponder};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::{Mutex, PoisonError};
+use pythonize::pythonize;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How long to be without a look at Python's signals.
@@ -68,65 +70,14 @@ impl PyLoadClient {
         py.detach(|| self.0.stop_phase());
     }
 
-    fn phase_result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn phase_result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let result = py.detach(|| self.0.phase_result()).map_err(to_python)?;
-        result_dict(py, result)
+        Ok(pythonize(py, &result)?)
     }
 
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.0.close());
     }
-}
-
-fn result_dict(py: Python<'_>, result: PhaseResult) -> PyResult<Bound<'_, PyDict>> {
-    let per_operation = PyDict::new(py);
-    for (operation, counts) in result.per_operation {
-        let dict = PyDict::new(py);
-        dict.set_item("count", counts.count)?;
-        dict.set_item("errors", counts.errors)?;
-        dict.set_item("hits", counts.hits)?;
-        dict.set_item("misses", counts.misses)?;
-        per_operation.set_item(operation.name(), dict)?;
-    }
-    let histograms = result.histograms.into_iter().map(|histogram| {
-        let dict = PyDict::new(py);
-        dict.set_item("operation", histogram.operation.name())?;
-        dict.set_item("kind", histogram.kind)?;
-        dict.set_item("grouping_power", histogram.grouping_power)?;
-        dict.set_item("max_value_power", histogram.max_value_power)?;
-        dict.set_item("index", histogram.index)?;
-        dict.set_item("count", histogram.count)?;
-        dict.set_item("mean_seconds", histogram.mean_seconds)?;
-        dict.set_item("max_seconds", histogram.max_seconds)?;
-        Ok(dict)
-    });
-    let histograms: Vec<Bound<'_, PyDict>> = histograms.collect::<PyResult<_>>()?;
-    let dict = PyDict::new(py);
-    dict.set_item("name", result.name)?;
-    dict.set_item("start_ns", result.start_ns)?;
-    dict.set_item("end_ns", result.end_ns)?;
-    dict.set_item("duration_seconds", result.duration_seconds)?;
-    dict.set_item("operations", result.operations)?;
-    dict.set_item("errors", result.errors)?;
-    dict.set_item("hits", result.hits)?;
-    dict.set_item("misses", result.misses)?;
-    dict.set_item("wrong_values", result.wrong_values)?;
-    dict.set_item("first_wrong", result.first_wrong)?;
-    dict.set_item("first_error", result.first_error)?;
-    dict.set_item("bytes_sent", result.bytes_sent)?;
-    dict.set_item("bytes_received", result.bytes_received)?;
-    dict.set_item(
-        "offered_operations_per_second",
-        result.offered_operations_per_second,
-    )?;
-    dict.set_item("unsent_operations", result.unsent_operations)?;
-    dict.set_item("generator_cpu_seconds", result.generator_cpu_seconds)?;
-    dict.set_item("generator_idle_ratio", result.generator_idle_ratio)?;
-    dict.set_item("lag_p99_seconds", result.lag_p99_seconds)?;
-    dict.set_item("failed", result.failed)?;
-    dict.set_item("per_operation", per_operation)?;
-    dict.set_item("histograms", histograms)?;
-    Ok(dict)
 }
 
 /// See `_native.pyi`.
@@ -161,12 +112,7 @@ impl PyNullResponder {
     }
 
     fn stop(&self, py: Python<'_>) {
-        py.detach(|| {
-            self.responder
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .stop();
-        });
+        py.detach(|| lock(&self.responder).stop());
     }
 }
 

@@ -1,13 +1,15 @@
 //! Bindings for the `probe` crate.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use ::probe::{Host, MeterSpec, Probe, ProbeError};
+use crate::lock::lock;
+use ::probe::{Host, MeterSpec, ProbeError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
+use pythonize::pythonize;
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Sampler>()?;
@@ -17,15 +19,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Samples the host on a thread of its own, on absolute ticks.
 #[pyclass(module = "rackscope._native")]
 struct Sampler(Mutex<::probe::Sampler>);
-
-impl Sampler {
-    fn lock(&self) -> MutexGuard<'_, ::probe::Sampler> {
-        // A sampler is whole between any two of its calls, so that a panic in one does not spoil it.
-        self.0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
 
 #[pymethods]
 impl Sampler {
@@ -60,22 +53,22 @@ impl Sampler {
 
     #[getter]
     fn columns(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| self.lock().columns().to_vec())
+        py.detach(|| lock(&self.0).columns().to_vec())
     }
 
     #[getter]
-    fn probes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let probes = py.detach(|| self.lock().probes().to_vec());
-        probes.iter().map(|probe| as_dict(py, probe)).collect()
+    fn probes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let probes = py.detach(|| lock(&self.0).probes().to_vec());
+        Ok(pythonize(py, &probes)?)
     }
 
     fn start(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.lock().start()).map_err(raise)
+        py.detach(|| lock(&self.0).start()).map_err(raise)
     }
 
     fn drain<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>) {
         let (timestamps, values) = py.detach(|| {
-            let rows = self.lock().drain();
+            let rows = lock(&self.0).drain();
             let timestamps: Vec<u8> = rows
                 .timestamps
                 .iter()
@@ -91,17 +84,9 @@ impl Sampler {
         (PyBytes::new(py, &timestamps), PyBytes::new(py, &values))
     }
 
-    fn stop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let summary = py.detach(|| self.lock().stop()).map_err(raise)?;
-        let dict = PyDict::new(py);
-        dict.set_item("ticks", summary.ticks as f64)?;
-        dict.set_item("missed_ticks", summary.missed_ticks as f64)?;
-        dict.set_item("dropped_rows", summary.dropped_rows as f64)?;
-        dict.set_item("cpu_seconds", summary.cpu_seconds)?;
-        dict.set_item("wall_seconds", summary.wall_seconds)?;
-        dict.set_item("worst_lateness_seconds", summary.worst_lateness_seconds)?;
-        dict.set_item("nice", f64::from(summary.nice))?;
-        Ok(dict)
+    fn stop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let summary = py.detach(|| lock(&self.0).stop()).map_err(raise)?;
+        Ok(pythonize(py, &summary)?)
     }
 }
 
@@ -112,13 +97,13 @@ fn list_probes(
     py: Python<'_>,
     root: String,
     meters_json: Option<String>,
-) -> PyResult<Vec<Bound<'_, PyDict>>> {
+) -> PyResult<Bound<'_, PyAny>> {
     let host = Host {
         meters: meters(meters_json)?,
         ..Host::at(root)
     };
     let probes = py.detach(|| ::probe::list_probes(&host));
-    probes.iter().map(|probe| as_dict(py, probe)).collect()
+    Ok(pythonize(py, &probes)?)
 }
 
 /// The power meters that the user names.
@@ -141,17 +126,6 @@ fn sorted<T: Ord>(labelled: Option<HashMap<String, T>>) -> Vec<(String, T)> {
     let mut labelled: Vec<_> = labelled.unwrap_or_default().into_iter().collect();
     labelled.sort_unstable();
     labelled
-}
-
-fn as_dict<'py>(py: Python<'py>, probe: &Probe) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("name", &probe.name)?;
-    dict.set_item("status", probe.status.as_str())?;
-    dict.set_item("reason", &probe.reason)?;
-    dict.set_item("needs", probe.needs)?;
-    dict.set_item("columns", &probe.columns)?;
-    dict.set_item("seconds_per_read", probe.seconds_per_read)?;
-    Ok(dict)
 }
 
 fn raise(error: ProbeError) -> PyErr {

@@ -29,6 +29,14 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// Connections cannot have the congestion control that was asked for.
+    #[error("congestion control {name}: {source}")]
+    Congestion {
+        /// Its name.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A UDP socket could not be made.
     #[error("cannot listen for datagrams on {address}: {source}")]
     ListenForDatagrams {

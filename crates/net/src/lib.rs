@@ -19,7 +19,7 @@ mod waker;
 pub use datagrams::{DATAGRAMS_MAX, DatagramSocket, Message, Peer, Received, SENT_BYTES_MAX};
 pub use endpoint::Endpoint;
 pub use error::Error;
-pub use listener::{ListenOptions, Listener};
+pub use listener::{Congestion, ListenOptions, Listener};
 pub use poller::{Event, Events, Interest, Poller};
 pub use ring::{Completion, Filled, Ring, SendMode, Unavailable};
 pub use stream::Stream;

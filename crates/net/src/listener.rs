@@ -29,12 +29,26 @@ impl Default for ListenOptions {
     }
 }
 
+/// The congestion control of TCP connections that are accepted (`tcp(7)`, `TCP_CONGESTION`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Congestion {
+    /// reno for peers on the loopback interface, where there is no network to be gentle with, and what paces BBR costs
+    /// processor time for every answer; the system's for others. A kernel without reno keeps the system's.
+    #[default]
+    RenoOnLoopback,
+    /// The system's (`net.ipv4.tcp_congestion_control`).
+    System,
+    /// This one, for all.
+    Named(String),
+}
+
 /// A non-blocking listening socket. Closed when dropped; the file of a unix socket is then removed.
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,
     endpoint: Endpoint,
     unlink: Option<PathBuf>,
+    is_reno_on_loopback: bool,
 }
 
 impl Listener {
@@ -51,13 +65,7 @@ impl Listener {
     }
 
     fn try_bind(endpoint: &Endpoint, options: ListenOptions) -> Result<Self, Errno> {
-        let address = endpoint.address()?;
-        let socket = rustix::net::socket_with(
-            address.address_family(),
-            SocketType::STREAM,
-            SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (socket, address) = endpoint.socket()?;
         let unlink = match endpoint {
             Endpoint::Tcp(_) => {
                 sockopt::set_socket_reuseaddr(&socket, true)?;
@@ -86,6 +94,7 @@ impl Listener {
             socket,
             endpoint: endpoint.clone(),
             unlink,
+            is_reno_on_loopback: true,
         };
         rustix::net::listen(&listener.socket, options.backlog.into())?;
         if matches!(endpoint, Endpoint::Tcp(_)) {
@@ -93,6 +102,22 @@ impl Listener {
             listener.endpoint = Endpoint::Tcp(SocketAddr::try_from(local)?);
         }
         Ok(listener)
+    }
+
+    /// Let connections to come have this congestion control. A unix socket's have none.
+    ///
+    /// # Errors
+    /// [`Error::Congestion`]: the kernel does not have it, or not for this process.
+    pub fn set_congestion(&mut self, congestion: &Congestion) -> Result<(), Error> {
+        self.is_reno_on_loopback = *congestion == Congestion::RenoOnLoopback;
+        if let (Congestion::Named(name), Endpoint::Tcp(_)) = (congestion, &self.endpoint) {
+            // What is accepted has its listener's.
+            sockopt::set_tcp_congestion(&self.socket, name).map_err(|errno| Error::Congestion {
+                name: name.clone(),
+                source: errno.into(),
+            })?;
+        }
+        Ok(())
     }
 
     /// Where it listens, with the port it got.
@@ -107,14 +132,6 @@ impl Listener {
     /// What `accept4(2)` says, such as no descriptors left (`EMFILE`): the connection stays in the backlog, so a
     /// server should stop watching the listener for a while.
     pub fn accept(&self) -> io::Result<Option<Stream>> {
-        Ok(self.accept_from()?.map(|(stream, _)| stream))
-    }
-
-    /// As [`accept`](Self::accept), with where a TCP connection came from.
-    ///
-    /// # Errors
-    /// As [`accept`](Self::accept).
-    pub fn accept_from(&self) -> io::Result<Option<(Stream, Option<SocketAddr>)>> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         loop {
             match rustix::net::acceptfrom_with(&self.socket, flags) {
@@ -124,12 +141,12 @@ impl Listener {
                         _ = sockopt::set_tcp_nodelay(&socket, true);
                     }
                     let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-                    if peer.is_some_and(|peer| peer.ip().is_loopback()) {
-                        // Between two processes of a host there is no network to be gentle with, and what paces BBR
-                        // costs processor time for every answer. A kernel without it keeps what it has.
+                    if self.is_reno_on_loopback && peer.is_some_and(|peer| peer.ip().is_loopback())
+                    {
+                        // A kernel without it keeps what it has.
                         _ = sockopt::set_tcp_congestion(&socket, "reno");
                     }
-                    return Ok(Some((Stream::from_socket(socket), peer)));
+                    return Ok(Some(Stream::from_socket(socket)));
                 }
                 Err(Errno::AGAIN) => return Ok(None),
                 // The peer gave up, or a signal came: the next one may be there.
@@ -168,10 +185,15 @@ fn is_socket(path: &std::path::Path) -> bool {
 }
 
 impl Endpoint {
-    pub(crate) fn address(&self) -> Result<SocketAddrAny, Errno> {
-        match self {
-            Self::Tcp(address) => Ok((*address).into()),
-            Self::Unix(path) => Ok(rustix::net::SocketAddrUnix::new(path)?.into()),
-        }
+    /// A non-blocking stream socket, and the address to listen on or to connect it to.
+    pub(crate) fn socket(&self) -> Result<(OwnedFd, SocketAddrAny), Errno> {
+        let address: SocketAddrAny = match self {
+            Self::Tcp(address) => (*address).into(),
+            Self::Unix(path) => rustix::net::SocketAddrUnix::new(path)?.into(),
+        };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let family = address.address_family();
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        Ok((socket, address))
     }
 }

@@ -26,9 +26,6 @@ const COMPLETIONS: u32 = 8192;
 const CANCEL_ATTEMPTS: usize = 50;
 const CANCEL_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Buffers of what was sent quietly that are kept to be used again.
-const SENT_BUFFERS_MAX: usize = 64;
-
 /// What a request is; with its stream's token it is the `user_data` of its completions.
 const RECEIVE: u64 = 0;
 const SEND: u64 = 1;
@@ -80,10 +77,6 @@ pub struct Ring {
     backlog: VecDeque<squeue::Entry>,
     /// Requests whose last completion was not seen.
     requests: usize,
-    /// Slots that were given something to send quietly, of which it is not known yet whether all of it was sent.
-    quiet: Vec<u32>,
-    /// What was sent quietly.
-    sent: Vec<Vec<u8>>,
     /// Completions taken from the kernel and not looked at yet.
     arrived: VecDeque<cqueue::Entry>,
     waker: Option<OwnedFd>,
@@ -101,9 +94,8 @@ struct Memory {
 #[derive(Default)]
 struct Slot {
     stream: Option<Stream>,
+    /// The kernel's until the completion of its sending.
     sending: Option<Vec<u8>>,
-    /// What is sent has no completion if all of it is sent.
-    is_quiet: bool,
     /// Requests whose last completion was not seen.
     requests: u32,
     receiving: Receiving,
@@ -160,8 +152,6 @@ impl Ring {
             emptied: Vec::new(),
             backlog: VecDeque::new(),
             requests: 0,
-            quiet: Vec::new(),
-            sent: Vec::new(),
             arrived: VecDeque::new(),
             waker: None,
             is_enabled: false,
@@ -246,27 +236,17 @@ impl Ring {
         let (Some(stream), None) = (&slot.stream, &slot.sending) else {
             return Err(bytes);
         };
-        let (flags, request_flags) = match mode {
-            SendMode::Immediate => (libc::MSG_DONTWAIT, squeue::Flags::empty()),
-            SendMode::Patient => (0, squeue::Flags::empty()),
-            // To have sent less than all is a failure, which has a completion.
-            SendMode::Quiet => (
-                libc::MSG_DONTWAIT | libc::MSG_WAITALL,
-                squeue::Flags::SKIP_SUCCESS,
-            ),
+        let flags = match mode {
+            SendMode::Immediate => libc::MSG_DONTWAIT,
+            SendMode::Patient => 0,
         };
         let rest = bytes.get(from..).unwrap_or_default();
         let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
         let entry = opcode::Send::new(Fd(stream.as_fd().as_raw_fd()), rest.as_ptr(), length)
             .flags(flags | libc::MSG_NOSIGNAL)
-            .build()
-            .flags(request_flags);
+            .build();
         // The vector moves, what it holds stays where it is.
         slot.sending = Some(bytes);
-        if mode == SendMode::Quiet {
-            slot.is_quiet = true;
-            self.quiet.push(token as u32);
-        }
         self.push(entry, SEND, Some(token));
         Ok(())
     }
@@ -343,11 +323,6 @@ impl Ring {
         }
     }
 
-    /// The buffers of what was sent quietly, to be used again.
-    pub fn sent(&mut self) -> impl Iterator<Item = Vec<u8>> {
-        self.sent.drain(..)
-    }
-
     fn next_entry(&mut self) -> Option<cqueue::Entry> {
         let arrived = self.arrived.pop_front();
         arrived.or_else(|| self.uring.completion().next())
@@ -372,7 +347,7 @@ impl Ring {
                 std::thread::yield_now();
             }
         }
-        self.settle_quiet()
+        Ok(())
     }
 
     /// Take what was done from the kernel, all of it.
@@ -385,37 +360,6 @@ impl Ring {
             // Have the kernel bring out what did not fit.
             self.enter(0, self.wait_flags, None)?;
         }
-    }
-
-    /// Find out which of the streams that were to send quietly have sent all. The kernel does not wait for buffers for
-    /// them, so it was done with them when it had taken all submissions, and completed those that did not send all.
-    fn settle_quiet(&mut self) -> io::Result<()> {
-        if self.quiet.is_empty() {
-            return Ok(());
-        }
-        self.collect()?;
-        let slots = &mut self.memory.slots;
-        for entry in &self.arrived {
-            if entry.user_data() >> KIND_SHIFT == SEND {
-                slots[(entry.user_data() & TOKEN) as usize].is_quiet = false;
-            }
-        }
-        let mut quiet = std::mem::take(&mut self.quiet);
-        for index in quiet.drain(..) {
-            let slot = &mut self.memory.slots[index as usize];
-            if !std::mem::take(&mut slot.is_quiet) {
-                continue;
-            }
-            slot.requests -= 1;
-            self.requests -= 1;
-            let sent = slot.sending.take();
-            if self.sent.len() < SENT_BUFFERS_MAX {
-                self.sent.extend(sent);
-            }
-            self.settle(index.into());
-        }
-        self.quiet = quiet;
-        Ok(())
     }
 
     /// The slot of a stream that is not leaving.

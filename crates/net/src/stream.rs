@@ -1,7 +1,7 @@
 use crate::{Endpoint, Error};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -40,13 +40,7 @@ impl Stream {
     }
 
     fn connect_until(endpoint: &Endpoint, deadline: Instant) -> Result<Self, Errno> {
-        let address = endpoint.address()?;
-        let socket = rustix::net::socket_with(
-            address.address_family(),
-            SocketType::STREAM,
-            SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (socket, address) = endpoint.socket()?;
         loop {
             match rustix::net::connect(&socket, &address) {
                 Ok(()) => break,

@@ -42,21 +42,15 @@ pub enum ProbeError {
         /// The interval that was asked for, in seconds.
         seconds: f64,
     },
-    /// A sampler was started again: each samples once.
-    #[error("this sampler was started before: make a new one")]
-    StartedBefore,
-    /// A sampler was stopped that does not run.
-    #[error("this sampler is not running")]
-    NotRunning,
+    /// A sampler that was started before, that does not run, or whose thread ended by itself.
+    #[error("{0}")]
+    State(&'static str),
     /// The sampling thread could not be started.
     #[error("cannot start the sampling thread: {source}")]
     Thread {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The sampling thread ended by itself, which is a defect.
-    #[error("the sampling thread ended by itself: this is a defect, please report it")]
-    ThreadDied,
 }
 
 impl ProbeError {

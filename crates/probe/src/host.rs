@@ -1,8 +1,11 @@
 //! What is to be read: the host, or a recorded tree of one.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
+use crate::parse::cpu_list;
 use crate::readers::power::MeterSpec;
 
 /// The host under measurement and what is to be followed on it.
@@ -56,6 +59,32 @@ impl Host {
     /// Whether this is the running host, and not a recorded tree.
     pub fn is_live(&self) -> bool {
         self.root == Path::new("/")
+    }
+
+    /// What a small file says, without blanks around it.
+    pub(crate) fn text(&self, below: &str) -> Option<String> {
+        let text = fs::read_to_string(self.path(below)).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// The number that a small file holds.
+    pub(crate) fn number<T: FromStr>(&self, below: &str) -> Option<T> {
+        self.text(below)?.parse().ok()
+    }
+
+    /// The CPUs that a file lists.
+    pub(crate) fn cpus(&self, below: &str) -> Vec<u32> {
+        let listed = self.text(below).and_then(|text| cpu_list(&text));
+        listed.unwrap_or_default()
+    }
+
+    /// The names of what is in a folder.
+    pub(crate) fn names(&self, below: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(below)).into_iter().flatten();
+        entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect()
     }
 
     /// The path of `below` (such as `proc/stat`, or an absolute path as the host sees it) under the root.

@@ -46,32 +46,20 @@ impl<'a> Lines<'a> {
 
     /// The next line, which the format says is there.
     pub(crate) fn expect(&mut self, item: &'static str) -> Result<Line<'a>, Fault> {
-        let problem = if self.number == 0 {
-            Problem::Empty
-        } else {
-            Problem::Missing
-        };
-        let line = self.number.saturating_add(1);
-        self.next()?.ok_or(Fault {
-            line,
-            item,
-            problem,
-        })
+        let mut missing = self.missing(item);
+        missing.line = self.number.saturating_add(1);
+        self.next()?.ok_or(missing)
     }
-}
 
-impl Lines<'_> {
     /// What was looked for is not in the file, of which the last line was read.
     pub(crate) fn missing(&self, item: &'static str) -> Fault {
-        let problem = if self.number == 0 {
-            Problem::Empty
-        } else {
-            Problem::Missing
-        };
         Fault {
             line: self.number.max(1),
             item,
-            problem,
+            problem: match self.number {
+                0 => Problem::Empty,
+                _ => Problem::Missing,
+            },
         }
     }
 }
@@ -123,12 +111,8 @@ impl<'a> Fields<'a> {
     #[inline]
     pub(crate) fn number(&mut self, item: &'static str) -> Result<u64, Fault> {
         let line = self.line;
-        let field = self.next().ok_or(Fault {
-            line,
-            item,
-            problem: Problem::Missing,
-        })?;
-        unsigned(field).map_err(|problem| Fault {
+        let field = self.next().ok_or(Problem::Missing);
+        field.and_then(unsigned).map_err(|problem| Fault {
             line,
             item,
             problem,

@@ -1,9 +1,10 @@
 //! What a probe says of itself, and how its columns are named.
 
-use std::fmt;
+use serde::Serialize;
 
 /// Whether a probe's samples can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Read, and as the kernel documents it.
     Ok,
@@ -13,25 +14,8 @@ pub enum Status {
     Untrusted,
 }
 
-impl Status {
-    /// The word that crosses to Python.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::Ok => "ok",
-            Status::Missing => "missing",
-            Status::Untrusted => "untrusted",
-        }
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
 /// A source of samples.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Probe {
     /// Its name, such as `memory`.
     pub name: String,
@@ -84,15 +68,16 @@ impl Probe {
 
     /// Adds a sentence to the reason.
     pub(crate) fn note(&mut self, reason: impl AsRef<str>) {
-        let reason = reason.as_ref();
-        if reason.is_empty() {
-            return;
-        }
-        if !self.reason.is_empty() {
-            self.reason.push_str("; ");
-        }
-        self.reason.push_str(reason);
+        self.reason = join(std::mem::take(&mut self.reason), reason.as_ref());
     }
+}
+
+/// Two sentences, either of which may be empty.
+pub(crate) fn join(mut first: String, second: &str) -> String {
+    if !first.is_empty() && !second.is_empty() {
+        first.push_str("; ");
+    }
+    first + second
 }
 
 /// The column of a metric: its name and, in braces, its labels sorted by name, their values quoted.
@@ -120,6 +105,20 @@ pub(crate) fn column(name: &str, labels: &[(&str, &str)]) -> String {
     text
 }
 
+/// The columns of metrics that may have a label of their own, with one more that they share.
+pub(crate) fn labelled(
+    metrics: &[(&str, Option<(&str, &str)>)],
+    shared: (&str, &str),
+) -> Vec<String> {
+    metrics
+        .iter()
+        .map(|(name, own)| {
+            let labels: Vec<_> = [shared].into_iter().chain(*own).collect();
+            column(name, &labels)
+        })
+        .collect()
+}
+
 /// `a, b, c and 4 more`: names in a reason, which should stay one line.
 pub(crate) fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 4;
@@ -131,40 +130,4 @@ pub(crate) fn some_of(names: &[String]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_are_sorted_and_quoted() {
-        assert_eq!(column("interrupts_total", &[]), "interrupts_total");
-        assert_eq!(
-            column(
-                "cpu_core_seconds_total",
-                &[("state", "user"), ("core", "0")]
-            ),
-            r#"cpu_core_seconds_total{core="0",state="user"}"#
-        );
-        assert_eq!(
-            column("a", &[("b", "say \"\\\"\n")]),
-            "a{b=\"say \\\"\\\\\\\"\\n\"}"
-        );
-    }
-
-    #[test]
-    fn long_lists_are_shortened() {
-        let names: Vec<String> = (0..6).map(|number| number.to_string()).collect();
-        assert_eq!(some_of(&names[..2]), "0, 1");
-        assert_eq!(some_of(&names), "0, 1, 2, 3 and 2 more");
-    }
-
-    #[test]
-    fn a_missing_probe_stays_missing_when_more_is_found_wrong() {
-        let probe = Probe::new("disk", "", vec![])
-            .missing("no disks")
-            .untrusted("odd");
-        assert_eq!(
-            (probe.status, probe.reason.as_str()),
-            (Status::Missing, "no disks; odd")
-        );
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::time::ClockId;
+use serde::Serialize;
 
 use crate::clock::{self, Ticks};
 use crate::error::ProbeError;
@@ -42,7 +43,7 @@ enum State {
 }
 
 /// What the sampling itself was like.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     /// Rows that were read.
     pub ticks: u64,
@@ -97,13 +98,15 @@ impl Sampler {
     /// Starts the thread; the first row is read at once.
     ///
     /// # Errors
-    /// [`ProbeError::StartedBefore`] the second time, [`ProbeError::Thread`] if there can be no thread.
+    /// [`ProbeError::State`] the second time, [`ProbeError::Thread`] if there can be no thread.
     pub fn start(&mut self) -> Result<(), ProbeError> {
         let set = match std::mem::replace(&mut self.state, State::Stopped) {
             State::Ready(set) => *set,
             other => {
                 self.state = other;
-                return Err(ProbeError::StartedBefore);
+                return Err(ProbeError::State(
+                    "this sampler was started before: make a new one",
+                ));
             }
         };
         let stop = Arc::new(AtomicBool::new(false));
@@ -125,18 +128,22 @@ impl Sampler {
     /// Ends the thread; rows that were not drained remain to be drained.
     ///
     /// # Errors
-    /// [`ProbeError::NotRunning`] if it does not run.
+    /// [`ProbeError::State`] if it does not run.
     pub fn stop(&mut self) -> Result<Summary, ProbeError> {
         match std::mem::replace(&mut self.state, State::Stopped) {
             State::Running { stop, thread } => {
                 stop.store(true, Ordering::Relaxed);
-                let (set, summary) = thread.join().map_err(|_| ProbeError::ThreadDied)?;
+                let (set, summary) = thread.join().map_err(|_| {
+                    ProbeError::State(
+                        "the sampling thread ended by itself: this is a defect, please report it",
+                    )
+                })?;
                 self.probes = set.probes().to_vec();
                 Ok(summary)
             }
             other => {
                 self.state = other;
-                Err(ProbeError::NotRunning)
+                Err(ProbeError::State("this sampler is not running"))
             }
         }
     }

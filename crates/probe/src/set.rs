@@ -39,8 +39,8 @@ impl ReaderSet {
     pub fn new(host: &Host) -> Self {
         let mut entries = Vec::new();
         let mut columns = Vec::new();
-        for registration in READERS {
-            for reader in (registration.build)(host) {
+        for build in READERS {
+            for reader in build(host) {
                 let start = columns.len();
                 for probe in reader.probes() {
                     if probe.status != Status::Missing {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -91,37 +92,19 @@ impl Source {
         false
     }
 
-    /// Reads the whole file into the buffer and returns its length.
     fn fill(&mut self) -> Result<usize, Errno> {
-        let mut length = 0;
-        loop {
-            if length == self.buffer.len() {
-                if length >= LARGEST_CAPACITY {
-                    return Err(Errno::FBIG);
-                }
-                self.buffer.resize(length * 2, 0);
-            }
-            // Only a read of nothing ends a file: the kernel hands many of these out in pieces of a page.
-            match rustix::io::pread(&self.file, &mut self.buffer[length..], length as u64) {
-                Ok(0) => return Ok(length),
-                Ok(more) => length += more,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
+        fill(&self.file, &mut self.buffer)
     }
 
-    /// The failure of a read that failed.
-    pub(crate) fn into_failure(self) -> ProbeError {
-        let Self {
-            path,
-            first_failure,
-            ..
-        } = self;
-        first_failure.unwrap_or(ProbeError::Read {
-            path,
-            source: io::ErrorKind::Other.into(),
-        })
+    /// Itself if it can be read: some files are there, open, and refuse.
+    pub(crate) fn readable(mut self) -> Result<Self, ProbeError> {
+        match self.fill() {
+            Ok(_) => Ok(self),
+            Err(source) => Err(ProbeError::Read {
+                path: self.path,
+                source: source.into(),
+            }),
+        }
     }
 
     /// What went wrong so far, in a sentence; empty when nothing did.
@@ -133,6 +116,26 @@ impl Source {
                 "{} of {} readings failed, the first: {failure}",
                 self.failed_reads, self.reads
             ),
+        }
+    }
+}
+
+/// Reads all of a file into the buffer, which grows if it must, and returns its length.
+pub(crate) fn fill(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
+    let mut length = 0;
+    loop {
+        if length == buffer.len() {
+            if length >= LARGEST_CAPACITY {
+                return Err(Errno::FBIG);
+            }
+            buffer.resize(length * 2, 0);
+        }
+        // Only a read of nothing ends a file: the kernel hands many of these out in pieces of a page.
+        match rustix::io::pread(&file, &mut buffer[length..], length as u64) {
+            Ok(0) => return Ok(length),
+            Ok(more) => length += more,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The command line.
 
-use crate::recipe::{Recipe, Work, parse_bytes};
+use crate::recipe::{Recipe, parse_bytes};
+use antagonist::channel::RATE_BOUNDS;
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// What `-h` prints.
@@ -101,32 +103,14 @@ pub enum Error {
     #[error("{0}; rackscope-synthetic -h lists the options")]
     Syntax(#[from] lexopt::Error),
     /// An option with a value it cannot have.
-    #[error("{option} {value}: {reason}")]
-    Value {
-        /// The option.
-        option: &'static str,
-        /// Its value as given.
-        value: String,
-        /// What it should be.
-        reason: String,
-    },
-    /// There is one channel, and it was given two rates.
-    #[error(
-        "there is one regulated channel, and it was given {first} and {second} bytes a second; give one rate"
-    )]
-    Rates {
-        /// The rate given first.
-        first: u64,
-        /// Another one.
-        second: u64,
-    },
+    #[error("{0}")]
+    Value(String),
 }
 
 /// A value as large as a cache would ever take.
 pub const VALUE_BYTES_MAX: u64 = 32 << 20;
 /// Files stay small enough for any disk.
-const FILE_BYTES_MAX: u64 = 1 << 30;
-const FILE_BYTES_MIN: u64 = 1 << 20;
+const FILE_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 30;
 
 /// Read a command line, without the program's name.
 ///
@@ -139,7 +123,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
     while let Some(argument) = parser.next()? {
         match argument {
             Short('p') | Long("port") => {
-                options.port = number(&mut parser, "-p", 0, 65_535, "a port is 0 to 65535")? as u16;
+                options.port =
+                    number(&mut parser, "-p", 0..=65_535, "a port is 0 to 65535")? as u16;
             }
             Short('l') | Long("listen") => options.listen = parser.value()?.string()?,
             Short('s') | Long("unix-socket") => {
@@ -147,33 +132,24 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             }
             Short('c') | Long("conn-limit") => {
                 let reason = "connections are 1 to 20000, each with a thread";
-                options.connections = number(&mut parser, "-c", 1, 20_000, reason)? as usize;
+                options.connections = number(&mut parser, "-c", 1..=20_000, reason)? as usize;
             }
             Long("on-read") => options.on_read = recipe(&mut parser, "--on-read")?,
             Long("on-update") => options.on_update = recipe(&mut parser, "--on-update")?,
             Long("value-bytes") => {
-                let reason = "a value is 1 byte to 32m";
+                let (option, bounds) = ("--value-bytes", 1..=VALUE_BYTES_MAX);
                 options.value_bytes =
-                    number(&mut parser, "--value-bytes", 1, VALUE_BYTES_MAX, reason)? as usize;
+                    number(&mut parser, option, bounds, "a value is 1 byte to 32m")? as usize;
             }
             Long("folder") => options.folder = PathBuf::from(parser.value()?),
             Long("file-bytes") => {
-                options.file_bytes = number(
-                    &mut parser,
-                    "--file-bytes",
-                    FILE_BYTES_MIN,
-                    FILE_BYTES_MAX,
-                    "a file is 1m to 1g",
-                )?;
+                let (option, bounds) = ("--file-bytes", FILE_BYTES);
+                options.file_bytes = number(&mut parser, option, bounds, "a file is 1m to 1g")?;
             }
             Long("channel-bytes-per-second") => {
-                channel = Some(number(
-                    &mut parser,
-                    "--channel-bytes-per-second",
-                    *antagonist::channel::RATE_BOUNDS.start(),
-                    *antagonist::channel::RATE_BOUNDS.end(),
-                    "a channel carries 1k bytes a second or more",
-                )?);
+                let (option, bounds) = ("--channel-bytes-per-second", RATE_BOUNDS);
+                let reason = "a channel carries 1k bytes a second or more";
+                channel = Some(number(&mut parser, option, bounds, reason)?);
             }
             Short('V') | Long("version") => return Ok(Request::Version),
             Short('h') | Long("help") => return Ok(Request::Help),
@@ -189,51 +165,35 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
 /// The rate of the channel, wherever it was given.
 fn one_rate(given: Option<u64>, options: &Options) -> Result<Option<u64>, Error> {
     let steps = options.on_read.0.iter().chain(&options.on_update.0);
-    let in_recipes = steps.filter_map(|work| match work {
-        Work::MemoryStreamRegulated {
-            bytes_per_second, ..
-        } => *bytes_per_second,
-        _ => None,
-    });
-    given
+    let mut rates = given
         .into_iter()
-        .chain(in_recipes)
-        .try_fold(None, |known, rate| match known {
-            Some(first) if first != rate => Err(Error::Rates {
-                first,
-                second: rate,
-            }),
-            _ => Ok(Some(rate)),
-        })
+        .chain(steps.filter_map(|work| work.bytes_per_second));
+    let first = rates.next();
+    match (first, rates.find(|&rate| Some(rate) != first)) {
+        (Some(first), Some(second)) => Err(Error::Value(format!(
+            "there is one regulated channel, and it was given {first} and {second} bytes a second; give one rate"
+        ))),
+        _ => Ok(first),
+    }
 }
 
-fn recipe(parser: &mut lexopt::Parser, option: &'static str) -> Result<Recipe, Error> {
+fn recipe(parser: &mut lexopt::Parser, option: &str) -> Result<Recipe, Error> {
     let value = parser.value()?.string()?;
     value
         .parse()
-        .map_err(|error: crate::recipe::Error| Error::Value {
-            option,
-            reason: error.to_string(),
-            value,
-        })
+        .map_err(|error| Error::Value(format!("{option} {value}: {error}")))
 }
 
 fn number(
     parser: &mut lexopt::Parser,
-    option: &'static str,
-    least: u64,
-    most: u64,
-    reason: &'static str,
+    option: &str,
+    bounds: RangeInclusive<u64>,
+    reason: &str,
 ) -> Result<u64, Error> {
     let value = parser.value()?.string()?;
-    match parse_bytes(&value) {
-        Some(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(Error::Value {
-            option,
-            value,
-            reason: reason.to_owned(),
-        }),
-    }
+    parse_bytes(&value)
+        .filter(|number| bounds.contains(number))
+        .ok_or_else(|| Error::Value(format!("{option} {value}: {reason}")))
 }
 
 #[cfg(test)]

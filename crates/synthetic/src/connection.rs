@@ -114,7 +114,6 @@ fn execute(
                 reply::line(out, b"END");
             }
         }
-        Command::GetNothing => reply::line(out, b"END"),
         Command::Store {
             mode: StoreMode::Set,
             ..
@@ -130,41 +129,25 @@ fn execute(
             out,
             concat!("VERSION ", env!("CARGO_PKG_VERSION"), "-synthetic").as_bytes(),
         ),
-        Command::Stats { section, .. } => {
+        Command::Stats { section } => {
             if section.is_empty() {
                 shared.statistics(out);
             }
             reply::line(out, b"END");
         }
-        Command::Verbosity { .. } | Command::Flush { .. } => reply::line(out, b"OK"),
+        Command::Flush { .. } => reply::line(out, b"OK"),
         Command::Shutdown { .. } => reply::line(out, b"ERROR: shutdown not enabled"),
         // As memcached answers where nothing is encrypted.
         Command::RefreshCertificates => reply::line(out, b"ERROR"),
         Command::Quit => return Ok(After::Close),
-        Command::Answer(line) | Command::Reject(line) => reply::line(out, line.as_bytes()),
-        // Told of its first share.
-        Command::Dump { share: 1.., .. } => {}
+        Command::Answer(line) => reply::line(out, line.as_bytes()),
         Command::Disconnect(error) => {
             if !error.is_empty() {
                 reply::line(out, error.as_bytes());
             }
             return Ok(After::Close);
         }
-        Command::Store { .. }
-        | Command::Delete { .. }
-        | Command::Arithmetic { .. }
-        | Command::Touch { .. }
-        | Command::MetaNoop
-        | Command::MetaGet(_)
-        | Command::MetaSet(..)
-        | Command::MetaDelete(_)
-        | Command::MetaArithmetic(_)
-        | Command::MetaDebug { .. }
-        | Command::MemoryLimit { .. }
-        | Command::Dump { .. }
-        | Command::Watch(_) => {
-            reply::line(out, b"SERVER_ERROR this server does get and set only");
-        }
+        _ => reply::line(out, b"SERVER_ERROR this server does get and set only"),
     }
     if request.quiet {
         out.truncate(quiet_from);

@@ -14,4 +14,7 @@ pub mod server;
 pub mod work;
 
 mod connection;
+mod error;
 mod shared;
+
+pub use error::Error;

@@ -1,11 +1,12 @@
 //! Listening, one thread a connection, and the end.
 
+use crate::Error;
 use crate::arguments::Options;
 use crate::connection::serve;
 use crate::shared::{Counters, Shared};
-use crate::work::{self, Workshop};
+use crate::work::Workshop;
 use std::fs;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -13,25 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Why the server does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// It cannot listen there.
-    #[error("cannot listen on {endpoint}: {source}")]
-    Listen {
-        /// Where.
-        endpoint: String,
-        /// What the kernel answered.
-        source: io::Error,
-    },
-    /// What its requests need could not be prepared.
-    #[error(transparent)]
-    Work(#[from] work::Error),
-    /// Its own thread could not be started.
-    #[error("cannot start a thread to accept connections: {0}")]
-    Thread(#[source] io::Error),
-}
 
 /// A server that listens. Dropping it removes its files; its threads end with the process.
 #[derive(Debug)]
@@ -78,7 +60,11 @@ impl Server {
         thread::Builder::new()
             .name("accept".into())
             .spawn(move || accept(&listener, &shared))
-            .map_err(Error::Thread)?;
+            .map_err(|error| {
+                Error::Host(format!(
+                    "cannot start a thread to accept connections: {error}"
+                ))
+            })?;
         Ok(server)
     }
 
@@ -110,21 +96,23 @@ fn remove(path: &Option<PathBuf>) {
 }
 
 fn listen(options: &Options) -> Result<(Listener, String), Error> {
+    let failed =
+        |endpoint: &str, error| Error::Host(format!("cannot listen on {endpoint}: {error}"));
     if let Some(path) = &options.unix_socket {
         let endpoint = format!("unix:{}", path.display());
         return match UnixListener::bind(path) {
             Ok(listener) => Ok((Listener::Unix(listener), endpoint)),
-            Err(source) => Err(Error::Listen { endpoint, source }),
+            Err(error) => Err(failed(&endpoint, error)),
         };
     }
     let bound = TcpListener::bind((options.listen.as_str(), options.port))
         .and_then(|listener| Ok((listener.local_addr()?, listener)));
     match bound {
         Ok((address, listener)) => Ok((Listener::Tcp(listener), address.to_string())),
-        Err(source) => Err(Error::Listen {
-            endpoint: format!("{}:{}", options.listen, options.port),
-            source,
-        }),
+        Err(error) => Err(failed(
+            &format!("{}:{}", options.listen, options.port),
+            error,
+        )),
     }
 }
 

@@ -11,6 +11,8 @@
 //! Answers come in the order of the requests. Where they do not all fit in one datagram, they are in several, each
 //! of which holds whole answers; [`Frame::sequence`](crate::memcached::datagram::Frame::sequence) tells their order.
 
+use crate::memcached::client::Attributes;
+
 const HEAD_BYTES: usize = 8;
 const FLAGS_BYTES: usize = 4;
 const SET_BYTES: usize = 8;
@@ -80,9 +82,6 @@ pub enum Refusal {
     /// The request, and so every one behind it, could not be read.
     Malformed,
 }
-
-/// What is in front of the value of an item that was found, in bytes.
-pub const FOUND_BYTES: usize = HEAD_BYTES + FLAGS_BYTES;
 
 const FOUND: u8 = 0;
 const DONE: u8 = 1;
@@ -155,11 +154,12 @@ pub fn push_request(out: &mut Vec<u8>, request: Request<'_>) {
     out.extend_from_slice(value);
 }
 
-/// Append a set, without flags and for ever, up to the value; that must follow.
+/// Append a set up to the value; that must follow.
 #[inline]
-pub fn push_set_head(out: &mut Vec<u8>, key: &[u8], value_bytes: usize) {
+pub fn push_set_head(out: &mut Vec<u8>, key: &[u8], attributes: Attributes, value_bytes: usize) {
     push_head(out, [SET, key.len() as u8, 0, 0], value_bytes);
-    out.extend_from_slice(&[0; SET_BYTES]);
+    out.extend_from_slice(&attributes.flags.to_le_bytes());
+    out.extend_from_slice(&attributes.expire_seconds.to_le_bytes());
     out.extend_from_slice(key);
 }
 

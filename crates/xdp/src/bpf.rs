@@ -8,7 +8,6 @@ use std::io;
 const MAP_CREATE: libc::c_int = 0;
 const MAP_UPDATE_ELEM: libc::c_int = 2;
 const PROG_LOAD: libc::c_int = 5;
-const PROG_TEST_RUN: libc::c_int = 10;
 const LINK_CREATE: libc::c_int = 28;
 
 /// `BPF_MAP_TYPE_XSKMAP`
@@ -67,19 +66,6 @@ struct ProgLoad {
 
 #[repr(C)]
 #[derive(Default)]
-struct ProgTestRun {
-    prog_fd: u32,
-    retval: u32,
-    data_size_in: u32,
-    data_size_out: u32,
-    data_in: u64,
-    data_out: u64,
-    repeat: u32,
-    duration: u32,
-}
-
-#[repr(C)]
-#[derive(Default)]
 struct LinkCreate {
     prog_fd: u32,
     target_ifindex: u32,
@@ -108,12 +94,12 @@ unsafe fn bpf<T>(command: libc::c_int, attributes: &mut T) -> io::Result<libc::c
     Ok(result)
 }
 
-/// As [`bpf`], again when it breaks off because a signal came: the verifier and test runs do so with `EAGAIN` or `EINTR`.
-/// Not for ever, as signals may come faster than that.
+/// As [`bpf`], for the commands that answer with a new descriptor; again when it breaks off because a signal came, as the
+/// verifier does with `EAGAIN` or `EINTR`. Not for ever, as signals may come faster than that.
 ///
 /// # Safety
 /// As there.
-unsafe fn bpf_patiently<T>(command: libc::c_int, attributes: &mut T) -> io::Result<libc::c_long> {
+unsafe fn bpf_descriptor<T>(command: libc::c_int, attributes: &mut T) -> io::Result<OwnedFd> {
     const ATTEMPTS: u32 = 10;
     let mut attempt = 1;
     loop {
@@ -125,21 +111,13 @@ unsafe fn bpf_patiently<T>(command: libc::c_int, attributes: &mut T) -> io::Resu
             {
                 attempt += 1;
             }
-            outcome => return outcome,
+            outcome => {
+                let descriptor = RawFd::try_from(outcome?).map_err(io::Error::other)?;
+                // SAFETY: the kernel has just made it for us, and nobody else knows it.
+                return Ok(unsafe { OwnedFd::from_raw_fd(descriptor) });
+            }
         }
     }
-}
-
-/// As [`bpf_patiently`], for the commands that answer with a new descriptor.
-///
-/// # Safety
-/// As there.
-unsafe fn bpf_descriptor<T>(command: libc::c_int, attributes: &mut T) -> io::Result<OwnedFd> {
-    // SAFETY: the caller's.
-    let result = unsafe { bpf_patiently(command, attributes)? };
-    let descriptor = RawFd::try_from(result).map_err(io::Error::other)?;
-    // SAFETY: the kernel has just made it for us, and nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// The address of something for the kernel.
@@ -221,20 +199,6 @@ pub(crate) fn load_program(instructions: &[Instruction]) -> Result<OwnedFd, (io:
     }
 }
 
-/// Run a program once over `frame`, and return its verdict.
-pub(crate) fn run_program(program: BorrowedFd<'_>, frame: &[u8]) -> io::Result<u32> {
-    let mut attributes = ProgTestRun {
-        prog_fd: number(program),
-        data_size_in: u32::try_from(frame.len()).map_err(io::Error::other)?,
-        data_in: address(frame.as_ptr()),
-        repeat: 1,
-        ..Default::default()
-    };
-    // SAFETY: the frame is only read, and its length is told; nothing is asked to be written back.
-    unsafe { bpf_patiently(PROG_TEST_RUN, &mut attributes)? };
-    Ok(attributes.retval)
-}
-
 /// Attach a program to an interface for as long as the answer is open.
 pub(crate) fn create_link(
     program: BorrowedFd<'_>,
@@ -252,25 +216,4 @@ pub(crate) fn create_link(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::instruction::{Register, assemble, exit, load_byte, load_word};
-
-    #[test]
-    fn what_the_verifier_says_is_told() {
-        // Reads the packet without having looked where it ends.
-        let instructions = assemble::<()>(&[
-            load_word(Register::R2, Register::R1, 0),
-            load_byte(Register::R0, Register::R2, 0),
-            exit(),
-        ])
-        .expect("no labels");
-        let (error, log) = load_program(&instructions).expect_err("an unsafe program");
-        if error.raw_os_error() == Some(libc::EPERM) || error.raw_os_error() == Some(libc::ENOSYS) {
-            eprintln!("skipped: programs cannot be loaded here: {error}");
-            return;
-        }
-        assert_eq!(error.raw_os_error(), Some(libc::EACCES), "{log}");
-        assert!(log.contains("invalid access to packet"), "{log}");
-    }
-}
+mod tests;

@@ -36,177 +36,130 @@ pub(crate) enum Line<L> {
     Label(L),
 }
 
+/// How many bytes are loaded: RFC 9669, section 5.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Size {
+    Word = 0x00,
+    Half = 0x08,
+    Byte = 0x10,
+}
+
+/// When a jump is made, by the 32 bits of a register without a sign: RFC 9669, section 4.3.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum If {
+    Equal = 0x10,
+    Above = 0x20,
+    AnyBit = 0x40,
+    Different = 0x50,
+    Below = 0xa0,
+}
+
 use Register::R0;
 
 // Classes, sources and modes: RFC 9669, sections 3 to 5.
-const LOAD_WIDE: u8 = 0x00;
 const LOAD: u8 = 0x01;
 const JUMP: u8 = 0x05;
 /// Compares the lower halves of registers, so that the immediate is not extended by its sign.
 const JUMP_32: u8 = 0x06;
 const ARITHMETIC_64: u8 = 0x07;
 const ARITHMETIC_32: u8 = 0x04;
-const IMMEDIATE: u8 = 0x00;
 const REGISTER: u8 = 0x08;
 const MEMORY: u8 = 0x60;
-const WORD: u8 = 0x00;
-const HALF: u8 = 0x08;
-const BYTE: u8 = 0x10;
+/// Eight bytes, as an immediate of two instructions.
 const DOUBLE_WORD: u8 = 0x18;
 /// The immediate is the descriptor of a map.
 const MAP_DESCRIPTOR: u8 = 1;
 
-impl Instruction {
-    const fn new(code: u8, destination: Register, source: u8, offset: i16, immediate: u32) -> Self {
-        let destination = destination as u8;
-        let registers = if cfg!(target_endian = "little") {
-            source << 4 | destination
-        } else {
-            destination << 4 | source
-        };
-        Self {
-            code,
-            registers,
-            offset,
-            immediate: immediate.cast_signed(),
-        }
+const fn new(
+    code: u8,
+    destination: Register,
+    source: u8,
+    offset: i16,
+    immediate: u32,
+) -> Instruction {
+    let destination = destination as u8;
+    let registers = if cfg!(target_endian = "little") {
+        source << 4 | destination
+    } else {
+        destination << 4 | source
+    };
+    Instruction {
+        code,
+        registers,
+        offset,
+        immediate: immediate.cast_signed(),
     }
 }
 
 /// `destination = source`
 pub(crate) const fn copy<L>(destination: Register, source: Register) -> Line<L> {
     let code = ARITHMETIC_64 | REGISTER | 0xb0;
-    Line::Plain(Instruction::new(code, destination, source as u8, 0, 0))
+    Line::Plain(new(code, destination, source as u8, 0, 0))
 }
 
 /// `destination = value`
 pub(crate) const fn set<L>(destination: Register, value: u32) -> Line<L> {
-    let code = ARITHMETIC_32 | IMMEDIATE | 0xb0;
-    Line::Plain(Instruction::new(code, destination, 0, 0, value))
+    Line::Plain(new(ARITHMETIC_32 | 0xb0, destination, 0, 0, value))
 }
 
 /// `destination += value`
 pub(crate) const fn add<L>(destination: Register, value: u32) -> Line<L> {
-    let code = ARITHMETIC_64 | IMMEDIATE;
-    Line::Plain(Instruction::new(code, destination, 0, 0, value))
+    Line::Plain(new(ARITHMETIC_64, destination, 0, 0, value))
 }
 
 /// `destination &= value`
 pub(crate) const fn and<L>(destination: Register, value: u32) -> Line<L> {
-    let code = ARITHMETIC_32 | IMMEDIATE | 0x50;
-    Line::Plain(Instruction::new(code, destination, 0, 0, value))
+    Line::Plain(new(ARITHMETIC_32 | 0x50, destination, 0, 0, value))
 }
 
 /// The 16 bits of `register`, which come from a network, in the machine's order.
 pub(crate) const fn half_from_network<L>(register: Register) -> Line<L> {
     let code = ARITHMETIC_32 | REGISTER | 0xd0;
-    Line::Plain(Instruction::new(code, register, 0, 0, 16))
+    Line::Plain(new(code, register, 0, 0, 16))
 }
 
-/// `destination = *(u8 *)(address + offset)`
-pub(crate) const fn load_byte<L>(destination: Register, address: Register, offset: i16) -> Line<L> {
-    let code = LOAD | MEMORY | BYTE;
-    Line::Plain(Instruction::new(
-        code,
-        destination,
-        address as u8,
-        offset,
-        0,
-    ))
+/// `destination` = what lies at `address + offset`
+pub(crate) const fn load<L>(
+    size: Size,
+    destination: Register,
+    address: Register,
+    offset: i16,
+) -> Line<L> {
+    let code = LOAD | MEMORY | size as u8;
+    Line::Plain(new(code, destination, address as u8, offset, 0))
 }
 
-/// `destination = *(u16 *)(address + offset)`
-pub(crate) const fn load_half<L>(destination: Register, address: Register, offset: i16) -> Line<L> {
-    let code = LOAD | MEMORY | HALF;
-    Line::Plain(Instruction::new(
-        code,
-        destination,
-        address as u8,
-        offset,
-        0,
-    ))
-}
-
-/// `destination = *(u32 *)(address + offset)`
-pub(crate) const fn load_word<L>(destination: Register, address: Register, offset: i16) -> Line<L> {
-    let code = LOAD | MEMORY | WORD;
-    Line::Plain(Instruction::new(
-        code,
-        destination,
-        address as u8,
-        offset,
-        0,
-    ))
-}
-
-/// `destination` = the map with this descriptor: the first half of an instruction of double width, followed by
-/// [`second_half`].
-pub(crate) const fn load_map<L>(destination: Register, descriptor: i32) -> Line<L> {
-    let code = LOAD_WIDE | IMMEDIATE | DOUBLE_WORD;
+/// `destination` = the map with this descriptor: an instruction of double width.
+pub(crate) const fn load_map<L>(destination: Register, descriptor: i32) -> [Line<L>; 2] {
     let immediate = descriptor.cast_unsigned();
-    Line::Plain(Instruction::new(
-        code,
-        destination,
-        MAP_DESCRIPTOR,
-        0,
-        immediate,
-    ))
-}
-
-/// The second half of [`load_map`].
-pub(crate) const fn second_half<L>() -> Line<L> {
-    Line::Plain(Instruction::new(0, R0, 0, 0, 0))
+    let first = new(DOUBLE_WORD, destination, MAP_DESCRIPTOR, 0, immediate);
+    [Line::Plain(first), Line::Plain(new(0, R0, 0, 0, 0))]
 }
 
 /// Go on at `to`.
 pub(crate) const fn jump<L>(to: L) -> Line<L> {
-    Line::Jump(Instruction::new(JUMP, R0, 0, 0, 0), to)
+    Line::Jump(new(JUMP, R0, 0, 0, 0), to)
 }
 
-/// Go on at `to` if the 32 bits of `register` are `value`.
-pub(crate) const fn jump_if_equal<L>(register: Register, value: u32, to: L) -> Line<L> {
-    let code = JUMP_32 | IMMEDIATE | 0x10;
-    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
-}
-
-/// Go on at `to` if the 32 bits of `register` are anything but `value`.
-pub(crate) const fn jump_if_different<L>(register: Register, value: u32, to: L) -> Line<L> {
-    let code = JUMP_32 | IMMEDIATE | 0x50;
-    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
-}
-
-/// Go on at `to` if the 32 bits of `register`, without a sign, are above `value`.
-pub(crate) const fn jump_if_above<L>(register: Register, value: u32, to: L) -> Line<L> {
-    let code = JUMP_32 | IMMEDIATE | 0x20;
-    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
-}
-
-/// Go on at `to` if the 32 bits of `register`, without a sign, are below `value`.
-pub(crate) const fn jump_if_below<L>(register: Register, value: u32, to: L) -> Line<L> {
-    let code = JUMP_32 | IMMEDIATE | 0xa0;
-    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
-}
-
-/// Go on at `to` if any of the bits of `value` is set in `register`.
-pub(crate) const fn jump_if_any_bit<L>(register: Register, value: u32, to: L) -> Line<L> {
-    let code = JUMP_32 | IMMEDIATE | 0x40;
-    Line::Jump(Instruction::new(code, register, 0, 0, value), to)
+/// Go on at `to` if `register` compares so with `value`.
+pub(crate) const fn jump_if<L>(register: Register, condition: If, value: u32, to: L) -> Line<L> {
+    Line::Jump(new(JUMP_32 | condition as u8, register, 0, 0, value), to)
 }
 
 /// Go on at `to` if `register`, an address, lies beyond `limit`.
 pub(crate) const fn jump_if_beyond<L>(register: Register, limit: Register, to: L) -> Line<L> {
-    let code = JUMP | REGISTER | 0x20;
-    Line::Jump(Instruction::new(code, register, limit as u8, 0, 0), to)
+    let code = JUMP | REGISTER | If::Above as u8;
+    Line::Jump(new(code, register, limit as u8, 0, 0), to)
 }
 
 /// Call a function of the kernel's, by its number in `enum bpf_func_id`.
 pub(crate) const fn call<L>(function: u32) -> Line<L> {
-    Line::Plain(Instruction::new(JUMP | 0x80, R0, 0, 0, function))
+    Line::Plain(new(JUMP | 0x80, R0, 0, 0, function))
 }
 
 /// End with R0 as the verdict.
 pub(crate) const fn exit<L>() -> Line<L> {
-    Line::Plain(Instruction::new(JUMP | 0x90, R0, 0, 0, 0))
+    Line::Plain(new(JUMP | 0x90, R0, 0, 0, 0))
 }
 
 /// The instructions of a listing, its jumps resolved. `None` when a label is missing or too far away, which is a mistake

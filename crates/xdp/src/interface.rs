@@ -54,11 +54,9 @@ impl Interface {
     /// Look an interface up.
     ///
     /// # Errors
-    /// [`Error::NoSuchInterface`], or [`Error::System`] when the kernel does not answer a question.
+    /// When there is none, or the kernel does not answer a question.
     pub fn by_name(name: &str) -> Result<Self, Error> {
-        let missing = || Error::NoSuchInterface {
-            name: name.to_owned(),
-        };
+        let missing = || Error::no_such_interface(name);
         if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains(['\0', '/']) {
             return Err(missing());
         }
@@ -158,22 +156,4 @@ fn ask(socket: &OwnedFd, name: &str, question: Question<'_>) -> io::Result<[u8; 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_loopback_interface_is_known() {
-        let loopback = Interface::by_name("lo").expect("every network namespace has one");
-        assert_eq!(loopback.hardware_address, [0; 6]);
-        assert!(loopback.mtu >= 1_280 && loopback.index >= 1, "{loopback:?}");
-        assert_eq!((loopback.receive_queues, loopback.transmit_queues), (1, 1));
-    }
-
-    #[test]
-    fn an_interface_that_is_not_there_is_named() {
-        for name in ["", "no-such-one", "a-name-that-is-too-long", "a/b", "a\0b"] {
-            let error = Interface::by_name(name).expect_err("no such interface");
-            assert!(matches!(&error, Error::NoSuchInterface { name: told } if told == name));
-        }
-    }
-}
+mod tests;

@@ -96,7 +96,7 @@ mod umem;
 
 pub use error::Error;
 pub use interface::Interface;
-pub use program::{Attach, Attachment, Filter, Mode, Program, Verdict};
+pub use program::{Attach, Attachment, Filter, Mode, Program};
 pub use socket::{BURST, Copying, HEADROOM_BYTES, Options, Socket, Statistics};
 pub use umem::Frame;
 

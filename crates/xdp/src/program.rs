@@ -1,9 +1,8 @@
 //! The program that hands datagrams to AF_XDP sockets, and leaves everything else to the kernel.
 
 use crate::instruction::{
-    Instruction, Line, Register, add, and, assemble, call, copy, exit, half_from_network, jump,
-    jump_if_above, jump_if_any_bit, jump_if_below, jump_if_beyond, jump_if_different,
-    jump_if_equal, load_byte, load_half, load_map, load_word, second_half, set,
+    If, Instruction, Line, Register, Size, add, and, assemble, call, copy, exit, half_from_network,
+    jump, jump_if, jump_if_beyond, load, load_map, set,
 };
 use crate::packet::{
     ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, UDP_BYTES,
@@ -23,17 +22,6 @@ pub struct Filter {
     /// Destination addresses; all when empty. Say them where the host also forwards packets (to containers, virtual
     /// machines or other networks): those packets pass the interface too, and may be for the same ports elsewhere.
     pub addresses: Vec<IpAddr>,
-}
-
-/// What the program does with a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It goes to the kernel's own network stack.
-    Pass,
-    /// It goes to the socket of its queue.
-    Redirect,
-    /// Something that this program never answers, by its number in `enum xdp_action`.
-    Other(u32),
 }
 
 /// Where in the kernel's path of a packet the program runs.
@@ -76,14 +64,17 @@ impl Program {
     /// Load a program for an interface of so many receive queues.
     ///
     /// # Errors
-    /// [`Error::Permission`] without CAP_BPF and CAP_NET_ADMIN, [`Error::Filter`], [`Error::Verifier`] with what the
-    /// kernel's verifier says, [`Error::System`].
+    /// [`Error::Unavailable`] without CAP_BPF and CAP_NET_ADMIN; for a filter that cannot be made; and with what the
+    /// kernel's verifier says.
     pub fn load(filter: &Filter, queues: u32) -> Result<Self, Error> {
         if filter.ports.is_empty() || filter.addresses.len() > FILTER_ADDRESSES_MAX {
-            return Err(Error::Filter {
-                ports: filter.ports.clone(),
-                addresses: filter.addresses.len(),
-            });
+            return Err(Error::Other(format!(
+                "cannot filter for ports {} to {} and {} addresses: give a range of ports that is not empty, and at most \
+                 {FILTER_ADDRESSES_MAX} addresses",
+                filter.ports.start(),
+                filter.ports.end(),
+                filter.addresses.len()
+            )));
         }
         let sockets = bpf::create_socket_map(queues.max(1))
             .map_err(|source| Error::bpf("make a map of sockets", source))?;
@@ -92,7 +83,10 @@ impl Program {
             if log.is_empty() {
                 Error::bpf("load the XDP program", source)
             } else {
-                Error::Verifier { source, log }
+                Error::Other(format!(
+                    "the kernel's verifier refuses the XDP program: {source}. This is a defect of the program; the \
+                     verifier says:\n{log}"
+                ))
             }
         })?;
         Ok(Self {
@@ -106,28 +100,24 @@ impl Program {
     /// go to the kernel.
     ///
     /// # Errors
-    /// [`Error::QueueOutOfRange`] when the program was loaded for fewer queues, [`Error::System`].
+    /// When the program was loaded for fewer queues, or the kernel refuses.
     pub fn register(&self, socket: &Socket) -> Result<(), Error> {
         if socket.queue() >= self.queues {
-            return Err(Error::QueueOutOfRange {
-                interface: socket.interface().to_owned(),
-                queue: socket.queue(),
-                queues: self.queues,
-            });
+            return Err(Error::queue_out_of_range(
+                socket.interface(),
+                socket.queue(),
+                self.queues,
+            ));
         }
-        self.set(socket.queue(), socket.as_fd())
-    }
-
-    fn set(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), Error> {
-        bpf::set_socket(self.sockets.as_fd(), queue, socket)
+        bpf::set_socket(self.sockets.as_fd(), socket.queue(), socket.as_fd())
             .map_err(|source| Error::bpf("hand a queue to a socket", source))
     }
 
     /// Put the program to work on an interface.
     ///
     /// # Errors
-    /// [`Error::ProgramAttached`] when the interface has another one, [`Error::NativeRefused`] when only native mode will
-    /// do and the driver refuses, [`Error::NoSuchInterface`] when it went away, [`Error::System`].
+    /// [`Error::NativeRefused`] when only native mode will do and the driver refuses; when the interface has another
+    /// program or went away.
     pub fn attach(&self, interface: &Interface, attach: Attach) -> Result<Attachment, Error> {
         match attach {
             Attach::Only(mode) => self.attach_in(interface, mode),
@@ -155,18 +145,12 @@ impl Program {
             native_refusal: None,
         })
     }
+}
 
-    /// What the program does with a frame that arrives on queue 0, found out by having the kernel run it (Linux 4.12;
-    /// from 6.0 on only for frames of at least 14 bytes). Nothing is sent anywhere.
-    ///
-    /// # Errors
-    /// What bpf(2) says, such as that the frame is shorter than an Ethernet header.
-    pub fn verdict(&self, frame: &[u8]) -> io::Result<Verdict> {
-        Ok(match bpf::run_program(self.program.as_fd(), frame)? {
-            XDP_PASS => Verdict::Pass,
-            XDP_REDIRECT => Verdict::Redirect,
-            other => Verdict::Other(other),
-        })
+impl AsFd for Program {
+    /// For bpf(2), which can run it over a frame.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.program.as_fd()
     }
 }
 
@@ -184,9 +168,8 @@ impl Attachment {
     }
 }
 
-/// `enum xdp_action`
+/// Of `enum xdp_action`.
 const XDP_PASS: u32 = 2;
-const XDP_REDIRECT: u32 = 4;
 
 /// `bpf_redirect_map` in `enum bpf_func_id`.
 const REDIRECT_MAP: u32 = 51;
@@ -219,10 +202,12 @@ enum Label {
 
 /// The program. The verifier demands that a packet's end is looked at before its bytes are.
 fn instructions(filter: &Filter, sockets: RawFd) -> Vec<Instruction> {
+    use If::{Above, AnyBit, Below, Different, Equal};
     use Label::{Ipv4Ports, Ipv6, Ipv6Address, Ipv6Ports, Pass, Ports};
     use Register::{R0, R1, R2, R3, R4, R5, R6};
+    use Size::{Byte, Half, Word};
 
-    /// Two bytes of a packet as [`load_half`] gives them.
+    /// Two bytes of a packet as a load of a [`Half`](Size::Half) gives them.
     const fn half(value: u16) -> u32 {
         value.to_be() as u32
     }
@@ -238,33 +223,33 @@ fn instructions(filter: &Filter, sockets: RawFd) -> Vec<Instruction> {
 
     let mut lines = vec![
         copy(R6, R1),
-        load_word(R2, R1, CONTEXT_DATA),
-        load_word(R3, R1, CONTEXT_DATA_END),
+        load(Word, R2, R1, CONTEXT_DATA),
+        load(Word, R3, R1, CONTEXT_DATA_END),
         // Long enough for the shorter of the two?
         copy(R4, R2),
         add(R4, (IPV4_TRANSPORT + UDP_BYTES) as u32),
         jump_if_beyond(R4, R3, Pass),
-        load_half(R5, R2, at(12)),
+        load(Half, R5, R2, at(12)),
     ];
     // What could never be reached would be refused, so that a family without an address has no code.
     if all || !ipv6.is_empty() {
-        lines.push(jump_if_equal(R5, half(ETHERTYPE_IPV6), Ipv6));
+        lines.push(jump_if(R5, Equal, half(ETHERTYPE_IPV6), Ipv6));
     }
     if all || !ipv4.is_empty() {
         lines.extend([
-            jump_if_different(R5, half(ETHERTYPE_IPV4), Pass),
+            jump_if(R5, Different, half(ETHERTYPE_IPV4), Pass),
             // Version 4 and a header of five words; neither "more fragments" nor an offset; UDP.
-            load_byte(R5, R2, at(NETWORK)),
-            jump_if_different(R5, 0x45, Pass),
-            load_half(R5, R2, at(NETWORK + 6)),
-            jump_if_any_bit(R5, half(0x3fff), Pass),
-            load_byte(R5, R2, at(NETWORK + 9)),
-            jump_if_different(R5, PROTOCOL_UDP.into(), Pass),
+            load(Byte, R5, R2, at(NETWORK)),
+            jump_if(R5, Different, 0x45, Pass),
+            load(Half, R5, R2, at(NETWORK + 6)),
+            jump_if(R5, AnyBit, half(0x3fff), Pass),
+            load(Byte, R5, R2, at(NETWORK + 9)),
+            jump_if(R5, Different, PROTOCOL_UDP.into(), Pass),
         ]);
         if !all {
-            lines.push(load_word(R5, R2, at(NETWORK + 16)));
+            lines.push(load(Word, R5, R2, at(NETWORK + 16)));
             for address in ipv4 {
-                lines.push(jump_if_equal(R5, u32::from_ne_bytes(address), Ipv4Ports));
+                lines.push(jump_if(R5, Equal, u32::from_ne_bytes(address), Ipv4Ports));
             }
             lines.push(jump(Pass));
         }
@@ -282,18 +267,18 @@ fn instructions(filter: &Filter, sockets: RawFd) -> Vec<Instruction> {
             copy(R4, R2),
             add(R4, (IPV6_TRANSPORT + UDP_BYTES) as u32),
             jump_if_beyond(R4, R3, Pass),
-            load_byte(R5, R2, at(NETWORK)),
+            load(Byte, R5, R2, at(NETWORK)),
             and(R5, 0xf0),
-            jump_if_different(R5, 0x60, Pass),
-            load_byte(R5, R2, at(NETWORK + 6)),
-            jump_if_different(R5, PROTOCOL_UDP.into(), Pass),
+            jump_if(R5, Different, 0x60, Pass),
+            load(Byte, R5, R2, at(NETWORK + 6)),
+            jump_if(R5, Different, PROTOCOL_UDP.into(), Pass),
         ]);
         for (position, address) in ipv6.iter().enumerate() {
             let next = Ipv6Address(position);
             for (word, bytes) in address.as_chunks::<4>().0.iter().enumerate() {
                 lines.extend([
-                    load_word(R5, R2, at(NETWORK + 24 + 4 * word)),
-                    jump_if_different(R5, u32::from_ne_bytes(*bytes), next),
+                    load(Word, R5, R2, at(NETWORK + 24 + 4 * word)),
+                    jump_if(R5, Different, u32::from_ne_bytes(*bytes), next),
                 ]);
             }
             lines.extend([jump(Ipv6Ports), Line::Label(next)]);
@@ -305,14 +290,15 @@ fn instructions(filter: &Filter, sockets: RawFd) -> Vec<Instruction> {
     }
     lines.extend([
         Line::Label(Ports),
-        load_half(R5, R2, at(2)),
+        load(Half, R5, R2, at(2)),
         half_from_network(R5),
-        jump_if_below(R5, (*filter.ports.start()).into(), Pass),
-        jump_if_above(R5, (*filter.ports.end()).into(), Pass),
+        jump_if(R5, Below, (*filter.ports.start()).into(), Pass),
+        jump_if(R5, Above, (*filter.ports.end()).into(), Pass),
         // return bpf_redirect_map(&sockets, context->rx_queue_index, XDP_PASS)
-        load_word(R2, R6, CONTEXT_RECEIVE_QUEUE),
-        load_map(R1, sockets),
-        second_half(),
+        load(Word, R2, R6, CONTEXT_RECEIVE_QUEUE),
+    ]);
+    lines.extend(load_map(R1, sockets));
+    lines.extend([
         set(R3, XDP_PASS),
         call(REDIRECT_MAP),
         exit(),
@@ -327,29 +313,32 @@ fn instructions(filter: &Filter, sockets: RawFd) -> Vec<Instruction> {
 /// What the kernel said when a program was attached.
 fn attach_error(interface: &Interface, mode: Mode, source: io::Error) -> Error {
     let name = interface.name.clone();
+    let refused = |source, advice| Error::NativeRefused {
+        interface: interface.name.clone(),
+        source,
+        advice,
+    };
     match (source.raw_os_error(), mode) {
-        (Some(libc::EPERM), _) => Error::Permission {
-            doing: "attach an XDP program",
-            capabilities: "CAP_NET_ADMIN",
-        },
-        (Some(libc::EBUSY | libc::EEXIST), _) => Error::ProgramAttached { interface: name },
+        (Some(libc::EPERM), _) => Error::permission("attach an XDP program", "CAP_NET_ADMIN"),
+        (Some(libc::EBUSY | libc::EEXIST), _) => Error::Other(format!(
+            "interface {name} has another XDP program already: end the process that attached it, or `ip link set {name} \
+             xdp off`"
+        )),
         // The kernel has the same word for an interface that went away as for much else.
         (Some(libc::ENODEV | libc::EINVAL), _) if !interface.is_there() => {
-            Error::NoSuchInterface { name }
+            Error::no_such_interface(&name)
         }
-        (Some(libc::EOPNOTSUPP), Mode::Native) => Error::NativeRefused {
-            interface: name,
+        (Some(libc::EOPNOTSUPP), Mode::Native) => refused(
             source,
-            advice: "It has no native XDP: use a card whose driver has".to_owned(),
-        },
-        (_, Mode::Native) => Error::NativeRefused {
-            advice: format!(
+            "It has no native XDP: use a card whose driver has".to_owned(),
+        ),
+        (_, Mode::Native) => refused(
+            source,
+            format!(
                 "Often the MTU is too large for it (here {}, and with veth the peer's counts; about 3500 with pages of 4 KiB), or it has too few queues (of veth, the peer may not transmit on more than are received on): lower the MTU or change the queues",
                 interface.mtu
             ),
-            interface: name,
-            source,
-        },
+        ),
         (_, Mode::Generic) => Error::system(
             format!("attach an XDP program to interface {name} in generic mode"),
             source,

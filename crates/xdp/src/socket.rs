@@ -107,10 +107,9 @@ impl Socket {
     /// Frames are pinned memory, and stay with the process that made the socket: do this after any `fork`.
     ///
     /// # Errors
-    /// [`Error::Permission`] without CAP_NET_RAW, [`Error::Unsupported`] by the kernel, [`Error::Options`],
-    /// [`Error::QueueOutOfRange`], [`Error::QueueTaken`], [`Error::ZeroCopyRefused`], [`Error::MtuTooLarge`] for the
-    /// frames, [`Error::LockedMemory`], [`Error::InterfaceDown`], [`Error::NoSuchInterface`] when it went away,
-    /// [`Error::OutOfMemory`], [`Error::System`].
+    /// [`Error::Unavailable`] without CAP_NET_RAW or the kernel's support, [`Error::ZeroCopyRefused`]; and for options
+    /// that cannot be, an MTU too large for the frames, a queue that is not there or taken, an interface that is down or
+    /// went away, and memory that is not to be had or not to be locked.
     pub fn bind(interface: &Interface, queue: u32, options: &Options) -> Result<Self, Error> {
         check(interface, queue, options)?;
         let (kind, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
@@ -394,42 +393,37 @@ fn ignore_passing(error: Option<Errno>) -> io::Result<()> {
 
 /// What can be said without asking the kernel.
 fn check(interface: &Interface, queue: u32, options: &Options) -> Result<(), Error> {
-    let refused = |what: &'static str, value: u32| Error::Options { what, value };
-    if !matches!(options.frame_bytes, 2048 | 4096) {
-        return Err(refused(
-            "frame_bytes must be 2048 or 4096",
-            options.frame_bytes,
-        ));
+    let frame_bytes = options.frame_bytes;
+    if !matches!(frame_bytes, 2048 | 4096) {
+        return Err(Error::Other(format!(
+            "frame_bytes must be 2048 or 4096, not {frame_bytes}"
+        )));
     }
     for (what, value) in [
-        (
-            "receive_frames must be a power of two from 1 to 2^20",
-            options.receive_frames,
-        ),
-        (
-            "transmit_frames must be a power of two from 1 to 2^20",
-            options.transmit_frames,
-        ),
+        ("receive_frames", options.receive_frames),
+        ("transmit_frames", options.transmit_frames),
     ] {
         if !value.is_power_of_two() || value > 1 << 20 {
-            return Err(refused(what, value));
+            return Err(Error::Other(format!(
+                "{what} must be a power of two from 1 to 2^20, not {value}"
+            )));
         }
     }
+    let Interface { name, mtu, .. } = interface;
     if queue >= interface.receive_queues {
-        return Err(Error::QueueOutOfRange {
-            interface: interface.name.clone(),
-            queue,
-            queues: interface.receive_queues,
-        });
+        let queues = interface.receive_queues;
+        return Err(Error::queue_out_of_range(name, queue, queues));
     }
-    let limit = options.frame_bytes - HEADROOM_BYTES - ETHERNET_BYTES as u32;
-    if interface.mtu > limit {
-        return Err(Error::MtuTooLarge {
-            interface: interface.name.clone(),
-            mtu: interface.mtu,
-            frame_bytes: options.frame_bytes,
-            limit,
-        });
+    let limit = frame_bytes - HEADROOM_BYTES - ETHERNET_BYTES as u32;
+    if *mtu > limit {
+        let longer = match frame_bytes {
+            2048 => ", or use frames of 4096 bytes",
+            _ => "",
+        };
+        return Err(Error::Other(format!(
+            "the MTU of interface {name}, {mtu} bytes, is too large for frames of {frame_bytes} bytes: lower it to {limit} \
+             (`ip link set {name} mtu {limit}`){longer}"
+        )));
     }
     Ok(())
 }
@@ -445,12 +439,12 @@ fn register_umem(descriptor: &OwnedFd, umem: &Umem) -> Result<(), Error> {
     };
     let register = || sockopt::set_xdp_umem_reg(descriptor, register);
     unless_about_to_be_released(Errno::NOBUFS, register).map_err(|error| match error {
-        Errno::NOBUFS => Error::LockedMemory {
-            bytes: umem.bytes(),
-        },
-        Errno::NOMEM => Error::OutOfMemory {
-            bytes: umem.bytes() as usize,
-        },
+        Errno::NOBUFS => Error::Other(format!(
+            "cannot lock {} bytes of memory: raise the limit (`ulimit -l`, LimitMEMLOCK of systemd), or give the program \
+             CAP_IPC_LOCK",
+            umem.bytes()
+        )),
+        Errno::NOMEM => Error::out_of_memory(umem.bytes() as usize),
         _ => Error::system("register memory with an AF_XDP socket", error),
     })
 }
@@ -544,23 +538,23 @@ fn unless_about_to_be_released(
 fn bind_error(interface: &Interface, queue: u32, copying: Copying, error: Errno) -> Error {
     let name = interface.name.clone();
     match (error, copying) {
-        (Errno::BUSY, _) => Error::QueueTaken {
-            interface: name,
-            queue,
-        },
-        (Errno::NODEV, _) => Error::NoSuchInterface { name },
-        (Errno::NETDOWN, _) => Error::InterfaceDown { interface: name },
+        (Errno::BUSY, _) => Error::Other(format!(
+            "queue {queue} of interface {name} is taken by another AF_XDP socket: end the process that has it, or choose \
+             another queue"
+        )),
+        (Errno::NODEV, _) => Error::no_such_interface(&name),
+        (Errno::NETDOWN, _) => {
+            Error::Other(format!("interface {name} is down: `ip link set {name} up`"))
+        }
         (error, Copying::ZeroCopy) => Error::ZeroCopyRefused {
             interface: name,
             queue,
             source: error.into(),
         },
         // The interface may have lost queues since it was looked up.
-        (Errno::INVAL, Copying::Copy) => Error::QueueOutOfRange {
-            interface: name,
-            queue,
-            queues: interface.receive_queues,
-        },
+        (Errno::INVAL, Copying::Copy) => {
+            Error::queue_out_of_range(&name, queue, interface.receive_queues)
+        }
         (error, Copying::Copy) => Error::system(
             format!("bind an AF_XDP socket to queue {queue} of interface {name}"),
             error,

@@ -89,7 +89,7 @@ impl Umem {
         /// The next memory's number, so that a frame of one is not taken for another's.
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let bytes = frames as usize * frame_bytes as usize;
-        let out_of_memory = || Error::OutOfMemory { bytes };
+        let out_of_memory = || Error::out_of_memory(bytes);
         let identity = NEXT
             .fetch_update(Relaxed, Relaxed, |next| next.checked_add(1))
             .ok()

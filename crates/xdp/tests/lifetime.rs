@@ -97,12 +97,16 @@ fn a_program_and_a_socket_go_with_a_killed_process() {
     bind_when_free(left, 0, &Options::default());
 }
 
+fn says(error: &Error, what: &str) -> bool {
+    error.to_string().contains(what)
+}
+
 /// On a host that is busy, the kernel may take longer to give a queue back than `bind` waits.
 fn bind_when_free(end: &End, queue: u32, options: &Options) -> Socket {
     let start = Instant::now();
     loop {
         match bind(end, queue, options) {
-            Err(Error::QueueTaken { .. }) if start.elapsed() < DEADLINE => {}
+            Err(error) if says(&error, "is taken by another") && start.elapsed() < DEADLINE => {}
             bound => return bound.expect("it is free"),
         }
     }
@@ -116,7 +120,6 @@ fn a_queue_has_one_socket_and_is_free_again_when_it_is_closed() {
         .map(|queue| bind(left, queue, &Options::default()).expect("binds"))
         .collect();
     let error = bind(left, 1, &Options::default()).expect_err("it is taken");
-    assert!(matches!(&error, Error::QueueTaken { interface, queue: 1 } if interface == "left"));
     assert!(
         error
             .to_string()
@@ -128,30 +131,10 @@ fn a_queue_has_one_socket_and_is_free_again_when_it_is_closed() {
         sockets.push(bind_when_free(left, 1, &Options::default()));
     }
     let error = bind(left, 2, &Options::default()).expect_err("there is none");
-    assert!(
-        matches!(
-            error,
-            Error::QueueOutOfRange {
-                queue: 2,
-                queues: 2,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(says(&error, "no receive queue 2: it has 2"), "{error}");
     // A program that was loaded for fewer queues.
     let error = load().register(&sockets[1]).expect_err("no place for it");
-    assert!(
-        matches!(
-            error,
-            Error::QueueOutOfRange {
-                queue: 1,
-                queues: 1,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(says(&error, "no receive queue 1: it has 1"), "{error}");
     // An interface that lost its queues since it was looked up.
     let mut interface = left.look_up();
     interface.receive_queues = 9;
@@ -159,10 +142,7 @@ fn a_queue_has_one_socket_and_is_free_again_when_it_is_closed() {
         .namespace
         .run(|| Socket::bind(&interface, 8, &Options::default()))
         .expect_err("there is none");
-    assert!(
-        matches!(error, Error::QueueOutOfRange { queue: 8, .. }),
-        "{error}"
-    );
+    assert!(says(&error, "no receive queue 8"), "{error}");
 }
 
 #[test]
@@ -174,12 +154,12 @@ fn an_interface_has_one_program() {
         for second in [Mode::Native, Mode::Generic] {
             let error = attach(left, Attach::Only(second)).expect_err("there is one");
             assert!(
-                matches!(error, Error::ProgramAttached { .. }),
+                says(&error, "has another XDP program"),
                 "{first:?}, {second:?}: {error}"
             );
         }
         let error = attach(left, Attach::BestAvailable).expect_err("there is one");
-        assert!(matches!(error, Error::ProgramAttached { .. }), "{error}");
+        assert!(says(&error, "has another XDP program"), "{error}");
     }
 }
 
@@ -232,15 +212,13 @@ fn what_a_driver_refuses_is_told_and_the_next_best_is_had() {
     drop(socket);
     mtu(3_600);
     let error = bind(&left, 0, &Options::default()).expect_err("too long");
-    assert!(matches!(
-        error,
-        Error::MtuTooLarge {
-            mtu: 3_600,
-            frame_bytes: 2_048,
-            limit: 1_778,
-            ..
-        }
-    ));
+    assert!(
+        says(
+            &error,
+            "3600 bytes, is too large for frames of 2048 bytes: lower it to 1778"
+        ),
+        "{error}"
+    );
     assert!(
         error.to_string().contains("use frames of 4096 bytes"),
         "{error}"
@@ -288,7 +266,7 @@ fn what_is_missing_is_named() {
         sets.effective = CapabilitySet::empty();
         set_capabilities(None, sets).expect("they can be given up");
         let refused = |error: Error, capability: &str| {
-            assert!(matches!(error, Error::Permission { .. }), "{error}");
+            assert!(matches!(error, Error::Unavailable(_)), "{error}");
             assert!(error.to_string().contains(capability), "{error}");
         };
         let socket = Socket::bind(interface, 0, &Options::default());
@@ -304,12 +282,18 @@ fn what_is_missing_is_named() {
         .namespace
         .run(|| Socket::bind(interface, 0, &Options::default()))
         .expect_err("it is gone");
-    assert!(matches!(error, Error::NoSuchInterface { .. }), "{error}");
+    assert!(
+        says(&error, "there is no network interface 'left'"),
+        "{error}"
+    );
     let error = left
         .namespace
         .run(|| program.attach(interface, Attach::BestAvailable))
         .expect_err("it is gone");
-    assert!(matches!(error, Error::NoSuchInterface { .. }), "{error}");
+    assert!(
+        says(&error, "there is no network interface 'left'"),
+        "{error}"
+    );
     let error = left
         .namespace
         .run(|| Interface::by_name("left"))
@@ -355,7 +339,6 @@ fn options_that_cannot_be_are_refused() {
         ),
     ] {
         let error = Socket::bind(&interface, 0, &options).expect_err("refused");
-        assert!(matches!(error, Error::Options { .. }));
         assert!(error.to_string().contains(said), "{error}");
     }
 }
@@ -390,15 +373,12 @@ fn locked_memory_is_given_back_and_its_lack_is_named() {
             let start = Instant::now();
             let _first = loop {
                 match bind(0) {
-                    Err(Error::LockedMemory { .. }) if start.elapsed() < DEADLINE => {}
+                    Err(error) if says(&error, "cannot lock") && start.elapsed() < DEADLINE => {}
                     bound => break bound.expect("there is room for one"),
                 }
             };
             let error = bind(1).expect_err("there is no room for two");
-            assert!(
-                matches!(error, Error::LockedMemory { bytes: 4_194_304 }),
-                "{error}"
-            );
+            assert!(says(&error, "cannot lock 4194304 bytes"), "{error}");
         }
     });
 }

@@ -4,9 +4,10 @@ use crate::common::{pair, ports};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 use xdp::packet::{Checksum, Endpoint, Packet, Template, Verify};
-use xdp::{Error, FILTER_ADDRESSES_MAX, Filter, Options, Program, Socket, Verdict};
+use xdp::{FILTER_ADDRESSES_MAX, Filter, Options, Program, Socket};
 
 const PORTS: std::ops::RangeInclusive<u16> = 7_000..=7_003;
 
@@ -30,6 +31,67 @@ fn frame(source: &str, destination: &str, payload: &[u8]) -> Vec<u8> {
     let length = template.write(&mut frame, payload.len(), Checksum::Compute);
     assert_eq!(length, Some(frame.len()));
     frame
+}
+
+/// What the program does with a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// It goes to the kernel's own network stack.
+    Pass,
+    /// It goes to the socket of its queue.
+    Redirect,
+    /// Something that this program never answers, by its number in `enum xdp_action`.
+    Other(u32),
+}
+
+/// What the program does with a frame that arrives on queue 0, found out by having the kernel run it (Linux 4.12; from 6.0
+/// on only for frames of at least 14 bytes). Nothing is sent anywhere.
+fn verdict_of(program: &Program, frame: &[u8]) -> Verdict {
+    /// `BPF_PROG_TEST_RUN`, and the beginning of its `union bpf_attr`.
+    const PROG_TEST_RUN: libc::c_int = 10;
+    #[repr(C)]
+    #[derive(Default)]
+    struct ProgTestRun {
+        prog_fd: u32,
+        retval: u32,
+        data_size_in: u32,
+        data_size_out: u32,
+        data_in: u64,
+        data_out: u64,
+        repeat: u32,
+        duration: u32,
+    }
+    let mut attributes = ProgTestRun {
+        prog_fd: program.as_fd().as_raw_fd().cast_unsigned(),
+        data_size_in: frame.len() as u32,
+        data_in: frame.as_ptr().expose_provenance() as u64,
+        repeat: 1,
+        ..Default::default()
+    };
+    loop {
+        // SAFETY: the attributes are laid out as the kernel's. The frame is only read, and its length is told; nothing is
+        // asked to be written back.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_bpf,
+                PROG_TEST_RUN,
+                &raw mut attributes,
+                size_of::<ProgTestRun>(),
+            )
+        };
+        let error = std::io::Error::last_os_error();
+        match (result, error.raw_os_error()) {
+            (0.., _) => break,
+            // A signal came.
+            (_, Some(libc::EAGAIN | libc::EINTR)) => {}
+            _ => panic!("the kernel runs it: {error}"),
+        }
+    }
+    match attributes.retval {
+        2 => Verdict::Pass,
+        4 => Verdict::Redirect,
+        other => Verdict::Other(other),
+    }
 }
 
 /// Whether a frame is for the sockets, said as plainly as possible.
@@ -73,7 +135,7 @@ fn datagrams_for_the_ports_go_to_the_socket_and_all_else_to_the_kernel() {
     let Some(pair) = pair(1) else { return };
     let right = &pair.right;
     let program = Program::load(&ports(*PORTS.start(), *PORTS.end()), 1).expect("loads");
-    let verdict = |frame: &[u8]| program.verdict(frame).expect("the kernel runs it");
+    let verdict = |frame: &[u8]| verdict_of(&program, frame);
 
     let datagram = frame("198.18.0.1:9", "198.18.0.2:7000", b"x");
     assert_eq!(verdict(&datagram), Verdict::Pass, "no socket is registered");
@@ -172,7 +234,7 @@ fn the_program_does_as_said_with_any_frame_and_loses_no_good_datagram() {
         program.register(&socket).expect("registers");
         TestRunner::default()
             .run(&any_frame(), |frame| {
-                let verdict = program.verdict(&frame).expect("the kernel runs it");
+                let verdict = verdict_of(&program, &frame);
                 prop_assert_eq!(verdict, expected(&frame, &filter));
                 let to = Packet::parse(&frame, Verify::Checksum)
                     .and_then(|packet| packet.destination(&frame));
@@ -212,16 +274,13 @@ fn the_largest_filter_loads_and_a_larger_one_is_refused() {
         (last + 1, Verdict::Pass),
     ] {
         let frame = frame("[fd00::9999]:9", &format!("[fd00::{number:x}]:80"), b"x");
-        assert_eq!(program.verdict(&frame).expect("runs"), wanted, "{number}");
+        assert_eq!(verdict_of(&program, &frame), wanted, "{number}");
     }
     filter
         .addresses
         .push("198.18.0.1".parse().expect("an address"));
     let error = Program::load(&filter, 1).expect_err("one too many");
-    assert!(
-        matches!(error, Error::Filter { addresses: 65, .. }),
-        "{error}"
-    );
+    assert!(error.to_string().contains("65 addresses"), "{error}");
     let error = Program::load(&ports(8, 7), 1).expect_err("no ports");
     assert!(error.to_string().contains("ports 8 to 7"), "{error}");
 }

@@ -1,7 +1,7 @@
-"""Which of several measured works fit on the same cores, with the predicted slowdown of each side.
+"""Which of several measured workloads fit on the same cores, with the predicted slowdown of each side.
 
-Directories of ``study colocate`` bring works and measured pairs, those of ``study pressure`` works that were squeezed,
-those of runs only what a work uses: how it suffers itself is then not known, and its pairs are refused.
+Directories of ``study colocate`` bring workloads and measured pairs, those of ``study pressure`` workloads that were
+squeezed, those of runs only what a workload uses: how it suffers itself is then not known, and its pairs are refused.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rackscope.advice.cost import Advice
+from rackscope.analysis.intervals import mean_error
 from rackscope.analysis.wording import listing, percent
 from rackscope.errors import RackscopeError, RunDirectoryError
-from rackscope.models.colocation import ColocationModel, Demand, ResponsePoint, Side, Slowdown, Work, sensitivity
-from rackscope.models.colocation_record import MalformedWorkError, sides_from_list, work_from_dict
+from rackscope.models.colocation import ColocationModel, Demand, ResponsePoint, Side, Slowdown, Workload, sensitivity
+from rackscope.models.colocation_record import MalformedWorkloadError, sides_from_list, workload_from_dict
 from rackscope.models.colocation_validation import fitted_or_textbook
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class Source:
     path: Path
     host: str
     cores: int
-    works: tuple[Work, ...]
+    workloads: tuple[Workload, ...]
     sides: tuple[Side, ...] = ()
     capacities: Mapping[str, float] | None = None
     remarks: tuple[str, ...] = ()
@@ -51,7 +53,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two works on the same cores. ``measured`` are the shares lost where the pair was measured itself."""
+    """Two workloads on the same cores. ``measured`` are the shares lost where the pair was measured itself."""
 
     first: Slowdown
     second: Slowdown
@@ -70,37 +72,33 @@ class Colocation:
     refused: tuple[str, ...]
     remarks: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """For programs."""
-        return asdict(self)
-
 
 def advise_colocation(paths: Sequence[Path], bound: float = 0.05) -> Colocation:
-    """Say of every pair of works in the directories whether both lose less than ``bound``.
+    """Say of every pair of workloads in the directories whether both lose less than ``bound``.
 
-    Raises RunDirectoryError for a directory that says nothing of works, and RackscopeError where those of several hosts
-    or core counts are mixed, fewer than two works are there, or nothing can be said of any pair.
+    Raises RunDirectoryError for a directory that says nothing of workloads, and RackscopeError where those of several
+    hosts or core counts are mixed, fewer than two workloads are there, or nothing can be said of any pair.
     """
     sources = [read_source(path) for path in dict.fromkeys(paths)]
     cores = _the_same(sources)
-    works = _named(sources)
-    if len(works) < 2:
+    workloads = _named(sources)
+    if len(workloads) < 2:
         raise RackscopeError(
-            f"there is no second workload beside {listing([work.name for work, _ in works]) or 'nothing'}",
+            f"there is no second workload beside {listing([workload.name for workload, _ in workloads]) or 'nothing'}",
             "Name directories of two workloads or more.",
         )
     capacities: dict[str, float] = {"cpu": float(cores)}
     for source in sources:
         capacities |= dict(source.capacities or {})
-    by_name = {work.name: work for work, _ in works}
-    # A work that is in two studies goes by another name there; its pairs teach all the same.
-    sides = [side for source in sources for side in source.sides if side.work.sensitivities]
+    by_name = {workload.name: workload for workload, _ in workloads}
+    # A workload that is in two studies goes by another name there; its pairs teach all the same.
+    sides = [side for source in sources for side in source.sides if side.workload.sensitivities]
     models = {
-        quantity: fitted_or_textbook([side for side in sides if side.work.quantity == quantity], capacities)
+        quantity: fitted_or_textbook([side for side in sides if side.workload.quantity == quantity], capacities)
         for quantity in ("throughput", "p99")
     }
-    measured = {(side.work.name, side.neighbour.name): -math.expm1(side.log_kept) for side in sides}
-    where = {work.name: source for work, source in works}
+    measured = {(side.workload.name, side.neighbour.name): -math.expm1(side.log_kept) for side in sides}
+    where = {workload.name: source for workload, source in workloads}
     pairs, refused = [], []
     for first, second in itertools.combinations(by_name, 2):
         try:
@@ -118,7 +116,7 @@ def advise_colocation(paths: Sequence[Path], bound: float = 0.05) -> Colocation:
 
 
 def read_source(path: Path) -> Source:
-    """What a directory says of works. Raises RunDirectoryError."""
+    """What a directory says of workloads. Raises RunDirectoryError."""
     from rackscope.runs.directory import MANIFEST
     from rackscope.runs.study import STUDY, is_study, read_study
 
@@ -131,7 +129,7 @@ def read_source(path: Path) -> Source:
         raise RunDirectoryError(f"{path} is a study of another kind ({record.kind})", _NAME)
     try:
         source = _of_colocate(path, record) if record.kind == "colocate" else _of_pressure(path, record)
-    except MalformedWorkError as error:
+    except MalformedWorkloadError as error:
         raise RunDirectoryError(f"{path / STUDY} is damaged: {error.what}", "Run the study again.") from error
     if record.status == "complete":
         return source
@@ -141,21 +139,24 @@ def read_source(path: Path) -> Source:
 
 def _of_colocate(path: Path, record: StudyRecord) -> Source:
     result = record.result
-    works = [work_from_dict(one, f"result.works.{at}") for at, one in enumerate(result.get("works") or [])]
-    if not works:
+    workloads = [
+        workload_from_dict(one, f"result.workloads.{at}")
+        for at, one in enumerate(result.get("workloads") or result.get("works") or [])
+    ]
+    if not workloads:
         raise RunDirectoryError(
-            f"{path} measured no work: {record.status_reason or 'it ended too early'}", "Run the study again."
+            f"{path} measured no workload: {record.status_reason or 'it ended too early'}", "Run the study again."
         )
     told = [one for one in result.get("sides") or [] if not (isinstance(one, Mapping) and one.get("crowded"))]
     capacities = result.get("capacities")
     if not isinstance(capacities, Mapping) or not all(isinstance(one, int | float) for one in capacities.values()):
-        raise MalformedWorkError("result.capacities are not numbers above zero", "Measure it again.")
+        raise MalformedWorkloadError("result.capacities are not numbers above zero", "Measure it again.")
     return Source(
         path,
         str(record.host.get("identity")),
         _whole(result.get("cores")),
-        tuple(works),
-        tuple(sides_from_list(told, works)),
+        tuple(workloads),
+        tuple(sides_from_list(told, workloads)),
         {str(name): float(one) for name, one in capacities.items()},
     )
 
@@ -172,24 +173,28 @@ def _of_pressure(path: Path, record: StudyRecord) -> Source:
             "Run 'rackscope study pressure' again.",
         )
     run = RunDirectory.open(path / MEMBERS / record.members[0].folder)
-    works = []
+    workloads = []
     for phase in phases:
-        work = _measured(run, str(phase.get("phase")), several=len(phases) > 1)
-        works.append(replace(work, sensitivities=_answers(phase, result, run, work), unknown=_refusals(phase)))
-    return Source(path, str(record.host.get("identity")), len(run.manifest.system.cores), tuple(works))
+        workload = _measured(run, str(phase.get("phase")), several=len(phases) > 1)
+        workloads.append(
+            replace(workload, sensitivities=_responses(phase, result, run, workload), unknown=_refusals(phase))
+        )
+    return Source(path, str(record.host.get("identity")), len(run.manifest.system.cores), tuple(workloads))
 
 
-def _answers(phase: Mapping[str, Any], result: Mapping[str, Any], run: RunDirectory, work: Work) -> dict[str, Any]:
-    answers = {}
+def _responses(
+    phase: Mapping[str, Any], result: Mapping[str, Any], run: RunDirectory, workload: Workload
+) -> dict[str, Any]:
+    responses = {}
     for found in phase.get("resources") or []:
         squeeze = found.get("squeeze") if isinstance(found, Mapping) else None
         resource = _COUNTED.get(str(squeeze))
         if resource is None or not found.get("levels"):
             continue
         capacity = _capacity(result, str(squeeze), len(run.manifest.system.cores))
-        demand = work.demands.get(resource)
+        demand = workload.demands.get(resource)
         try:
-            answers[resource] = sensitivity(
+            responses[resource] = sensitivity(
                 resource,
                 capacity,
                 [point for level in found["levels"] if (point := _point(level)) is not None],
@@ -197,7 +202,7 @@ def _answers(phase: Mapping[str, Any], result: Mapping[str, Any], run: RunDirect
             )
         except RackscopeError:
             continue
-    return answers
+    return responses
 
 
 def _point(level: Any) -> ResponsePoint | None:
@@ -236,13 +241,15 @@ def _of_run(path: Path) -> Source:
     names = list(dict.fromkeys(part.name for part in run.manifest.phases if part.kind == "measure"))
     if not names:
         raise RunDirectoryError(f"{path} measured nothing", "Name a run whose measured phase was completed.")
-    works = tuple(_measured(run, name, several=len(names) > 1) for name in names)
+    workloads = tuple(_measured(run, name, several=len(names) > 1) for name in names)
     remarks = tuple(f"{path}: {remark}" for remark in run.remarks)
-    return Source(path, str(run.manifest.host.get("identity")), len(run.manifest.system.cores), works, remarks=remarks)
+    return Source(
+        path, str(run.manifest.host.get("identity")), len(run.manifest.system.cores), workloads, remarks=remarks
+    )
 
 
-def _measured(run: RunDirectory, phase: str, *, several: bool) -> Work:
-    """A phase of a run as a work: what it used while it was measured, and nothing of how it suffers."""
+def _measured(run: RunDirectory, phase: str, *, several: bool) -> Workload:
+    """A phase of a run as a workload: what it used while it was measured, and nothing of how it suffers."""
     import polars as pl
 
     manifest = run.manifest
@@ -255,15 +262,13 @@ def _measured(run: RunDirectory, phase: str, *, several: bool) -> Work:
         )
         used = (rows["system_cpu_seconds"] / rows["duration_seconds"]).drop_nulls().to_list() if rows.height else []
         if used:
-            mean = math.fsum(used) / len(used)
-            spread = math.fsum((one - mean) ** 2 for one in used) / (len(used) - 1) if len(used) > 1 else 0.0
-            demands["cpu"] = Demand(mean, math.sqrt(spread / len(used)))
-    return Work(name, {}, demands)
+            demands["cpu"] = Demand(fmean(used), mean_error(used) if len(used) > 1 else 0.0)
+    return Workload(name, {}, demands)
 
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise MalformedWorkError("result.cores is not a number of cores", "Measure it again.")
+        raise MalformedWorkloadError("result.cores is not a number of cores", "Measure it again.")
     return value
 
 
@@ -284,20 +289,23 @@ def _the_same(sources: Sequence[Source]) -> int:
     return first.cores
 
 
-def _named(sources: Sequence[Source]) -> list[tuple[Work, Source]]:
-    """All works, with their folder where names repeat."""
-    counts = Counter(work.name for source in sources for work in source.works)
+def _named(sources: Sequence[Source]) -> list[tuple[Workload, Source]]:
+    """All workloads, with their folder where names repeat."""
+    counts = Counter(workload.name for source in sources for workload in source.workloads)
     return [
-        (replace(work, name=f"{work.name} ({source.path.name})") if counts[work.name] > 1 else work, source)
+        (
+            replace(workload, name=f"{workload.name} ({source.path.name})") if counts[workload.name] > 1 else workload,
+            source,
+        )
         for source in sources
-        for work in source.works
+        for workload in source.workloads
     ]
 
 
 def _pair(
     models: Mapping[str, ColocationModel],
-    one: Work,
-    other: Work,
+    one: Workload,
+    other: Workload,
     bound: float,
     where: Mapping[str, Source],
     measured: Mapping[tuple[str, str], float],
@@ -309,10 +317,10 @@ def _pair(
     refuted = predicted and any(seen is not None and seen >= bound for seen in lost)
     fits = predicted and not refuted
     words = " and ".join(
-        _loss(slowdown, work, seen) for slowdown, work, seen in zip(slowdowns, (one, other), lost, strict=True)
+        _loss(slowdown, workload, seen) for slowdown, workload, seen in zip(slowdowns, (one, other), lost, strict=True)
     )
     verdict = "fit" if fits else "do not fit" if any(s.low >= bound for s in slowdowns) else "are not shown to fit"
-    names = list(dict.fromkeys(str(where[work.name].path) for work in (one, other)))
+    names = list(dict.fromkeys(str(where[workload.name].path) for workload in (one, other)))
     unknown = list(dict.fromkeys(name.replace("_", " ") for s in slowdowns for name in s.unknown))
     stands_on = f"{listing(names)}; {slowdowns[0].kept.basis}"
     if slowdowns[1].kept.basis != slowdowns[0].kept.basis:
@@ -329,41 +337,41 @@ def _pair(
     return Pair(*slowdowns, fits, lost, advice)
 
 
-def _loss(slowdown: Slowdown, work: Work, measured: float | None) -> str:
-    seen = "" if measured is None else f", measured {_signed(_told(work, measured))}"
-    value, low, high = (_signed(_told(work, one)) for one in (slowdown.value, slowdown.low, slowdown.high))
-    verb = f"{work.name} loses {value} of its throughput"
-    if work.quantity == "p99":
-        verb = f"the p99 of {work.name} rises by {value}"
+def _loss(slowdown: Slowdown, workload: Workload, measured: float | None) -> str:
+    seen = "" if measured is None else f", measured {_signed(_told(workload, measured))}"
+    value, low, high = (_signed(_told(workload, one)) for one in (slowdown.value, slowdown.low, slowdown.high))
+    verb = f"{workload.name} loses {value} of its throughput"
+    if workload.quantity == "p99":
+        verb = f"the p99 of {workload.name} rises by {value}"
     return f"{verb} (90 %: {low} to {high}{seen})"
 
 
-def _told(work: Work, lost: float) -> float:
+def _told(workload: Workload, lost: float) -> float:
     """A loss as it is told: that of p99 is how much it rises."""
-    return lost if work.quantity == "throughput" else 1 / max(1 - lost, 1e-9) - 1
+    return lost if workload.quantity == "throughput" else 1 / max(1 - lost, 1e-9) - 1
 
 
 def _signed(share: float) -> str:
     return percent(share) if abs(share) >= 0.0005 else "0 %"
 
 
-def _changes(models: Mapping[str, ColocationModel], one: Work, other: Work, bound: float, *, fits: bool) -> str:
-    """What it takes of the neighbour's CPU time for the answer to be another."""
+def _changes(models: Mapping[str, ColocationModel], one: Workload, other: Workload, bound: float, *, fits: bool) -> str:
+    """What it takes of the neighbour's CPU time for the response to be another."""
     held, hopeless = [], []
-    for work, neighbour in ((one, other), (other, one)):
-        model = models[work.quantity]
+    for workload, neighbour in ((one, other), (other, one)):
+        model = models[workload.quantity]
         demand = neighbour.demands.get("cpu")
-        if demand is None or "cpu" not in work.sensitivities:
+        if demand is None or "cpu" not in workload.sensitivities:
             continue
-        if model.predict(work, neighbour).is_safe(bound) != fits:
+        if model.predict(workload, neighbour).is_safe(bound) != fits:
             continue
-        edge = _edge(model, work, neighbour, bound)
+        edge = _edge(model, workload, neighbour, bound)
         if fits and edge is not None and edge > demand.amount:
             held.append(f"{neighbour.name} uses more than {edge:.2f} cores (now {demand.amount:.2f})")
         elif not fits and edge is not None and edge >= _LEAST_CORES:
             held.append(f"{neighbour.name} is held to {edge:.2f} cores (now {demand.amount:.2f})")
         elif not fits:
-            hopeless.append(work.name)
+            hopeless.append(workload.name)
     if fits:
         return f"It changes if {' or '.join(held)}." if held else "More CPU time of either alone does not change it."
     if hopeless or not held:
@@ -374,14 +382,14 @@ def _changes(models: Mapping[str, ColocationModel], one: Work, other: Work, boun
     return f"It would fit if {listing(held)}."
 
 
-def _edge(model: ColocationModel, work: Work, neighbour: Work, bound: float) -> float | None:
-    """The most CPU time of the neighbour beside which the work is safe; ``None`` where it is whatever that is."""
+def _edge(model: ColocationModel, workload: Workload, neighbour: Workload, bound: float) -> float | None:
+    """The most CPU time of the neighbour beside which the workload is safe; ``None`` where it is whatever that is."""
     capacity = model.capacities["cpu"]
     edge = 0.0
     for step in range(1, _STEPS + 1):
         cores = capacity * step / _STEPS
         demands = {**neighbour.demands, "cpu": Demand(cores, 0.0)}
-        if not model.predict(work, replace(neighbour, demands=demands)).is_safe(bound):
+        if not model.predict(workload, replace(neighbour, demands=demands)).is_safe(bound):
             return edge
         edge = cores
     return None

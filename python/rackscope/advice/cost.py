@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+import numpy as np
 
 from rackscope.errors import RackscopeError
 from rackscope.models.catalogue import Catalogue
@@ -66,10 +67,6 @@ class CostComparison:
     advice: tuple[Advice, ...]
     left_out: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """For programs."""
-        return asdict(self)
-
 
 def compare_costs(
     catalogue: Catalogue, workload: str, names: Sequence[str] = (), *, draws: int = 20_000, seed: int = 1
@@ -78,8 +75,6 @@ def compare_costs(
 
     Raises CatalogueError and RackscopeError as ``models.cost`` does, and when every server had to be left out.
     """
-    import numpy as np
-
     candidates, left_out = candidates_for(catalogue, workload, names)
     if not candidates:
         raise RackscopeError(f"no server can be compared: {'; '.join(left_out)}", "Add what is missing.")
@@ -148,8 +143,6 @@ def _how_sure(share: float) -> str:
 
 def _price_to_tie(currency: str, drawn: CostDraws, best: CostRow, next_best: CostRow) -> str:
     """At the medians of all else."""
-    import numpy as np
-
     allowed = best.rate_per_second.value * SECONDS_PER_YEAR / next_best.rate_per_money.value
     price = float(np.median(drawn.price))
     by_price = best.capital_per_year.value + best.upkeep_per_year.value

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rackscope.advice.catalogue import read_text
 from rackscope.errors import RackscopeError, UsageError
 from rackscope.models.job_points import JobPoint, JobPointsError, parse_job_points
 from rackscope.models.uncertain import Uncertain
 from rackscope.runs.study import StudyRecord, read_study
 
-#: Larger than any list of jobs that a person measured: what is larger is another file.
-_LARGEST_BYTES = 16 * 1024**2
 #: Factors of a sweep that say how many cores the system used.
 _CORE_FACTORS = ("cores", "threads", "workers")
 #: Reads that must be found for the data to count as held, as in ``studies/wall``.
@@ -86,7 +85,8 @@ def read_job_evidence(sources: Iterable[str]) -> JobEvidence:
         elif server is not None:
             raise UsageError(f"{path} names its servers itself", f"Give it as {path}, without '{server}='.")
         else:
-            points += _read_points(path)
+            hint = "Give a file of jobs (server,machines,data_bytes,seconds), or a study directory."
+            points += parse_job_points(read_text(path, JobPointsError, hint), str(path))
     return JobEvidence(tuple(points), tuple(memory), tuple(curves))
 
 
@@ -98,18 +98,6 @@ def _named(text: str) -> tuple[str | None, Path]:
     if not server.strip() or not path:
         raise UsageError(f"'{text}' names no server or no path", "Write it like 'Atom D525=runs/DIR'.")
     return server.strip(), Path(path)
-
-
-def _read_points(path: Path) -> tuple[JobPoint, ...]:
-    hint = "Give a file of jobs (server,machines,data_bytes,seconds), or a study directory."
-    try:
-        if path.stat().st_size > _LARGEST_BYTES:
-            raise JobPointsError(f"{path} is too large for a list of jobs", hint)
-        return parse_job_points(path.read_text(encoding="utf-8-sig"), str(path))
-    except OSError as error:
-        raise JobPointsError(f"cannot read {path}: {error.strerror}", hint) from error
-    except UnicodeDecodeError as error:
-        raise JobPointsError(f"{path} is not text in UTF-8", hint) from error
 
 
 def _memory_need(record: StudyRecord, server: str | None, path: Path) -> MemoryNeed:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+
+import numpy as np
 
 from rackscope.advice.cost import Advice
 from rackscope.advice.scale_words import draws_share, figure
@@ -15,13 +16,7 @@ from rackscope.models.cost import Amount, Candidate, CostDraws, draw_costs, summ
 from rackscope.models.information_value import MeasuringValue, measuring_values
 from rackscope.models.provision import MOST_SERVERS, NoFleetError
 from rackscope.models.server_guess import guess_by_cores
-from rackscope.models.uncertain import Uncertain
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from rackscope.models.uncertain import Array, Uncertain
 
 
 @dataclass(frozen=True)
@@ -58,10 +53,6 @@ class MeasureNext:
     advice: tuple[Advice, ...]
     left_out: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """For programs."""
-        return asdict(self)
-
 
 def measure_next(
     catalogue: Catalogue,
@@ -77,11 +68,9 @@ def measure_next(
     """Rank servers by what it is worth to know their rate and watts before buying the cheapest fleet.
 
     The decision is which kind of server the fleet is made of; how many it takes shows when they are there. ``error`` is
-    that of a measurement (relative, 90 %). Raises CatalogueError for a workload or server that the catalogue lacks,
+    that of a measurement (relative, 90 %). Raises CatalogueError for a workload or server that is not in it,
     NoFleetError for a demand beyond any fleet, RackscopeError when there is no choice.
     """
-    import numpy as np
-
     if not (math.isfinite(rate_per_second) and rate_per_second > 0) or spares < 0:
         raise RackscopeError(
             f"a demand of {rate_per_second:g} a second at N+{spares} is invalid",

@@ -9,11 +9,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from rackscope.analysis.columns import split_column
+from rackscope.analysis.quantities import CACHE_LINE_BYTES
 from rackscope.errors import RunDirectoryError, UsageError
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from rackscope.analysis.context import Run
+    from rackscope.analysis.rates import Windows
     from rackscope.models.throughput_ratio import Squeezed
     from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import Manifest
@@ -111,6 +113,7 @@ def read_measurements(paths: Sequence[Path], phase: str | None = None) -> Measur
     Raises RunDirectoryError for one that is neither or holds nothing that counts, UsageError where they are not of one
     system, workload and host, and where a phase must be named.
     """
+    from rackscope.runs.directory import RunDirectory
     from rackscope.runs.study import MEMBERS, STUDY, is_study, read_study
 
     runs: list[tuple[str, Path]] = []
@@ -141,7 +144,7 @@ def read_measurements(paths: Sequence[Path], phase: str | None = None) -> Measur
             remarks.append(f"{path} is named twice, and counts once")
         once.setdefault(path.resolve(), (name, path))
     runs = list(once.values())
-    opened = [(name, _open(path)) for name, path in runs]
+    opened = [(name, RunDirectory.open(path)) for name, path in runs]
     for name, run in opened:
         # Of the tables, histograms are not what is read here.
         remarks += [f"{name}: {remark}" for remark in run.remarks if not remark.startswith("latency.p")]
@@ -176,12 +179,6 @@ def read_measurements(paths: Sequence[Path], phase: str | None = None) -> Measur
 
 def _is_plain(folder: str) -> bool:
     return bool(folder) and "\0" not in folder and not Path(folder).is_absolute() and ".." not in Path(folder).parts
-
-
-def _open(path: Path) -> RunDirectory:
-    from rackscope.runs.directory import RunDirectory
-
-    return RunDirectory.open(path)
 
 
 def _require_same(name: str, first: Manifest, other: str, second: Manifest) -> None:
@@ -235,7 +232,9 @@ def _choose_phase(phases: Sequence[str], wanted: str | None) -> str:
 def _points(name: str, run: RunDirectory, phase: str) -> list[Point]:
     """One a load: repetitions at the same offered rate are together."""
     from rackscope.runs.energy import results_with_energy
+    from rackscope.runs.facts import analysed_run
 
+    analysed = analysed_run(run)
     results, scope = results_with_energy(run)
     rows = [
         row
@@ -253,19 +252,20 @@ def _points(name: str, run: RunDirectory, phase: str) -> list[Point]:
             groups[-1].append(row)
         else:
             groups.append([row])
-    return [_point(name, run, group, scope or "") for group in groups]
+    return [_point(name, run.manifest, analysed, group, scope or "") for group in groups]
 
 
-def _point(name: str, run: RunDirectory, rows: Sequence[Mapping[str, Any]], scope: str) -> Point:
-    squeezed = any(part.kind == "squeezed" for part in run.manifest.phases)
-    manifest, samples = run.manifest, run.samples()
-    windows = [(row["start_ns"], row["end_ns"]) for row in rows if row["start_ns"] and row["end_ns"]]
+def _point(name: str, manifest: Manifest, run: Run, rows: Sequence[Mapping[str, Any]], scope: str) -> Point:
+    from rackscope.runs.energy import mean_frequency
+
+    squeezed = any(part.kind == "squeezed" for part in manifest.phases)
+    origin = run.samples.origin_ns
+    edges = [(row["start_ns"], row["end_ns"]) for row in rows if row["start_ns"] and row["end_ns"]]
+    windows = tuple(((start - origin) / 1e9, (end - origin) / 1e9) for start, end in sorted(edges))
     operations = sum(row["operations"] or 0 for row in rows)
     offered = [row["offered_operations_per_second"] for row in rows if row["offered_operations_per_second"]]
-    cores = tuple(manifest.system.cores)
-    trusted = _trusted_counters(manifest)
-    instructions = _gain(samples, windows, _column(samples, "perf_instructions_total", trusted))
-    fills = _gain(samples, windows, _column(samples, "perf_dram_fills_total", trusted))
+    instructions = _growth(run, "instructions_per_second", windows)
+    filled_bytes = _growth(run, "dram_read_bytes_per_second", windows)
     busy = _sum([row["system_cpu_seconds"] for row in rows])
     latency = manifest.ceilings.values.get("dram_latency_seconds")
     joules, seconds = _sum([row.get("energy_joules") for row in rows]), _sum([row["duration_seconds"] for row in rows])
@@ -277,10 +277,12 @@ def _point(name: str, run: RunDirectory, rows: Sequence[Mapping[str, Any]], scop
         tuple(row["throughput_operations_per_second"] for row in rows),
         _median([row["response_mean_seconds"] for row in rows]),
         _median([row["response_p99_seconds"] for row in rows]),
-        _mean_of_columns(samples, windows, [f'cpu_frequency_hertz{{core="{core}"}}' for core in cores]),
+        mean_frequency(run, windows) if windows else None,
         instructions / operations if instructions and operations else None,
         # If nothing overlaps, the cores wait a whole latency for each line; less is what overlaps.
-        min(1.0, fills * latency / busy) if fills is not None and latency and busy else None,
+        min(1.0, filled_bytes / CACHE_LINE_BYTES * latency / busy)
+        if filled_bytes is not None and latency and busy
+        else None,
         _median([row["system_resident_bytes"] for row in rows]),
         joules / seconds if joules and seconds else None,
         scope,
@@ -298,57 +300,14 @@ def _usable_cores(manifest: Manifest) -> int:
     return cores
 
 
-def _trusted_counters(manifest: Manifest) -> frozenset[str]:
-    return frozenset(
-        column
-        for probe in manifest.probes
-        if probe.status == "ok"
-        for column in probe.columns
-        if column not in manifest.ceilings.untrusted
-    )
-
-
-def _column(samples: pl.DataFrame, name: str, trusted: frozenset[str]) -> str | None:
-    """The system's own counter: the host's would count the client, too."""
-    column = f'{name}{{scope="system"}}'
-    return column if column in samples.columns and column in trusted else None
-
-
-def _gain(samples: pl.DataFrame, windows: Sequence[tuple[int, int]], column: str | None) -> float | None:
-    """How far a counter rose in the windows together; ``None`` where it was not read in one of them."""
-    if column is None or not windows:
+def _growth(run: Run, quantity: str, windows: Windows) -> float | None:
+    """How far the system's own counter rose (the host's would count the client, too); ``None`` where it is not known
+    or not to be trusted.
+    """
+    series = run.samples.find(quantity, scope="system")
+    if series is None or not windows or run.distrust(*(split_column(column)[0] for column in series.columns)):
         return None
-    total = 0.0
-    for values, seconds, whole in _readings(samples, windows, column):
-        if len(values) < 2 or seconds <= 0 or values[-1] < values[0]:
-            return None
-        total += (values[-1] - values[0]) * whole / seconds
-    return total
-
-
-def _readings(
-    samples: pl.DataFrame, windows: Sequence[tuple[int, int]], column: str
-) -> Iterable[tuple[list[float], float, float]]:
-    """Of each window: the values read in it, the seconds between the first and the last, and the window's own."""
-    import polars as pl
-
-    known = samples.select("timestamp_ns", column).drop_nulls()
-    for start, end in windows:
-        inside = known.filter((pl.col("timestamp_ns") >= start) & (pl.col("timestamp_ns") <= end))
-        times = inside["timestamp_ns"].to_list()
-        yield inside[column].to_list(), (times[-1] - times[0]) / 1e9 if times else 0.0, (end - start) / 1e9
-
-
-def _mean_of_columns(samples: pl.DataFrame, windows: Sequence[tuple[int, int]], columns: Sequence[str]) -> float | None:
-    values = [
-        value
-        for column in columns
-        if column in samples.columns
-        for read, _, _ in _readings(samples, windows, column)
-        for value in read
-        if value > 0
-    ]
-    return math.fsum(values) / len(values) if values else None
+    return series.growth(windows)
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from rackscope.advice.cost import Advice
 from rackscope.errors import RackscopeError
@@ -12,11 +13,8 @@ from rackscope.models.catalogue import Catalogue, CatalogueError
 from rackscope.models.cost import CONFIDENCE, Amount, CostDraws, candidates_for, draw_costs, summarise
 from rackscope.models.multi_server_queue import rate_within
 from rackscope.models.provision import Demand, Fleet, Kind, NoFleetError, cheapest_fleet, largest_fleet
+from rackscope.models.uncertain import Array
 from rackscope.units import format_duration
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -44,10 +42,6 @@ class Provision:
     advice: tuple[Advice, ...]
     left_out: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """For programs."""
-        return asdict(self)
-
 
 def provision(
     catalogue: Catalogue,
@@ -64,11 +58,9 @@ def provision(
 
     Each server is counted on for the rate that only ``caution`` of the draws fall below, and for the watts that only so
     many exceed; costs are medians. With an ``objective`` rates are what an M/M/c queue allows within it, modelled.
-    Raises CatalogueError for what the catalogue lacks, NoFleetError when no fleet does, and RackscopeError for a
+    Raises CatalogueError for what is not in the catalogue, NoFleetError when no fleet does, and RackscopeError for a
     ``caution`` that is no share or for jobs under an objective.
     """
-    import numpy as np
-
     if not 0 < caution < 1:
         raise RackscopeError(
             f"a caution of {caution:g} is invalid: expected a fraction such as 0.05", "Give one such as 0.05."
@@ -129,10 +121,8 @@ def _within(catalogue: Catalogue, drawn: CostDraws, rate: float, objective: Obje
 
 def _rates_after_loss(
     catalogue: Catalogue, drawn: Sequence[CostDraws], counts: Sequence[int], demand: Demand, objective: Objective | None
-) -> NDArray[np.float64]:
+) -> Array:
     """Draw by draw: all servers of a kind are alike in one draw."""
-    import numpy as np
-
     rates = []
     for one, count in zip(drawn, counts, strict=True):
         if not count:

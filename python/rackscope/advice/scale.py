@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rackscope.advice.job_evidence import JobEvidence
-from rackscope.advice.job_ways import Known, ways_known
+from rackscope.advice.job_ways import JobWays, Known
 from rackscope.advice.scale_types import Change, Job, Priced, ScaleAdvice, ScaleRow, ServerWall
 from rackscope.advice.scale_words import sentences
 from rackscope.errors import RackscopeError
@@ -25,13 +26,8 @@ from rackscope.models.scale_choice import (
     draw_means,
     groups_for,
 )
+from rackscope.models.uncertain import Array
 from rackscope.units import format_bytes, format_duration
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 _SIZES = 60
 #: Numbers of machines that are tried for where the answer changes: all of the small ones, then fewer.
@@ -56,13 +52,12 @@ def advise_scale(
     """Compare every way that is known to do ``job``.
 
     ``like`` has servers that were not measured, each with the measured one that it has more of. Raises NoWayError when
-    no way is known or none is in time, CatalogueError for servers that the catalogue lacks, RackscopeError for what
+    no way is known or none is in time, CatalogueError for servers that are not in it, RackscopeError for what
     cannot be.
     """
-    known = ways_known(evidence, catalogue, like or {}, most_machines, workload, draws, seed)
-    refused = list(known.refused)
+    known, refused = JobWays(evidence, catalogue, workload, draws, seed).known(like or {}, most_machines)
     priced: list[Priced] = []
-    for one in known.servers:
+    for one in known:
         found, why_not = _priced(one, job, draws, seed)
         priced += found
         refused += why_not
@@ -85,14 +80,12 @@ def advise_scale(
     changes = tuple(
         change
         for what in (("cost", "time") if with_prices else ("time",))
-        if (change := _change(what, shown, known.servers, job, draws, seed)) is not None
+        if (change := _change(what, shown, known, job, draws, seed)) is not None
     )
     rows = _rows(shown, with_prices)
-    walls = tuple(
-        ServerWall(one.server, one.wall, one.memory_stands_on) for one in known.servers if one.wall is not None
-    )
+    walls = tuple(ServerWall(one.server, one.wall, one.memory_stands_on) for one in known if one.wall is not None)
     cost_is = "of a job" if job.jobs_per_day is None else "a year"
-    left_out = tuple(dict.fromkeys(one.no_cost for one in known.servers if one.no_cost))
+    left_out = tuple(dict.fromkeys(one.no_cost for one in known if one.no_cost))
     return ScaleAdvice(
         job,
         catalogue.currency,
@@ -100,7 +93,7 @@ def advise_scale(
         rows,
         walls,
         changes,
-        sentences(catalogue.currency, job, shown, rows, walls, changes, known.servers),
+        sentences(catalogue.currency, job, shown, rows, walls, changes, known),
         tuple(refused),
         left_out,
     )
@@ -137,7 +130,6 @@ def amount_of(year: MachineYear, way: Way, seconds: Array, job: Job) -> Array:
 
 def _shown(able: Sequence[Priced], with_prices: bool) -> list[Priced]:
     """Of each server alone and of each kind of cluster the best by cost and by time; the best of all first."""
-    import numpy as np
 
     def by_time(one: Priced) -> tuple[float, int]:
         return one.seconds.value, one.way.machines
@@ -156,8 +148,6 @@ def _shown(able: Sequence[Priced], with_prices: bool) -> list[Priced]:
 
 
 def _rows(shown: Sequence[Priced], with_prices: bool) -> tuple[ScaleRow, ...]:
-    import numpy as np
-
     def share_least(columns: Sequence[Array]) -> Array:
         least = np.stack(columns, axis=1).argmin(axis=1)
         return np.asarray(np.bincount(least, minlength=len(columns)) / len(least))
@@ -185,8 +175,6 @@ def _change(
     what: str, shown: Sequence[Priced], servers: Sequence[Known], job: Job, draws: int, seed: int
 ) -> Change | None:
     """Where the best of one kind and of the other change places, over all sizes that both are known to do."""
-    import numpy as np
-
     one, cluster = (_kind(what, shown, servers, kind) for kind in (OneServer, ClusterOf))
     if one is None or cluster is None:
         return None
@@ -235,8 +223,6 @@ def _kind(
 
 
 def _typical(year: MachineYear) -> MachineYear:
-    import numpy as np
-
     return MachineYear(*(np.array([np.median(part)]) for part in (year.standing, year.power_busy, year.power_idle)))
 
 

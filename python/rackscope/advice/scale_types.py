@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 from rackscope.advice.cost import Advice
 from rackscope.advice.job_ways import Known
@@ -14,13 +13,8 @@ from rackscope.models.estimates import Prediction
 from rackscope.models.job_points import LEAST_DATA_BYTES
 from rackscope.models.job_time import MemoryWall, Way
 from rackscope.models.scale_choice import Crossing
+from rackscope.models.uncertain import Array
 from rackscope.units import format_bytes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -102,10 +96,6 @@ class ScaleAdvice:
     advice: tuple[Advice, ...]
     refused: tuple[str, ...]
     left_out: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """For programs."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

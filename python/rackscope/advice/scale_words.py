@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rackscope.advice.cost import Advice
 from rackscope.models.cost import CONFIDENCE, Amount
 from rackscope.models.estimates import Prediction
@@ -178,7 +180,6 @@ def _wall(one: ServerWall, servers: Sequence[Known]) -> Advice:
 
 def _to_measure(job: Job, shown: Sequence[Priced]) -> list[Advice]:
     """One more job on that of the ways that are shown whose mean time is known least."""
-    import numpy as np
 
     def width(one: Priced) -> float:
         return float(np.std(np.log(one.mean)))

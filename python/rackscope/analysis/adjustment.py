@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rackscope.analysis.thresholds import packaged_thresholds
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rackscope.analysis.windows import Window
 
 
@@ -43,8 +43,6 @@ def adjust_for_speed(windows: Sequence[Window]) -> Adjustment:
 
     A window without speeds (its squeeze changes them) is given the correction of its neighbours.
     """
-    import numpy as np
-
     plain = Adjustment(tuple(windows))
     known = [place for place, one in enumerate(windows) if one.core_speeds and _positive(one.throughput)]
     widths = {len(windows[place].core_speeds) for place in known}
@@ -56,12 +54,14 @@ def adjust_for_speed(windows: Sequence[Window]) -> Adjustment:
     if spare < packaged_thresholds().limit("adjustment.degrees"):
         return plain
     speeds = np.log(np.array([windows[place].core_speeds for place in known], dtype=np.float64))
-    throughput = np.log(np.array([windows[place].throughput for place in known], dtype=np.float64))
-    slopes = _slopes(speeds, throughput, conditions)
+    slopes = _slopes(speeds, np.log([windows[place].throughput for place in known]), conditions)
     if slopes is None:
         return plain
-    corrections = _spread(dict(zip(known, _beyond_band(speeds) @ slopes, strict=True)), len(windows))
-    p99 = _p99_corrections(windows, known, speeds, conditions)
+    values = [windows[place].p99_seconds or 0.0 for place in known]
+    p99_slopes = _slopes(speeds, np.log(values), conditions) if all(map(_positive, values)) else None
+    beyond = _beyond_band(speeds)
+    corrections = _spread(known, beyond @ slopes, len(windows))
+    p99 = np.zeros(len(windows)) if p99_slopes is None else _spread(known, beyond @ p99_slopes, len(windows))
     adjusted = tuple(
         replace(
             one,
@@ -73,26 +73,10 @@ def adjust_for_speed(windows: Sequence[Window]) -> Adjustment:
     return Adjustment(adjusted, tuple(float(slope) for slope in slopes))
 
 
-def _p99_corrections(
-    windows: Sequence[Window], known: Sequence[int], speeds: NDArray[np.float64], conditions: Sequence[str]
-) -> list[float]:
-    import numpy as np
-
-    values = [windows[place].p99_seconds for place in known]
-    if not all(value is not None and _positive(value) for value in values):
-        return [0.0] * len(windows)
-    slopes = _slopes(speeds, np.log(np.array(values, dtype=np.float64)), conditions)
-    if slopes is None:
-        return [0.0] * len(windows)
-    return _spread(dict(zip(known, _beyond_band(speeds) @ slopes, strict=True)), len(windows))
-
-
 def _slopes(
     speeds: NDArray[np.float64], values: NDArray[np.float64], conditions: Sequence[str]
 ) -> NDArray[np.float64] | None:
     """Least squares within conditions; ``None`` where the speeds did not change."""
-    import numpy as np
-
     speeds, values = speeds.copy(), values.copy()
     for condition in set(conditions):
         members = [place for place, one in enumerate(conditions) if one == condition]
@@ -106,25 +90,16 @@ def _slopes(
 
 def _beyond_band(speeds: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far speeds are from their median, where that is more than what readings differ by."""
-    import numpy as np
-
     away = speeds - np.median(speeds, axis=0)
     return np.where(np.abs(away) > packaged_thresholds().limit("adjustment.band"), away, 0.0)
 
 
-def _spread(corrections: dict[int, float], count: int) -> list[float]:
+def _spread(places: Sequence[int], corrections: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     """One correction a window; those without take the mean of the nearest on either side."""
-    places = sorted(corrections)
-    filled = []
-    for place in range(count):
-        if place in corrections:
-            filled.append(float(corrections[place]))
-            continue
-        before = [one for one in places if one < place][-1:]
-        after = [one for one in places if one > place][:1]
-        near = [corrections[one] for one in (*before, *after)]
-        filled.append(float(sum(near) / len(near)) if near else 0.0)
-    return filled
+    windows = np.arange(count)
+    before = np.clip(np.searchsorted(places, windows, side="right") - 1, 0, None)
+    after = np.clip(np.searchsorted(places, windows, side="left"), None, len(places) - 1)
+    return np.asarray((corrections[before] + corrections[after]) / 2, dtype=np.float64)
 
 
 def _positive(value: float) -> bool:

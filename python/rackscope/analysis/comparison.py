@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rackscope.analysis import wording
 from rackscope.analysis.energy import ENERGY_COLUMNS
-from rackscope.analysis.findings import plain
+from rackscope.analysis.findings import plain_fields
 from rackscope.analysis.intervals import Interval, difference_of_means, mean_interval, ratio_of_means
 from rackscope.analysis.thresholds import packaged_thresholds
 
@@ -55,62 +55,51 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, strings and numbers; what is not finite becomes null."""
-
-        shown: dict[str, Any] = plain(asdict(self))
-        return shown
+        return plain_fields(self)
 
 
 @dataclass(frozen=True)
 class _Metric:
+    """A column of the results; where ``below`` is given, the quotient of the columns ``above`` over those."""
+
     name: str
     label: str
     unit: str
     better: Better
-    of: Callable[[Mapping[str, Any]], float | None]
+    above: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
 
-
-def _column(name: str) -> Callable[[Mapping[str, Any]], float | None]:
-    def read(row: Mapping[str, Any]) -> float | None:
-        value = row.get(name)
-        return None if value is None else float(value)
-
-    return read
-
-
-def _quotient(above: Sequence[str], below: Sequence[str]) -> Callable[[Mapping[str, Any]], float | None]:
-    def read(row: Mapping[str, Any]) -> float | None:
-        parts = [row.get(name) for name in (*above, *below)]
-        if any(part is None for part in parts):
+    def of(self, row: Mapping[str, Any]) -> float | None:
+        known = {name: row.get(name) for name in (*(self.above or (self.name,)), *self.below)}
+        if any(value is None for value in known.values()):
             return None
-        whole = sum(float(row[name]) for name in below)
-        return sum(float(row[name]) for name in above) / whole if whole else None
+        if not self.below:
+            return float(row[self.name])
+        whole = sum(float(row[name]) for name in self.below)
+        return sum(float(row[name]) for name in self.above) / whole if whole else None
 
-    return read
 
-
+_OPERATIONS = ("operations",)
 _METRICS = (
-    _Metric("throughput_operations_per_second", "throughput", "operations/s", "higher",
-            _column("throughput_operations_per_second")),
-    _Metric("response_p50_seconds", "response, median", "seconds", "lower", _column("response_p50_seconds")),
-    _Metric("response_p90_seconds", "response, 90 %", "seconds", "lower", _column("response_p90_seconds")),
-    _Metric("response_p99_seconds", "response, 99 %", "seconds", "lower", _column("response_p99_seconds")),
-    _Metric("response_p999_seconds", "response, 99.9 %", "seconds", "lower", _column("response_p999_seconds")),
-    _Metric("response_mean_seconds", "response, mean", "seconds", "lower", _column("response_mean_seconds")),
-    _Metric("service_p50_seconds", "service, median", "seconds", "lower", _column("service_p50_seconds")),
-    _Metric("service_p99_seconds", "service, 99 %", "seconds", "lower", _column("service_p99_seconds")),
+    _Metric("throughput_operations_per_second", "throughput", "operations/s", "higher"),
+    _Metric("response_p50_seconds", "response, median", "seconds", "lower"),
+    _Metric("response_p90_seconds", "response, 90 %", "seconds", "lower"),
+    _Metric("response_p99_seconds", "response, 99 %", "seconds", "lower"),
+    _Metric("response_p999_seconds", "response, 99.9 %", "seconds", "lower"),
+    _Metric("response_mean_seconds", "response, mean", "seconds", "lower"),
+    _Metric("service_p50_seconds", "service, median", "seconds", "lower"),
+    _Metric("service_p99_seconds", "service, 99 %", "seconds", "lower"),
     _Metric("cpu_seconds_per_operation", "CPU time of an operation", "seconds", "lower",
-            _quotient(("system_cpu_seconds",), ("operations",))),
-    _Metric("system_resident_bytes", "resident memory", "bytes", "lower", _column("system_resident_bytes")),
-    _Metric("hit_ratio", "hit ratio", "ratio", "higher", _quotient(("hits",), ("hits", "misses"))),
-    _Metric("error_ratio", "failed operations", "ratio", "lower", _quotient(("errors",), ("operations",))),
+            ("system_cpu_seconds",), _OPERATIONS),
+    _Metric("system_resident_bytes", "resident memory", "bytes", "lower"),
+    _Metric("hit_ratio", "hit ratio", "ratio", "higher", ("hits",), ("hits", "misses")),
+    _Metric("error_ratio", "failed operations", "ratio", "lower", ("errors",), _OPERATIONS),
     _Metric("bytes_per_operation", "bytes of an operation", "bytes", "neither",
-            _quotient(("bytes_sent", "bytes_received"), ("operations",))),
-    _Metric("mean_watts", "mean power, metered", "watts", "neither", _column("mean_watts")),
-    _Metric("energy_joules_per_operation", "energy of an operation", "joules", "lower",
-            _column("energy_joules_per_operation")),
-    _Metric("operations_per_joule", "operations a joule", "operations/joule", "higher",
-            _column("operations_per_joule")),
-    _Metric("generator_idle_ratio", "generator idle", "ratio", "neither", _column("generator_idle_ratio")),
+            ("bytes_sent", "bytes_received"), _OPERATIONS),
+    _Metric("mean_watts", "mean power, metered", "watts", "neither"),
+    _Metric("energy_joules_per_operation", "energy of an operation", "joules", "lower"),
+    _Metric("operations_per_joule", "operations a joule", "operations/joule", "higher"),
+    _Metric("generator_idle_ratio", "generator idle", "ratio", "neither"),
 )  # fmt: skip
 
 
@@ -133,16 +122,13 @@ def compare(
     knobs): what differs between them becomes a warning where it makes the comparison mislead. ``sequential`` when the
     repetitions of some run were decided by their results, which widens the intervals as honesty asks.
     """
-    of_a, of_b = _measured(results_a), _measured(results_b)
     warnings = [] if settings_a is None or settings_b is None else _setting_warnings(settings_a, settings_b)
     if power_a is not None and power_b is not None and power_a != power_b:
         warnings.append(f"Power is that of {power_a} in A and of {power_b} in B: it is not compared.")
-        results_a, results_b = (
-            frame.drop(name for name in ENERGY_COLUMNS if name in frame.columns) for frame in (results_a, results_b)
-        )
-        of_a, of_b = _measured(results_a), _measured(results_b)
+        results_a, results_b = (frame.drop(ENERGY_COLUMNS, strict=False) for frame in (results_a, results_b))
     elif (power_a is None) != (power_b is None):
         warnings.append(f"Power was metered in {'A' if power_b is None else 'B'} only: it is not compared.")
+    of_a, of_b = _measured(results_a), _measured(results_b)
     pairs = [(name, name) for name in of_a if name in of_b]
     if not pairs and len(of_a) == len(of_b) == 1:
         pairs = [(next(iter(of_a)), next(iter(of_b)))]
@@ -191,8 +177,7 @@ def _row(
     ratio = ratio_of_means(values_b, values_a, sequential=sequential)
     difference = difference_of_means(values_b, values_a, sequential=sequential)
     verdict = _verdict(ratio, difference)
-    good = {"higher": verdict == "higher", "lower": verdict == "lower"}.get(metric.better)
-    seen = verdict in ("higher", "lower")
+    seen = verdict in ("higher", "lower") and metric.better != "neither"
     return ComparisonRow(
         phase=phase,
         metric=metric.name,
@@ -204,24 +189,24 @@ def _row(
         difference=difference,
         verdict=verdict,
         better=metric.better,
-        b_is_better=good if seen else None,
+        b_is_better=verdict == metric.better if seen else None,
         sentence=_sentence(metric, verdict, ratio, difference),
     )
 
 
 def _verdict(ratio: Interval, difference: Interval) -> Difference:
-    if ratio.low is not None and ratio.high is not None:
-        smallest = packaged_thresholds().limit("comparison.smallest_ratio")
-        if abs(ratio.estimate - 1) < smallest:
-            return "no difference seen"
-        return "higher" if ratio.low > 1 else "lower" if ratio.high < 1 else "no difference seen"
-    if difference.low is not None and difference.high is not None:
-        return "higher" if difference.low > 0 else "lower" if difference.high < 0 else "no difference seen"
-    return "too few repetitions"
+    if not ratio.is_known and not difference.is_known:
+        return "too few repetitions"
+    if ratio.is_known and abs(ratio.estimate - 1) < packaged_thresholds().limit("comparison.smallest_ratio"):
+        return "no difference seen"
+    interval, same = (ratio, 1.0) if ratio.is_known else (difference, 0.0)
+    if interval.contains(same):
+        return "no difference seen"
+    return "higher" if interval.estimate > same else "lower"
 
 
 def _sentence(metric: _Metric, verdict: Difference, ratio: Interval, difference: Interval) -> str:
-    name = metric.label[:1].upper() + metric.label[1:]
+    name = wording.capital(metric.label)
     if verdict == "too few repetitions":
         observed = "" if ratio.estimate != ratio.estimate else f" (B is {_times(ratio.estimate)} of A)"
         return f"{name}: too few repetitions{observed}."
@@ -234,8 +219,7 @@ def _sentence(metric: _Metric, verdict: Difference, ratio: Interval, difference:
         small = not ratio.contains(1.0)
         why = ", less than two runs of the same thing may differ by" if small else ""
         return f"{name}: no difference seen ({_change(ratio.estimate)}, {bounds}{why})."
-    judged = {"higher": "better", "lower": "worse"}
-    word = "" if metric.better == "neither" else f", {judged['higher' if verdict == metric.better else 'lower']}"
+    word = "" if metric.better == "neither" else ", better" if verdict == metric.better else ", worse"
     return f"{name}: B is {_change(ratio.estimate)}{word} ({bounds})."
 
 

@@ -40,15 +40,9 @@ class Run:
         thresholds: Thresholds,
     ) -> Run:
         """Frames and facts, made ready."""
-        sets = {"system": facts.system_cores}
-        if facts.client_cores:
-            sets["client"] = facts.client_cores
-        table = Samples(
-            samples,
-            origin_ns=facts.start_ns,
-            core_sets=sets,
-            minimum_coverage=thresholds.limit("coverage.minimum"),
-        )
+        sets = {"system": facts.system_cores} | ({"client": facts.client_cores} if facts.client_cores else {})
+        coverage = thresholds.limit("coverage.minimum")
+        table = Samples(samples, origin_ns=facts.start_ns, core_sets=sets, minimum_coverage=coverage)
         return cls(facts, table, tuple(results.to_dicts()), latency, thresholds)
 
     @property
@@ -95,11 +89,10 @@ class Run:
             rows = [row for row in self.results if row.get("phase") == name and row.get("kind", kind) == kind]
             kept = [row for row in rows if not row.get("discarded")]
             discarded = {row.get("repetition") for row in rows} - {row.get("repetition") for row in kept}
-            windows = tuple((start, end) for repetition, start, end in repetitions if repetition not in discarded)
-            if not windows:
-                # All were discarded: what happened in them is still worth describing.
-                windows = tuple((start, end) for _, start, end in repetitions)
-            phases.append(Phase(self, name, kind, windows, tuple(kept)))
+            # Where all were discarded, what happened in them is still worth describing.
+            counting = [one for one in repetitions if one[0] not in discarded] or repetitions
+            windows = tuple((start, end) for _, start, end in counting)
+            phases.append(Phase(self, name, kind, windows, tuple(kept), tuple(number for number, *_ in counting)))
         return phases
 
     def missing(self, *metrics: str) -> tuple[str, str]:
@@ -134,6 +127,8 @@ class Phase:
     windows: Windows
     #: Rows of results.parquet that were not discarded.
     rows: tuple[dict[str, Any], ...]
+    #: The repetition of each window.
+    numbers: tuple[int | None, ...]
 
     @property
     def seconds(self) -> float:
@@ -176,40 +171,26 @@ class Phase:
         reading = self.read(quantity, **labels)
         return reading.value if reading else None
 
+    def find(self, quantity: str, **labels: str) -> tuple[Series, float] | None:
+        """A derived quantity and its value; ``None`` when that is not known."""
+        series = self.run.samples.find(quantity, **labels)
+        value = series.over(self.windows).value if series else None
+        return None if series is None or value is None else (series, value)
+
     def evidence(
-        self,
-        series: Series,
-        value: float,
-        *,
-        threshold: str | None = None,
-        threshold_value: float | None = None,
-        seconds: Windows | None = None,
+        self, series: Series, value: float, threshold: str | None = None, *, seconds: Windows | None = None
     ) -> Evidence:
-        """A reading of the phase as evidence."""
-        return Evidence(
-            columns=series.columns,
-            seconds=self.windows if seconds is None else seconds,
-            quantity=series.name,
-            value=value,
-            unit=series.quantity.unit,
-            threshold=threshold,
-            threshold_value=threshold_value,
-        )
+        """A reading of the phase as evidence; ``threshold`` is the whole name of a line, ``limit.steal.doubt``."""
+        line = None if threshold is None else self.run.thresholds.line(threshold)
+        windows = self.windows if seconds is None else seconds
+        return Evidence(series.columns, windows, series.name, value, series.quantity.unit, threshold, line)
 
     def result_evidence(
         self, columns: Sequence[str], value: float, unit: str, threshold: str | None = None
     ) -> Evidence:
-        """A figure from results.parquet as evidence; ``threshold`` names a single line."""
-        line = None if threshold is None else self.run.thresholds.limit(threshold)
-        return Evidence(
-            columns=tuple(columns),
-            seconds=self.windows,
-            quantity=columns[0],
-            value=value,
-            unit=unit,
-            threshold=None if threshold is None else f"limit.{threshold}",
-            threshold_value=line,
-        )
+        """A figure from results.parquet as evidence."""
+        line = None if threshold is None else self.run.thresholds.line(threshold)
+        return Evidence(tuple(columns), self.windows, columns[0], value, unit, threshold, line)
 
     def windows_above(self, series: Series, line: float) -> Windows:
         """The parts of the phase in which the series was at or above ``line``, in bins of about a second."""

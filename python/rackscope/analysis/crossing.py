@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
 
 from rackscope.analysis.intervals import Interval, mean_interval
 
 #: log(latency / bound) beyond which an overload only says on which side it lies.
 CLIP = 0.7
-#: Rates further than this ratio from the middle say nothing about the slope at the crossing.
-_WINDOW = 1.15
+#: Rates further than this ratio from the middle say nothing about the line at the crossing.
+WINDOW = 1.15
 #: Latency rises with the rate: a flatter line is noise, and its zero would lie anywhere.
 _LEAST_SLOPE = 2.0
 #: What differs from one start of a system to the next (where its memory lies, what its neighbours do) is the same for
@@ -53,8 +56,6 @@ def block_rates(middle: float, block: int, seed: int) -> list[float]:
     The offsets differ from block to block, so that a crossing that is a leap is not always looked at from the same
     two sides.
     """
-    import numpy as np
-
     generator = np.random.default_rng([seed, block])
     offset = generator.uniform(-0.02, 0.02)
     return [float(middle * math.exp(step + offset)) for step in generator.permutation(_STEPS)]
@@ -66,31 +67,22 @@ def estimate_crossing(seen: Sequence[Seen], middle: float) -> Interval | None:
 
     The interval is as wide as honesty asks when the number of blocks was decided by looking at it.
     """
-    near = [one for one in seen if 1 / _WINDOW <= one.rate / middle <= _WINDOW]
+    near = [one for one in seen if 1 / WINDOW <= one.rate / middle <= WINDOW]
     blocks = sorted({one.block for one in near})
     if not blocks:
         return None
-    slope = _common_slope(near)
-    crossings = []
+    # Least squares with an intercept for each block.
+    above = below = 0.0
+    centres = []
     for block in blocks:
         own = [one for one in near if one.block == block]
-        rate = math.fsum(math.log(one.rate) for one in own) / len(own)
-        crossings.append(rate - math.fsum(one.excess for one in own) / len(own) / slope)
-    interval = mean_interval(crossings, sequential=True)
-    if interval.low is None or interval.high is None or len(blocks) < FEWEST_BLOCKS:
+        rate, level = fmean(math.log(one.rate) for one in own), fmean(one.excess for one in own)
+        above += math.fsum((math.log(one.rate) - rate) * (one.excess - level) for one in own)
+        below += math.fsum((math.log(one.rate) - rate) ** 2 for one in own)
+        centres.append((rate, level))
+    slope = max(above / below, _LEAST_SLOPE) if below > 0 else _LEAST_SLOPE
+    interval = mean_interval([rate - level / slope for rate, level in centres], sequential=True)
+    if interval.high is None or len(blocks) < FEWEST_BLOCKS:
         return Interval(math.exp(interval.estimate), None, None, 0.95, len(blocks))
-    half = math.hypot(interval.high - interval.estimate, _BETWEEN_STARTS)
-    middle_log = interval.estimate
-    return Interval(math.exp(middle_log), math.exp(middle_log - half), math.exp(middle_log + half), 0.95, len(blocks))
-
-
-def _common_slope(near: Sequence[Seen]) -> float:
-    """Least squares with an intercept for each block."""
-    above = below = 0.0
-    for block in {one.block for one in near}:
-        own = [one for one in near if one.block == block]
-        middle = math.fsum(math.log(one.rate) for one in own) / len(own)
-        level = math.fsum(one.excess for one in own) / len(own)
-        above += math.fsum((math.log(one.rate) - middle) * (one.excess - level) for one in own)
-        below += math.fsum((math.log(one.rate) - middle) ** 2 for one in own)
-    return max(above / below, _LEAST_SLOPE) if below > 0 else _LEAST_SLOPE
+    middle, half = interval.estimate, math.hypot(interval.high - interval.estimate, _BETWEEN_STARTS)
+    return replace(interval, low=middle - half, high=middle + half).mapped(math.exp)

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 from rackscope.analysis.adjustment import adjust_for_speed
-from rackscope.analysis.intervals import Interval, student_quantile
+from rackscope.analysis.intervals import Interval, mean_error, student_quantile
 from rackscope.analysis.moderation import moderate_variances
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.analysis.windows import CONTROL, FREE, Window, parse_condition
@@ -144,18 +145,15 @@ class _Mean:
 
 
 def _means(groups: Sequence[Sequence[float]]) -> list[_Mean]:
-    means = [math.fsum(values) / len(values) if values else math.nan for values in groups]
-    spreads = [
-        math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) if len(values) > 1 else 0.0
-        for values, mean in zip(groups, means, strict=True)
-    ]
+    spreads = [mean_error(values) ** 2 * len(values) if len(values) > 1 else 0.0 for values in groups]
     moderated = moderate_variances(spreads, [max(len(values) - 1, 0) for values in groups])
-    return [
-        _Mean(tuple(values), mean, math.sqrt(spread.variance / len(values)), spread.degrees)
-        if len(values) > 1
-        else _Mean(tuple(values), mean)
-        for values, mean, spread in zip(groups, means, moderated, strict=True)
-    ]
+    found = []
+    for values, spread in zip(groups, moderated, strict=True):
+        mean = _Mean(tuple(values), fmean(values) if values else math.nan)
+        if len(values) > 1:
+            mean = replace(mean, error=math.sqrt(spread.variance / len(values)), degrees=spread.degrees)
+        found.append(mean)
+    return found
 
 
 def _estimate(
@@ -166,7 +164,7 @@ def _estimate(
         for window in windows
         if window.achieved_fraction is not None and window.achieved_fraction > 0
     ]
-    achieved = math.exp(math.fsum(known) / len(known)) if known else None
+    achieved = math.exp(fmean(known)) if known else None
     divisor = _divisor(achieved)
     parsed = parse_condition(windows[0].condition)
     return LevelEstimate(
@@ -200,8 +198,8 @@ def _log_ratios(block: Sequence[Window], values: Sequence[float | None]) -> dict
             if near is not None:
                 neighbours.append(math.log(near))
         if value is not None and neighbours:
-            found.setdefault(window.condition, []).append(math.log(value) - math.fsum(neighbours) / len(neighbours))
-    return {condition: math.fsum(ratios) / len(ratios) for condition, ratios in found.items()}
+            found.setdefault(window.condition, []).append(math.log(value) - fmean(neighbours))
+    return {condition: fmean(ratios) for condition, ratios in found.items()}
 
 
 def _usable(value: float | None) -> bool:
@@ -231,9 +229,7 @@ def _divisor(achieved: float | None) -> float | None:
 def _divided(interval: Interval, divisor: float | None) -> Interval | None:
     if divisor is None or interval.count == 0:
         return None
-    ends = sorted(end / divisor for end in (interval.low, interval.high) if end is not None)
-    low, high = ends if len(ends) == 2 else (None, None)
-    return Interval(interval.estimate / divisor, low, high, interval.confidence, interval.count)
+    return interval.mapped(lambda one: one / divisor)
 
 
 def _loss_bound(mean: _Mean, sequential: bool) -> float | None:

@@ -15,6 +15,7 @@ from rackscope.analysis.findings import plain
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.power_domains import HostScope, MeterFault, Meters, choose_meters
 from rackscope.analysis.power_trace import PowerTrace, power_traces
+from rackscope.analysis.rates import Windows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -152,19 +153,8 @@ class RunEnergy:
         idle = None if self.idle is None else {**asdict(self.idle), "is_idle": self.idle.is_idle}
         phases = [asdict(phase) for phase in self.phases]
         content = {"source": "metered", "host_scope": scope, "idle": idle, "phases": phases}
-        shown: dict[str, Any] = plain({**content, "faults": [asdict(fault) for fault in self.faults]})
-        return shown
-
-
-@dataclass(frozen=True)
-class _Window:
-    name: str
-    kind: str
-    repetition: int | None
-    start: float
-    end: float
-    operations: float | None
-    discarded: bool
+        content["faults"] = [asdict(fault) for fault in self.faults]
+        return {name: plain(value) for name, value in content.items()}
 
 
 def measure_energy(run: Run) -> RunEnergy | None:
@@ -174,24 +164,21 @@ def measure_energy(run: Run) -> RunEnergy | None:
         return None
     meters = choose_meters(traces, run.samples, run.thresholds)
     read = _Reader(meters, run.thresholds.limit("power.coverage"))
-    windows = _windows(run)
-    idle = _idle(run, read, windows)
-    groups: dict[tuple[str, str], list[_Window]] = {}
-    for window in windows:
-        groups.setdefault((window.name, window.kind), []).append(window)
+    operations = {
+        (row.get("phase"), row.get("kind"), row.get("repetition")): _number(row.get("operations"))
+        for row in run.results
+    }
+    idle = _idle(run, read)
     phases = []
-    for (name, kind), every in groups.items():
-        # All were discarded: what happened in them is still worth describing.
-        kept = [one for one in every if not one.discarded] or every
-        phases.append(
-            PhaseEnergy(
-                name,
-                kind,
-                tuple((one.start, one.end) for one in kept),
-                tuple(_domain(read, trace, kept, run.facts.sequential) for trace in meters.traces.values()),
-                _host(read, kept, idle, run.facts.sequential) if meters.scope is not None else None,
-            )
+    for phase in run.phases():
+        repetitions = tuple(
+            _repetition(read, number, window, operations.get((phase.name, phase.kind, number)))
+            for number, window in zip(phase.numbers, phase.windows, strict=True)
         )
+        domains = tuple(_domain(read, trace, phase.windows, run.facts.sequential) for trace in meters.traces.values())
+        known = meters.scope is not None
+        host = _host(read, phase.windows, repetitions, idle, run.facts.sequential) if known else None
+        phases.append(PhaseEnergy(phase.name, phase.kind, phase.windows, domains, host))
     return RunEnergy(meters.scope, idle, tuple(phases), meters.faults)
 
 
@@ -206,7 +193,8 @@ def results_with_energy(run: Run, results: pl.DataFrame) -> pl.DataFrame:
     read = _Reader(meters, run.thresholds.limit("power.coverage"))
     columns: dict[str, list[float | None]] = {name: [] for name in ENERGY_COLUMNS}
     for row in results.to_dicts():
-        one = _repetition(read, _window_of_row(run, row))
+        start, end = (((row.get(name) or 0) - run.facts.start_ns) / 1e9 for name in ("start_ns", "end_ns"))
+        one = _repetition(read, row.get("repetition"), (start, end), _number(row.get("operations")))
         for name, values in columns.items():
             values.append(getattr(one, name))
     return results.with_columns(pl.Series(name, values, dtype=pl.Float64) for name, values in columns.items())
@@ -229,7 +217,8 @@ class _Reader:
         return energy.watts, ""
 
     def host_watts(self, start: float, end: float) -> tuple[float | None, str]:
-        assert self.meters.scope is not None
+        if self.meters.scope is None:
+            return None, ""
         total = 0.0
         for domain in self.meters.scope.domains:
             value, reason = self.watts(self.meters.traces[domain], start, end)
@@ -239,56 +228,29 @@ class _Reader:
         return total, ""
 
 
-def _windows(run: Run) -> list[_Window]:
-    """Phases in the order in which they began, squeezed ones left out: what they show was done to them."""
-    rows = {(row.get("phase"), row.get("kind"), row.get("repetition")): row for row in run.results}
-    found = []
-    for window in sorted(run.facts.phases, key=lambda window: window.start_ns):
-        if window.kind == "squeezed" or window.end_ns <= window.start_ns:
-            continue
-        row = rows.get((window.name, window.kind, window.repetition), {})
-        start, end = ((edge - run.facts.start_ns) / 1e9 for edge in (window.start_ns, window.end_ns))
-        found.append(
-            _Window(
-                window.name,
-                window.kind,
-                window.repetition,
-                start,
-                end,
-                _number(row.get("operations")),
-                bool(row.get("discarded")),
-            )
-        )
-    return found
-
-
-def _window_of_row(run: Run, row: Mapping[str, Any]) -> _Window:
-    edges = [_number(row.get(name)) for name in ("start_ns", "end_ns")]
-    start, end = ((edge - run.facts.start_ns) / 1e9 if edge is not None else 0.0 for edge in edges)
-    operations = _number(row.get("operations"))
-    return _Window(str(row.get("phase")), str(row.get("kind")), row.get("repetition"), start, end, operations, False)
-
-
-def _domain(read: _Reader, trace: PowerTrace, kept: Sequence[_Window], sequential: bool) -> DomainEnergy:
-    found = [read.watts(trace, one.start, one.end) for one in kept]
+def _domain(read: _Reader, trace: PowerTrace, windows: Windows, sequential: bool) -> DomainEnergy:
+    found = [read.watts(trace, *window) for window in windows]
     reason = next((why for value, why in found if value is None), "")
-    joules = _sum(
-        [None if value is None else value * (one.end - one.start) for (value, _), one in zip(found, kept, strict=True)]
-    )
-    values = [value for value, _ in found if value is not None]
-    return DomainEnergy(
-        trace.domain, trace.meter, trace.column, mean_interval(values, sequential=sequential), joules, reason
-    )
+    lengths = [end - start for start, end in windows]
+    joules = _sum([None if value is None else value * long for (value, _), long in zip(found, lengths, strict=True)])
+    interval = mean_interval([value for value, _ in found if value is not None], sequential=sequential)
+    return DomainEnergy(trace.domain, trace.meter, trace.column, interval, joules, reason)
 
 
-def _repetition(read: _Reader, window: _Window) -> RepetitionEnergy:
-    watts, _ = read.host_watts(window.start, window.end)
-    return RepetitionEnergy(window.repetition, window.end - window.start, watts, window.operations)
+def _repetition(
+    read: _Reader, number: int | None, window: tuple[float, float], operations: float | None
+) -> RepetitionEnergy:
+    return RepetitionEnergy(number, window[1] - window[0], read.host_watts(*window)[0], operations)
 
 
-def _host(read: _Reader, kept: Sequence[_Window], idle: IdlePower | None, sequential: bool) -> HostEnergy:
-    repetitions = tuple(_repetition(read, one) for one in kept)
-    reason = next((why for one in kept if (why := read.host_watts(one.start, one.end)[1])), "")
+def _host(
+    read: _Reader,
+    windows: Windows,
+    repetitions: tuple[RepetitionEnergy, ...],
+    idle: IdlePower | None,
+    sequential: bool,
+) -> HostEnergy:
+    reason = next((why for window in windows if (why := read.host_watts(*window)[1])), "")
 
     def over(value: Callable[[RepetitionEnergy], float | None]) -> Interval | None:
         known = [found for one in repetitions if (found := value(one)) is not None]
@@ -313,7 +275,7 @@ def _host(read: _Reader, kept: Sequence[_Window], idle: IdlePower | None, sequen
     )
 
 
-def _idle(run: Run, read: _Reader, windows: Sequence[_Window]) -> IdlePower | None:
+def _idle(run: Run, read: _Reader) -> IdlePower | None:
     if read.meters.scope is None or not len(run.samples.seconds):
         return None
     least = run.thresholds.limit("power.idle_seconds")
@@ -335,11 +297,12 @@ def _idle(run: Run, read: _Reader, windows: Sequence[_Window]) -> IdlePower | No
     traces = [read.meters.traces[name] for name in read.meters.scope.domains]
     first = max(float(trace.times[0]) for trace in traces)
     last = min(float(trace.times[-1]) for trace in traces)
-    begun = windows[0].start if windows else last
+    phases = run.phases()
+    begun = min((phase.windows[0][0] for phase in phases), default=last)
     if begun - first >= least and is_quiet(first, begun) and (found := power("before_load", first, begun)):
         return found
-    for one in windows:
-        if one.name == "idle" and not one.discarded and (found := power("idle_phase", one.start, one.end)):
+    for window in (window for phase in phases if phase.name == "idle" for window in phase.windows):
+        if found := power("idle_phase", *window):
             return found
     width = max(least, 1.0)
     seconds = [(first + place * width, first + (place + 1) * width) for place in range(int((last - first) / width))]

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+
+from rackscope.analysis.multiple import holm
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,6 @@ class Effects:
 
 def estimate_effects(observations: Sequence[Observation]) -> Effects:
     """Effects of the factors that take more than one level. Values that are not above zero are left out."""
-    import numpy as np
-
-    from rackscope.analysis.multiple import holm
-
     known = [one for one in observations if math.isfinite(one.value) and one.value > 0]
     names = [name for name in (known[0].levels if known else ()) if len({one.levels[name] for one in known}) > 1]
     if not names:
@@ -124,8 +120,6 @@ def _p_value(explained: float, explained_degrees: int, error: float, degrees: in
 
 
 def _indicators(labels: Sequence[str]) -> NDArray[np.float64]:
-    import numpy as np
-
     distinct = sorted(set(labels))
     matrix = np.zeros((len(labels), len(distinct)))
     matrix[range(len(labels)), [distinct.index(label) for label in labels]] = 1.0
@@ -134,8 +128,6 @@ def _indicators(labels: Sequence[str]) -> NDArray[np.float64]:
 
 def _residual(response: NDArray[np.float64], parts: Sequence[NDArray[np.float64]]) -> tuple[float, int]:
     """Sum of squares that the model leaves, and the model's rank."""
-    import numpy as np
-
     design = np.hstack(parts)
     fitted, _, rank, _ = np.linalg.lstsq(design, response, rcond=None)
     return float(np.sum((response - design @ fitted) ** 2)), int(rank)
@@ -147,8 +139,6 @@ def _multipliers(
     parts: Mapping[str, NDArray[np.float64]],
     name: str,
 ) -> dict[str, float]:
-    import numpy as np
-
     distinct = sorted({one.levels[name] for one in observations})
     # One level's coefficient is what the others leave: they are about their mean.
     own = parts[name][:, :-1] - parts[name][:, -1:]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+_UNNAMED = "the system"
+
 PhaseKind = Literal["load", "warm-up", "measure", "squeezed"]
 LoopKind = Literal["closed", "open"]
 ProbeState = Literal["ok", "missing", "untrusted"]
@@ -73,7 +75,7 @@ class RunFacts:
     pipeline: int = 1
     multiget: int = 1
     #: How sentences call the system.
-    system: str = "the system"
+    system: str = _UNNAMED
     endpoint_kind: Literal["tcp", "unix"] = "tcp"
     #: Interface that requests came over; ``None`` on a unix socket.
     interface: str | None = "lo"
@@ -88,6 +90,11 @@ class RunFacts:
     sequential: bool = True
     #: Whether power was asked for: that it is not known is then said.
     power_asked: bool = False
+
+    def begin(self, text: str) -> str:
+        """``text`` as the start of a sentence: the name of a system stays as it is written."""
+        named = self.system != _UNNAMED and text.startswith((f"{self.system} ", f"{self.system}'s "))
+        return text if named else f"{text[:1].upper()}{text[1:]}"
 
     @property
     def start_ns(self) -> int:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rackscope.analysis.columns import describe_columns
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 #: ``limits``: near its ceiling or queueing so much that it holds the work back. ``near``: little is left.
 #: ``spare``: much is left. ``unknown``: a sensor or a ceiling is missing.
@@ -154,8 +158,13 @@ class Characterisation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, strings and numbers; what is not finite becomes null."""
-        shown: dict[str, Any] = plain(asdict(self))
-        return shown
+        return plain_fields(self)
+
+
+def pointing(sentence: str, evidence: Sequence[Evidence]) -> str:
+    """A sentence with its evidence in brackets."""
+    shown = [one.describe() for one in evidence if one.columns]
+    return f"{sentence} [{'; '.join(dict.fromkeys(shown))}]" if shown else sentence
 
 
 def describe_seconds(seconds: tuple[tuple[float, float], ...]) -> str:
@@ -164,6 +173,11 @@ def describe_seconds(seconds: tuple[tuple[float, float], ...]) -> str:
         return ""
     text = f"{seconds[0][0]:.1f}-{seconds[-1][1]:.1f} s"
     return text if len(seconds) == 1 else f"{text} in {len(seconds)} parts"
+
+
+def plain_fields(value: DataclassInstance) -> dict[str, Any]:
+    """The fields of a dataclass as ``plain`` values."""
+    return {name: plain(item) for name, item in asdict(value).items()}
 
 
 def plain(value: Any) -> Any:

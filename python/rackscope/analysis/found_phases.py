@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
-from rackscope.analysis.findings import Evidence, Finding, PhaseOverlap, PhasesFound
-from rackscope.analysis.phases import DeclaredPhase, FoundPhase, PhaseMatch, find_phases, match_declared
+from rackscope.analysis.findings import Evidence, Finding, PhasesFound
+from rackscope.analysis.phases import DeclaredPhase, FoundPhase, find_phases, match_declared
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,23 +67,8 @@ def find_phases_of(run: Run) -> tuple[PhasesFound, list[Finding]] | None:
     found = find_phases(_frame(series, declared))
     if not found:
         return None
-    match = match_declared(found, declared)
-    summary = PhasesFound(
-        phases=tuple((phase.start_ns / 1e9, phase.end_ns / 1e9) for phase in found),
-        declared=tuple(
-            PhaseOverlap(
-                one.declared.name,
-                one.declared.start_ns / 1e9,
-                one.declared.end_ns / 1e9,
-                one.found,
-                len(one.phases),
-                one.overlap,
-            )
-            for one in match.phases
-        ),
-        undeclared_boundaries_seconds=tuple(boundary / 1e9 for boundary in match.undeclared_boundaries_ns),
-    )
-    return summary, _findings(match, found, series)
+    summary = match_declared(found, declared)
+    return summary, _findings(summary, found, series)
 
 
 def _declared(run: Run) -> list[DeclaredPhase]:
@@ -116,35 +102,26 @@ def _frame(shown: list[_Shown], declared: list[DeclaredPhase]) -> pl.DataFrame:
     return pl.DataFrame(frame, schema_overrides={"timestamp_ns": pl.Int64, **dict.fromkeys(columns, pl.Float64)})
 
 
-def _findings(match: PhaseMatch, found: list[FoundPhase], shown: list[_Shown]) -> list[Finding]:
+def _findings(match: PhasesFound, found: list[FoundPhase], shown: list[_Shown]) -> list[Finding]:
     findings = []
-    for boundary in match.undeclared_boundaries_ns:
-        place = next(index for index, phase in enumerate(found) if phase.start_ns == boundary)
-        before, after = found[place - 1], found[place]
+    for before, after in pairwise(found):
+        at = after.start_ns / 1e9
         most = max(shown, key=lambda one: one.step(before, after))
-        inside = next((one for one in match.phases if one.declared.start_ns < boundary < one.declared.end_ns), None)
-        if most.step(before, after) < _LEAST_STEP or inside is None:
+        inside = next((one for one in match.declared if one.start_seconds < at < one.end_seconds), None)
+        undeclared = at in match.undeclared_boundaries_seconds
+        if not undeclared or most.step(before, after) < _LEAST_STEP or inside is None:
             continue
-        series = most.series
+        series, unit = most.series, most.series.quantity.unit
         levels = before.means[series.name], after.means[series.name]
-        seconds = boundary / 1e9
+        around = ((before.start_ns / 1e9, after.end_ns / 1e9),)
         findings.append(
             Finding(
                 "insight",
                 60,
-                inside.declared.name,
-                f"Its behaviour changed at {seconds:.1f} s without a phase being declared: {most.title} went from "
-                f"{wording.quantity(levels[0], series.quantity.unit)} to "
-                f"{wording.quantity(levels[1], series.quantity.unit)}",
-                (
-                    Evidence(
-                        columns=series.columns,
-                        seconds=((before.start_ns / 1e9, after.end_ns / 1e9),),
-                        quantity=series.name,
-                        value=levels[1],
-                        unit=series.quantity.unit,
-                    ),
-                ),
+                inside.name,
+                f"Its behaviour changed at {at:.1f} s without a phase being declared: {most.title} went from "
+                f"{wording.quantity(levels[0], unit)} to {wording.quantity(levels[1], unit)}",
+                (Evidence(series.columns, around, series.name, levels[1], unit),),
                 "Look at that moment in the report; means over the whole phase hide it.",
             )
         )

@@ -8,7 +8,7 @@ most 2^-g of its lower bound wide, which bounds the error of every quantile.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,17 +52,6 @@ class Histogram:
             np.asarray(index, dtype=np.uint64),
             np.asarray(count, dtype=np.uint64),
         )
-
-    @classmethod
-    def of_values(cls, grouping_power: int, max_value_power: int, values: Iterable[int]) -> Histogram:
-        """A histogram that has recorded ``values`` (nanoseconds); too large ones go into the last bucket."""
-        counts: dict[int, int] = {}
-        largest = (1 << max_value_power) - 1
-        for value in values:
-            index = bucket_index(grouping_power, min(value, largest))
-            counts[index] = counts.get(index, 0) + 1
-        ordered = sorted(counts)
-        return cls.of(grouping_power, max_value_power, ordered, [counts[index] for index in ordered])
 
     @property
     def total_buckets(self) -> int:
@@ -126,32 +115,6 @@ class Histogram:
         count = np.zeros(len(index), dtype=np.uint64)
         np.add.at(count, place, np.concatenate((self.count, other.count)))
         return Histogram(self.grouping_power, self.max_value_power, index, count)
-
-    def distribution(self, maximum_points: int = 400) -> list[tuple[float, float]]:
-        """Points (seconds, share of values at or below) for a plot, thinned to equal steps on the latency axis's log.
-
-        The first point lies at the lower bound of the first bucket with share 0, the last at share 1.
-        """
-        total = self.total
-        if total == 0:
-            return []
-        lower, upper = self.bounds()
-        seconds = upper.astype(np.float64) / _NANOSECONDS
-        shares = np.cumsum(self.count).astype(np.float64) / total
-        keep = np.arange(len(seconds))
-        if len(seconds) > maximum_points:
-            logarithms = np.log(np.maximum(seconds, 1 / _NANOSECONDS))
-            steps = np.floor((logarithms - logarithms[0]) / (logarithms[-1] - logarithms[0]) * (maximum_points - 1))
-            # The last bucket of each step: cumulative shares stay exact where they are shown.
-            keep = np.flatnonzero(np.append(steps[1:] != steps[:-1], True))
-        first = (float(lower[0]) / _NANOSECONDS, 0.0)
-        return [first, *((float(seconds[place]), float(shares[place])) for place in keep)]
-
-
-def bucket_index(grouping_power: int, value: int) -> int:
-    """The index of the bucket that holds ``value``."""
-    dropped = max(value.bit_length() - grouping_power - 1, 0)
-    return (dropped << grouping_power) + (value >> dropped)
 
 
 def select_histogram(

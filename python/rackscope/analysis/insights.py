@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rackscope.analysis import wording
-from rackscope.analysis.findings import Evidence, Finding
+from rackscope.analysis.findings import Evidence, Finding, pointing
 from rackscope.analysis.histograms import select_histogram
 from rackscope.units import format_bytes, format_count, format_duration
 
@@ -29,7 +29,7 @@ def measure_figures(phase: Phase) -> dict[str, float]:
         "generator_idle_ratio": phase.result("generator_idle_ratio"),
         "hit_ratio": _share(phase.total("hits"), phase.total("misses")),
         "bytes_per_operation": _over(_sum(phase.total("bytes_sent"), phase.total("bytes_received")), operations),
-        "cpu_seconds_per_operation": _over(_system_cpu_seconds(phase), operations),
+        "cpu_seconds_per_operation": _over(phase.total("system_cpu_seconds"), operations),
         "kernel_share_ratio": phase.value("process_kernel_share_ratio", process="system"),
         "cpu_busy_ratio": phase.value("cpu_set_busy_ratio", set="system"),
         "cpu_kernel_share_ratio": phase.value("cpu_set_kernel_share_ratio", set="system"),
@@ -88,10 +88,8 @@ def resident_growth(phase: Phase) -> float | None:
     return float(np.average(slopes, weights=lengths)) if slopes else None
 
 
-def _insight(phase: Phase, importance: int, sentence: str, evidence: Sequence[Evidence], advice: str = "") -> Finding:
-    shown = "; ".join(dict.fromkeys(one.describe() for one in evidence if one.columns))
-    text = f"{sentence} [{shown}]" if shown else sentence
-    return Finding("insight", importance, phase.name, text, tuple(evidence), advice)
+def _insight(phase: Phase, importance: int, sentence: str, evidence: Evidence, advice: str = "") -> Finding:
+    return Finding("insight", importance, phase.name, pointing(sentence, (evidence,)), (evidence,), advice)
 
 
 def _cost(phase: Phase, figures: dict[str, float]) -> Finding | None:
@@ -103,7 +101,7 @@ def _cost(phase: Phase, figures: dict[str, float]) -> Finding | None:
         f"most {format_count(1 / cost)} operations/s."
     )
     evidence = phase.result_evidence(("system_cpu_seconds", "operations"), cost, "seconds")
-    return _insight(phase, 60, sentence, (evidence,))
+    return _insight(phase, 60, sentence, evidence)
 
 
 def _kernel(phase: Phase, figures: dict[str, float]) -> Finding | None:
@@ -116,7 +114,7 @@ def _kernel(phase: Phase, figures: dict[str, float]) -> Finding | None:
         f"{wording.percent(1 - share)} in its own code: the system calls around a request cost more than the request."
     )
     advice = "Pipelining, multi-get, or a unix socket make fewer or cheaper system calls for the same operations."
-    return _insight(phase, 55, sentence, (phase.evidence(series, share),), advice)
+    return _insight(phase, 55, sentence, phase.evidence(series, share), advice)
 
 
 def _switches(phase: Phase, figures: dict[str, float]) -> Finding | None:
@@ -129,7 +127,7 @@ def _switches(phase: Phase, figures: dict[str, float]) -> Finding | None:
         "woken for nearly every request."
     )
     advice = "More requests at a time (connections, pipelining) keep it from going to sleep."
-    return _insight(phase, 50, sentence, (phase.evidence(series, switches),), advice)
+    return _insight(phase, 50, sentence, phase.evidence(series, switches), advice)
 
 
 def _loopback(phase: Phase, figures: dict[str, float]) -> Finding | None:
@@ -146,8 +144,8 @@ def _loopback(phase: Phase, figures: dict[str, float]) -> Finding | None:
         f"{format_count(reached)} operations/s are {wording.percent(share)} of what this generator reaches against a "
         "responder that does nothing: sockets and the loopback path are most of what this run measures."
     )
-    evidence = phase.result_evidence(("throughput_operations_per_second",), reached, "operations/s", None)
-    return _insight(phase, 65, sentence, (evidence,), "Pipeline requests to see more of the system itself.")
+    evidence = phase.result_evidence(("throughput_operations_per_second",), reached, "operations/s")
+    return _insight(phase, 65, sentence, evidence, "Pipeline requests to see more of the system itself.")
 
 
 def _misses(phase: Phase, figures: dict[str, float]) -> Finding | None:
@@ -156,7 +154,7 @@ def _misses(phase: Phase, figures: dict[str, float]) -> Finding | None:
         return None
     sentence = f"{_exact_percent(ratio)} of reads found their key."
     evidence = phase.result_evidence(("hits", "misses"), ratio, "ratio")
-    return _insight(phase, 30, sentence, (evidence,))
+    return _insight(phase, 30, sentence, evidence)
 
 
 def _growth(phase: Phase, figures: dict[str, float]) -> Finding | None:
@@ -170,7 +168,7 @@ def _growth(phase: Phase, figures: dict[str, float]) -> Finding | None:
     available = _last(phase, "memory_part_bytes", part="available")
     if available is not None and available > 0:
         sentence += f"; at this pace the memory that is left lasts {_long_duration(available / growth)}"
-    return _insight(phase, 52, f"{sentence}.", (phase.evidence(series, growth),))
+    return _insight(phase, 52, f"{sentence}.", phase.evidence(series, growth))
 
 
 def _tail(phase: Phase, figures: dict[str, float]) -> Finding | None:
@@ -181,10 +179,10 @@ def _tail(phase: Phase, figures: dict[str, float]) -> Finding | None:
         f"The 99th percentile of response times ({format_duration(tail)}) is {tail / median:.0f} times the median "
         f"({format_duration(median)}): more than queueing alone explains."
     )
-    evidence = phase.result_evidence(("response_p99_seconds", "response_p50_seconds"), tail / median, "1", "tail.ratio")
-    return _insight(
-        phase, 48, sentence, (evidence,), "Look for pauses: evictions, timers, another process on its cores."
+    evidence = phase.result_evidence(
+        ("response_p99_seconds", "response_p50_seconds"), tail / median, "1", "limit.tail.ratio"
     )
+    return _insight(phase, 48, sentence, evidence, "Look for pauses: evictions, timers, another process on its cores.")
 
 
 def _slow_operation(phase: Phase) -> Finding | None:
@@ -212,8 +210,8 @@ def _slow_operation(phase: Phase) -> Finding | None:
         f"The 99th percentile of '{slowest}' ({format_duration(tails[slowest])}) is {times:.1f} times that of "
         f"'{fastest}' ({format_duration(tails[fastest])})."
     )
-    evidence = phase.result_evidence(("index", "count"), times, "1", "operations.apart")
-    return _insight(phase, 46, sentence, (evidence,))
+    evidence = phase.result_evidence(("index", "count"), times, "1", "limit.operations.apart")
+    return _insight(phase, 46, sentence, evidence)
 
 
 def _memory_stalls(phase: Phase, figures: dict[str, float]) -> Finding | None:
@@ -227,23 +225,22 @@ def _memory_stalls(phase: Phase, figures: dict[str, float]) -> Finding | None:
     sentence = f"An instruction took {cycles:.2f} cycles{beside}" + (
         ": the cores mostly wait, as a rule for memory." if high else "."
     )
-    return _insight(phase, 45 if high else 25, sentence, (phase.evidence(series, cycles),))
+    return _insight(phase, 45 if high else 25, sentence, phase.evidence(series, cycles))
 
 
 def _single_thread(phase: Phase) -> Finding | None:
-    limits = phase.run.thresholds
-    series = phase.run.samples.find("process_cpu_cores", process="system")
-    cores = series.over(phase.windows).value if series else None
-    if series is None or cores is None or phase.run.system_core_count < 2:
+    limit, found = phase.run.thresholds.limit, phase.find("process_cpu_cores", process="system")
+    if found is None or phase.run.system_core_count < 2:
         return None
-    if not limits.limit("single_thread.low") <= cores <= limits.limit("single_thread.high"):
+    series, cores = found
+    if not limit("single_thread.low") <= cores <= limit("single_thread.high"):
         return None
     sentence = (
         f"{phase.run.facts.system} used {cores:.2f} of its {phase.run.system_core_count} cores: that is what one "
         "thread that never waits uses."
     )
     advice = "If one thread does the work, more cores will not help; more instances or more threads might."
-    return _insight(phase, 58, sentence, (phase.evidence(series, cores),), advice)
+    return _insight(phase, 58, sentence, phase.evidence(series, cores), advice)
 
 
 def _bursts(phase: Phase, resources: Sequence[Judged]) -> list[Finding]:
@@ -253,25 +250,22 @@ def _bursts(phase: Phase, resources: Sequence[Judged]) -> list[Finding]:
         ratio, ceiling = judged.intensity.ratio, judged.intensity.ceiling
         if ratio is None or not ceiling or judged.status == "limits" or judged.intensity.resource == "dram_capacity":
             continue
-        line = phase.run.thresholds.intensity[judged.intensity.resource].limit
-        for evidence in judged.intensity.evidence[:1]:
-            series = _series_named(phase, evidence.quantity)
-            if series is None:
-                continue
-            scale = 1.0 if series.quantity.unit == "ratio" else ceiling
-            windows = phase.windows_above(series, line * scale)
-            seconds = sum(end - start for start, end in windows)
-            if seconds < 2 * phase.run.thresholds.limit("window.seconds"):
-                continue
-            name = f"intensity.{judged.intensity.resource}.limit"
-            proof = phase.evidence(
-                series, seconds / phase.seconds, threshold=name, threshold_value=line, seconds=windows
-            )
-            sentence = (
-                f"{judged.intensity.label[:1].upper()}{judged.intensity.label[1:]}: at the limit for {seconds:.1f} of "
-                f"{phase.seconds:.1f} s, though not on average ({wording.percent(ratio)})."
-            )
-            found.append(_insight(phase, 54, sentence, (proof,)))
+        name = f"intensity.{judged.intensity.resource}.limit"
+        series = next((_series_named(phase, one.quantity) for one in judged.intensity.evidence), None)
+        if series is None:
+            continue
+        scale = 1.0 if series.quantity.unit == "ratio" else ceiling
+        windows = phase.windows_above(series, phase.run.thresholds.line(name) * scale)
+        seconds = sum(end - start for start, end in windows)
+        if seconds < 2 * phase.run.thresholds.limit("window.seconds"):
+            continue
+        sentence = (
+            f"{phase.run.facts.begin(judged.intensity.label)}: at the limit for {seconds:.1f} of "
+            f"{phase.seconds:.1f} s, though not on average ({wording.percent(ratio)})."
+        )
+        found.append(
+            _insight(phase, 54, sentence, phase.evidence(series, seconds / phase.seconds, name, seconds=windows))
+        )
     return found
 
 
@@ -282,24 +276,15 @@ def _queueing(phase: Phase, resources: Sequence[Judged]) -> list[Finding]:
         if judged.status == "limits" or not judged.saturation.signs:
             continue
         sign = judged.saturation.signs[0]
-        sentence = f"{judged.intensity.label[:1].upper()}{judged.intensity.label[1:]}: {judged.saturation.reason}."
         evidence = tuple(one.evidence for one in judged.saturation.signs)
-        text = f"{sentence} [{'; '.join(one.describe() for one in evidence)}]"
+        text = pointing(f"{phase.run.facts.begin(judged.intensity.label)}: {judged.saturation.reason}.", evidence)
         found.append(Finding("saturation", 70 if sign.level == "strong" else 42, phase.name, text, evidence))
     return found
 
 
-def _system_cpu_seconds(phase: Phase) -> float | None:
-    return phase.total("system_cpu_seconds")
-
-
 def _context_switches(phase: Phase) -> float | None:
-    parts = [
-        series.growth(phase.windows)
-        for series in phase.run.samples.find_all("process_context_switches_per_second", process="system")
-    ]
-    known = [part for part in parts if part is not None]
-    return sum(known) if known and len(known) == len(parts) else None
+    kinds = phase.run.samples.find_all("process_context_switches_per_second", process="system")
+    return _sum(*(series.growth(phase.windows) for series in kinds))
 
 
 def _perf_series(phase: Phase, quantity: str) -> Series | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
@@ -10,6 +10,7 @@ from rackscope.analysis.findings import Evidence
 
 if TYPE_CHECKING:
     from rackscope.analysis.context import Phase
+    from rackscope.analysis.rates import Series
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,13 @@ class Intensity:
     """Use, ceiling and their ratio; ``ratio`` is ``None`` with the reason when either is not known."""
 
     resource: str
-    instance: str | None
     label: str
-    use: float | None
-    ceiling: float | None
     unit: str
-    ceiling_source: str
-    ratio: float | None
+    instance: str | None = None
+    use: float | None = None
+    ceiling: float | None = None
+    ceiling_source: str = ""
+    ratio: float | None = None
     reason: str = ""
     advice: str = ""
     evidence: tuple[Evidence, ...] = ()
@@ -45,51 +46,47 @@ def measure_intensities(phase: Phase) -> list[Intensity]:
     ]
 
 
-def _unknown(
-    resource: str,
-    instance: str | None,
-    label: str,
-    unit: str,
-    reason: str,
-    advice: str,
-    use: float | None = None,
-    ceiling: float | None = None,
-    evidence: tuple[Evidence, ...] = (),
-    peak: Evidence | None = None,
-    primary: bool = True,
-) -> Intensity:
-    return Intensity(resource, instance, label, use, ceiling, unit, "", None, reason, advice, evidence, peak, primary)
-
-
 def _cpu_system(phase: Phase) -> Intensity:
-    run, rule = phase.run, phase.run.thresholds.intensity["cpu_system"]
-    count = run.system_core_count
-    cores = run.facts.system_cores
+    run = phase.run
+    count, cores = run.system_core_count, run.facts.system_cores
     noun = "core" if count == 1 else "cores"
     label = f"{run.facts.system}'s {noun} ({wording.numbers(cores)})" if cores else f"the host's {count} {noun}"
     series = run.samples.find("cpu_set_busy_ratio", set="system")
+    found = _cores(phase, "cpu_system", label, count, series, ("cpu_core_seconds_total", "cpu_seconds_total"))
+    if found.ratio is None:
+        return found
+    used = phase.value("cpu_set_busy_cores", set="system")
+    return replace(found, use=used, peak=_hottest_core(phase) if count > 1 else None)
+
+
+def _cpu_host(phase: Phase) -> list[Intensity]:
+    """The whole host, where the system was given only a part of it."""
+    run, count = phase.run, phase.run.host_core_count
+    if not run.facts.system_cores or run.system_core_count >= count:
+        return []
+    series = run.samples.find("cpu_busy_ratio")
+    found = _cores(phase, "cpu_host", f"all {count} cores of the host", count, series, ("cpu_seconds_total",))
+    return [found if found.ratio is None else replace(found, use=phase.value("cpu_busy_cores"))]
+
+
+def _cores(
+    phase: Phase, resource: str, label: str, count: int, series: Series | None, metrics: tuple[str, ...]
+) -> Intensity:
+    """How busy ``count`` cores were."""
     if series is None:
-        reason, advice = run.missing("cpu_core_seconds_total", "cpu_seconds_total")
-        return _unknown("cpu_system", None, label, "cores", reason, advice)
+        reason, advice = phase.run.missing(*metrics)
+        return Intensity(resource, label, "cores", reason=reason, advice=advice)
     reading = series.over(phase.windows)
     if reading.value is None:
-        return _unknown("cpu_system", None, label, "cores", reading.reason, "")
-    evidence = phase.evidence(series, reading.value, threshold="intensity.cpu_system.limit", threshold_value=rule.limit)
+        return Intensity(resource, label, "cores", reason=reading.reason)
+    evidence = phase.evidence(series, reading.value, f"intensity.{resource}.limit")
+    source = f"{count} {'core' if count == 1 else 'cores'}, minus steal"
     return Intensity(
-        "cpu_system",
-        None,
-        label,
-        phase.value("cpu_set_busy_cores", set="system"),
-        float(count),
-        "cores",
-        f"{count} {noun}, minus steal",
-        reading.value,
-        evidence=(evidence,),
-        peak=_hottest_core(phase, rule.limit) if count > 1 else None,
+        resource, label, "cores", ceiling=float(count), ceiling_source=source, ratio=reading.value, evidence=(evidence,)
     )
 
 
-def _hottest_core(phase: Phase, line: float) -> Evidence | None:
+def _hottest_core(phase: Phase) -> Evidence | None:
     cores = {str(core) for core in phase.run.facts.system_cores}
     found: Evidence | None = None
     for series in phase.run.samples.find_all("cpu_core_busy_ratio"):
@@ -97,32 +94,8 @@ def _hottest_core(phase: Phase, line: float) -> Evidence | None:
             continue
         value = series.over(phase.windows).value
         if value is not None and (found is None or value > found.value):
-            found = phase.evidence(series, value, threshold="intensity.cpu_system.limit", threshold_value=line)
+            found = phase.evidence(series, value, "intensity.cpu_system.limit")
     return found
-
-
-def _cpu_host(phase: Phase) -> list[Intensity]:
-    """The whole host, where the system was given only a part of it."""
-    run = phase.run
-    count = run.host_core_count
-    if not run.facts.system_cores or run.system_core_count >= count:
-        return []
-    label = f"all {count} cores of the host"
-    series = run.samples.find("cpu_busy_ratio")
-    if series is None:
-        reason, advice = run.missing("cpu_seconds_total")
-        return [_unknown("cpu_host", None, label, "cores", reason, advice)]
-    reading = series.over(phase.windows)
-    if reading.value is None:
-        return [_unknown("cpu_host", None, label, "cores", reading.reason, "")]
-    rule = run.thresholds.intensity["cpu_host"]
-    evidence = phase.evidence(series, reading.value, threshold="intensity.cpu_host.limit", threshold_value=rule.limit)
-    return [
-        Intensity(
-            "cpu_host", None, label, phase.value("cpu_busy_cores"), float(count), "cores",
-            f"{count} cores, minus steal", reading.value, evidence=(evidence,),
-        )
-    ]  # fmt: skip
 
 
 def _dram_capacity(phase: Phase) -> Intensity:
@@ -130,69 +103,68 @@ def _dram_capacity(phase: Phase) -> Intensity:
     series = run.samples.find("memory_used_ratio")
     if series is None:
         reason, advice = run.missing("memory_bytes")
-        return _unknown("dram_capacity", None, "memory", "bytes", reason, advice)
+        return Intensity("dram_capacity", "memory", "bytes", reason=reason, advice=advice)
     reading = series.over(phase.windows)
     if reading.highest is None:
-        return _unknown("dram_capacity", None, "memory", "bytes", reading.reason, "")
+        return Intensity("dram_capacity", "memory", "bytes", reason=reading.reason)
     total = phase.value("memory_part_bytes", part="total") or run.facts.memory_total_bytes
-    rule = run.thresholds.intensity["dram_capacity"]
-    evidence = phase.evidence(
-        series, reading.highest, threshold="intensity.dram_capacity.limit", threshold_value=rule.limit
-    )
     host = Intensity(
-        "dram_capacity", None, "memory", None if total is None else total * reading.highest, total, "bytes",
-        "memory of the host", reading.highest, evidence=(evidence,),
-    )  # fmt: skip
+        "dram_capacity",
+        "memory",
+        "bytes",
+        use=None if total is None else total * reading.highest,
+        ceiling=total,
+        ceiling_source="memory of the host",
+        ratio=reading.highest,
+        evidence=(phase.evidence(series, reading.highest, "intensity.dram_capacity.limit"),),
+    )
     group = _group_memory(phase)
     return group if group is not None and (group.ratio or 0.0) > reading.highest else host
 
 
 def _group_memory(phase: Phase) -> Intensity | None:
     """Memory of the fullest sampled control group against its limit, where one has a limit."""
-    rule = phase.run.thresholds.intensity["dram_capacity"]
     found: Intensity | None = None
     for series in phase.run.samples.find_all("cgroup_memory_bytes", kind="current"):
         limit = phase.value("cgroup_memory_limit_bytes", cgroup=series.labels["cgroup"])
         use = series.over(phase.windows).highest
         if not limit or use is None or (found is not None and use / limit <= (found.ratio or 0.0)):
             continue
-        evidence = phase.evidence(
-            series, use / limit, threshold="intensity.dram_capacity.limit", threshold_value=rule.limit
-        )
         label = f"memory of control group {series.labels['cgroup']}"
         found = Intensity(
-            "dram_capacity", None, label, use, limit, "bytes", f"limit of {label}", use / limit, evidence=(evidence,)
+            "dram_capacity",
+            label,
+            "bytes",
+            use=use,
+            ceiling=limit,
+            ceiling_source=f"limit of {label}",
+            ratio=use / limit,
+            evidence=(phase.evidence(series, use / limit, "intensity.dram_capacity.limit"),),
         )
     return found
 
 
 def _dram_bandwidth(phase: Phase) -> Intensity:
-    run = phase.run
-    label, metric = "DRAM bandwidth", "perf_dram_fills_total"
+    run, metric = phase.run, "perf_dram_fills_total"
+    found = Intensity("dram_bandwidth", "DRAM bandwidth", "bytes/s")
     series = run.samples.find("dram_read_bytes_per_second", scope="host") or run.samples.find(
         "dram_read_bytes_per_second"
     )
     if series is None:
         reason, advice = run.missing(metric)
-        return _unknown("dram_bandwidth", None, label, "bytes/s", reason, advice)
+        return replace(found, reason=reason, advice=advice)
     reading = series.over(phase.windows)
     doubt = run.distrust(metric)
     if reading.value is None or doubt:
-        return _unknown("dram_bandwidth", None, label, "bytes/s", doubt or reading.reason, "")
+        return replace(found, reason=doubt or reading.reason)
     ceiling, why, advice = run.ceiling("dram_read_bytes_per_second", "this host's DRAM bandwidth was not measured")
-    rule = run.thresholds.intensity["dram_bandwidth"]
-    evidence = phase.evidence(
-        series,
-        reading.value,
-        threshold="intensity.dram_bandwidth.limit",
-        threshold_value=None if ceiling is None else rule.limit * ceiling,
-    )
+    evidence = phase.evidence(series, reading.value, "intensity.dram_bandwidth.limit")
+    line = None if ceiling is None else run.thresholds.intensity["dram_bandwidth"].limit * ceiling
+    found = replace(found, use=reading.value, evidence=(replace(evidence, threshold_value=line),))
     if ceiling is None:
-        return _unknown("dram_bandwidth", None, label, "bytes/s", why, advice, use=reading.value, evidence=(evidence,))
-    return Intensity(
-        "dram_bandwidth", None, label, reading.value, ceiling, "bytes/s", "read bandwidth measured by calibrate",
-        reading.value / ceiling, evidence=(evidence,),
-    )  # fmt: skip
+        return replace(found, reason=why, advice=advice)
+    source = "read bandwidth measured by calibrate"
+    return replace(found, ceiling=ceiling, ceiling_source=source, ratio=reading.value / ceiling)
 
 
 def _disks(phase: Phase) -> list[Intensity]:
@@ -200,7 +172,7 @@ def _disks(phase: Phase) -> list[Intensity]:
     devices = [series.labels["device"] for series in run.samples.find_all("disk_busy_ratio")]
     if not devices:
         reason, advice = run.missing("disk_read_bytes_total", "disk_busy_seconds_total")
-        return [_unknown("disk", None, "disks", "bytes/s", reason, advice)]
+        return [Intensity("disk", "disks", "bytes/s", reason=reason, advice=advice)]
     busy = {device: phase.value("disk_busy_ratio", device=device) or 0.0 for device in devices}
     primary = max(devices, key=lambda device: busy[device])
     used = [device for device in devices if busy[device] > 0 or device == primary]
@@ -208,70 +180,44 @@ def _disks(phase: Phase) -> list[Intensity]:
 
 
 def _disk(phase: Phase, device: str, *, primary: bool) -> Intensity:
-    label = f"disk {device}"
-    busy_series = phase.run.samples.find("disk_busy_ratio", device=device)
-    busy_rule = phase.run.thresholds.intensity["disk_busy"]
-    busy_value = phase.value("disk_busy_ratio", device=device)
-    peak = None
-    if busy_series is not None and busy_value is not None:
-        peak = phase.evidence(
-            busy_series, busy_value, threshold="intensity.disk_busy.limit", threshold_value=busy_rule.limit
-        )
+    busy = phase.find("disk_busy_ratio", device=device)
+    peak = phase.evidence(*busy, "intensity.disk_busy.limit") if busy else None
     sides = (
         _disk_side(phase, device, "bytes/s", "disk_{}_bytes_per_second", "disk_sequential_{}_bytes_per_second"),
         _disk_side(phase, device, "operations/s", "disk_{}s_per_second", "disk_random_{}_operations_per_second"),
     )
-    known = [side for side in sides if side is not None and side.ratio is not None]
-    if known:
-        hardest = max(known, key=lambda side: side.ratio or 0.0)
-        return Intensity(
-            "disk", device, label, hardest.use, hardest.ceiling, hardest.unit, "measured by calibrate, for this mix",
-            hardest.ratio, evidence=hardest.evidence, peak=peak, primary=primary,
-        )  # fmt: skip
-    measured = next((side for side in sides if side is not None), None)
-    if measured is None:
-        return _unknown(
-            "disk", device, label, "bytes/s", "its counters were not read in this phase", "", peak=peak, primary=primary
-        )
-    return _unknown(
-        "disk", device, label, measured.unit, measured.reason, measured.advice,
-        use=measured.use, evidence=measured.evidence, peak=peak, primary=primary,
-    )  # fmt: skip
+    measured = [side for side in sides if side is not None]
+    found = max(measured, key=lambda side: -1.0 if side.ratio is None else side.ratio, default=None)
+    if found is None:
+        found = Intensity("disk", "", "bytes/s", reason="its counters were not read in this phase")
+    return replace(found, label=f"disk {device}", instance=device, peak=peak, primary=primary)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One way to look at a disk: its bytes or its requests."""
+def _disk_side(phase: Phase, device: str, unit: str, quantity: str, ceiling_name: str) -> Intensity | None:
+    """One way to look at a disk: its bytes or its requests.
 
-    use: float
-    ceiling: float | None
-    unit: str
-    ratio: float | None
-    evidence: tuple[Evidence, ...]
-    reason: str = ""
-    advice: str = ""
-
-
-def _disk_side(phase: Phase, device: str, unit: str, quantity: str, ceiling_name: str) -> _Side | None:
-    """Reads and writes each take their share of the device's time; together they must fit into it."""
+    Reads and writes each take their share of the device's time; together they must fit into it.
+    """
     use, share, reason, advice = 0.0, 0.0, "", ""
     evidence = []
     for direction in ("read", "write"):
-        series = phase.run.samples.find(quantity.format(direction), device=device)
-        value = series.over(phase.windows).value if series else None
-        if series is None or value is None:
+        found = phase.find(quantity.format(direction), device=device)
+        if found is None:
             return None
+        value = found[1]
         use += value
-        evidence.append(phase.evidence(series, value))
+        evidence.append(phase.evidence(*found))
         name = f'{ceiling_name.format(direction)}{{device="{device}"}}'
         ceiling, why, todo = phase.run.ceiling(name, f"the ceilings of {device} were not measured")
         if ceiling is not None:
             share += value / ceiling
         elif value > 0:
             reason, advice = why, todo
+    side = Intensity("disk", "", unit, use=use, reason=reason, advice=advice, evidence=tuple(evidence))
     if reason:
-        return _Side(use, None, unit, None, tuple(evidence), reason, advice)
-    return _Side(use, use / share if share > 0 else None, unit, share, tuple(evidence))
+        return side
+    source = "measured by calibrate, for this mix"
+    return replace(side, ratio=share, ceiling=use / share if share > 0 else None, ceiling_source=source)
 
 
 def _networks(phase: Phase) -> list[Intensity]:
@@ -282,7 +228,7 @@ def _networks(phase: Phase) -> list[Intensity]:
         if wanted is None:
             return []
         reason, advice = run.missing("network_transmit_bytes_total")
-        return [_unknown("network", wanted, _interface_label(wanted), "bytes/s", reason, advice)]
+        return [Intensity("network", _interface_label(wanted), "bytes/s", wanted, reason=reason, advice=advice)]
     found = []
     for interface in interfaces:
         intensity = _network(phase, interface, primary=interface == (wanted or interfaces[0]))
@@ -292,32 +238,22 @@ def _networks(phase: Phase) -> list[Intensity]:
 
 
 def _network(phase: Phase, interface: str, *, primary: bool) -> Intensity:
-    run, label = phase.run, _interface_label(interface)
-    loopback = interface == "lo"
+    run, loopback = phase.run, interface == "lo"
+    intensity = Intensity("network", _interface_label(interface), "bytes/s", interface, primary=primary)
     # What loopback sends it also receives: one direction is all there is.
     directions = ("transmit",) if loopback else ("transmit", "receive")
-    evidence: list[Evidence] = []
-    for direction in directions:
-        series = run.samples.find(f"network_{direction}_bytes_per_second", interface=interface)
-        value = series.over(phase.windows).value if series else None
-        if series is not None and value is not None:
-            evidence.append(phase.evidence(series, value))
+    readings = [phase.find(f"network_{direction}_bytes_per_second", interface=interface) for direction in directions]
+    evidence = [phase.evidence(*reading) for reading in readings if reading is not None]
     if not evidence:
-        reason = "its counters were not read in this phase"
-        return _unknown("network", interface, label, "bytes/s", reason, "", primary=primary)
+        return replace(intensity, reason="its counters were not read in this phase")
     hardest = max(evidence, key=lambda one: one.value)
+    intensity = replace(intensity, use=hardest.value, evidence=(hardest,))
     name = "loopback_bytes_per_second" if loopback else f'network_bytes_per_second{{interface="{interface}"}}'
     ceiling, why, advice = run.ceiling(name, f"the ceiling of {interface} is not known")
-    if ceiling is None and hardest.value > 0:
-        return _unknown(
-            "network", interface, label, "bytes/s", why, advice, use=hardest.value, evidence=(hardest,), primary=primary
-        )
+    if ceiling is None:
+        return replace(intensity, reason=why, advice=advice) if hardest.value > 0 else replace(intensity, ratio=0.0)
     source = "loopback rate measured by calibrate" if loopback else "speed of the link"
-    ratio = 0.0 if ceiling is None else hardest.value / ceiling
-    return Intensity(
-        "network", interface, label, hardest.value, ceiling, "bytes/s", source if ceiling else "", ratio,
-        evidence=(hardest,), primary=primary,
-    )  # fmt: skip
+    return replace(intensity, ceiling=ceiling, ceiling_source=source, ratio=hardest.value / ceiling)
 
 
 def _interface_label(interface: str) -> str:

@@ -12,12 +12,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
 
 #: Level of the t interval that covers 95 % after ``decide_stopping``, found by simulation (see above).
 SEQUENTIAL_LEVEL = 0.98
@@ -50,6 +47,20 @@ class Interval:
         """Whether ``value`` lies in the interval; an interval that cannot be given contains everything."""
         return self.low is None or self.high is None or self.low <= value <= self.high
 
+    def mapped(self, function: Callable[[float], float]) -> Interval:
+        """That of a function of the quantity, which rises all over or falls all over."""
+        estimate = function(self.estimate)
+        if self.low is None or self.high is None:
+            return replace(self, estimate=estimate)
+        low, high = sorted((function(self.low), function(self.high)))
+        return replace(self, estimate=estimate, low=low, high=high)
+
+    def exponential(self) -> Interval:
+        """That of a ratio, where this is of its logarithm."""
+        low, high = (None if end is None else math.exp(min(end, _WIDEST_LOGARITHM)) for end in (self.low, self.high))
+        estimate = math.exp(self.estimate) if math.isfinite(self.estimate) else math.nan
+        return Interval(estimate, low, high, self.confidence, self.count)
+
 
 @dataclass(frozen=True)
 class StoppingDecision:
@@ -58,14 +69,6 @@ class StoppingDecision:
     stop: bool
     reason: str
     half_width: float | None
-
-
-@dataclass(frozen=True)
-class OutlierNote:
-    """Repetitions that are far from the others, counted from 0, and the sentence to show."""
-
-    indices: tuple[int, ...]
-    sentence: str
 
 
 def mean_interval(
@@ -80,10 +83,10 @@ def mean_interval(
     count = len(known)
     if count == 0:
         return Interval(math.nan, None, None, confidence, 0)
-    mean = math.fsum(known) / count
+    mean = fmean(known)
     if count < 2:
         return Interval(mean, None, None, confidence, count)
-    half = student_quantile(count - 1, _level(confidence, sequential)) * math.sqrt(_variance(known) / count)
+    half = student_quantile(count - 1, _level(confidence, sequential)) * mean_error(known)
     return Interval(mean, max(at_least, mean - half), mean + half, confidence, count)
 
 
@@ -119,20 +122,18 @@ def decide_stopping(
     return StoppingDecision(width <= wanted_half_width, wide, width)
 
 
-def median_interval(
-    values: Sequence[float], *, confidence: float = 0.95, resamples: int = 9999, seed: int = 1
-) -> Interval:
-    """Median with its bootstrap interval, bias-corrected and accelerated (Efron 1987), from a fixed seed.
+def median_interval(values: Sequence[float], *, resamples: int = 9999) -> Interval:
+    """Median with its bootstrap interval of 95 %, bias-corrected and accelerated (Efron 1987), from a fixed seed.
 
     Fewer than five values give no interval: resamples of so few say little about a median's tails.
     """
     import numpy as np
 
-    known = _finite(values)
+    confidence, known = 0.95, _finite(values)
     count = len(known)
     if count == 0:
         return Interval(math.nan, None, None, confidence, 0)
-    estimate = _median(known)
+    estimate = median(known)
     if count < _FEWEST_FOR_BOOTSTRAP:
         return Interval(estimate, None, None, confidence, count)
     if min(known) == max(known):
@@ -143,10 +144,7 @@ def median_interval(
     with warnings.catch_warnings():
         # Of degenerate data, which is dealt with below.
         warnings.simplefilter("ignore")
-        generator = np.random.default_rng(seed)
-        found = bootstrap(
-            (known,), np.median, n_resamples=resamples, confidence_level=confidence, method="BCa", rng=generator
-        )
+        found = bootstrap((known,), np.median, n_resamples=resamples, confidence_level=confidence, method="BCa", rng=1)
     low, high = found.confidence_interval
     if not math.isfinite(low):
         # Where no value left out moves the median there is no acceleration, and what is left is the bias.
@@ -168,8 +166,7 @@ def ratio_of_means(
     count = min(len(above), len(below))
     if count == 0 or math.fsum(below) == 0:
         return Interval(math.nan, None, None, confidence, count)
-    mean_above, mean_below = math.fsum(above) / len(above), math.fsum(below) / len(below)
-    ratio = mean_above / mean_below
+    ratio = fmean(above) / fmean(below)
     error = _log_ratio_error(above, below)
     if error is None:
         return Interval(ratio, None, None, confidence, count)
@@ -184,27 +181,18 @@ def equal_means_p_value(first: Sequence[float], second: Sequence[float]) -> floa
 
     ``None`` where that gives no interval.
     """
-    from scipy.special import stdtr
-
     above, below = _finite(first), _finite(second)
     error = _log_ratio_error(above, below)
-    if error is None:
-        return None
-    away = math.log((math.fsum(above) / len(above)) / (math.fsum(below) / len(below)))
-    if error[0] == 0:
-        return 1.0 if away == 0 else 0.0
-    return 2 * float(stdtr(error[1], -abs(away) / error[0]))
+    return None if error is None else student_p_value(math.log(fmean(above) / fmean(below)), *error)
 
 
-def difference_of_means(
-    minuend: Sequence[float], subtrahend: Sequence[float], *, confidence: float = 0.95, sequential: bool = False
-) -> Interval:
-    """Mean of ``minuend`` minus mean of ``subtrahend``, with Welch's interval (unequal variances)."""
-    first, second = _finite(minuend), _finite(subtrahend)
+def difference_of_means(minuend: Sequence[float], subtrahend: Sequence[float], *, sequential: bool = False) -> Interval:
+    """Mean of ``minuend`` minus mean of ``subtrahend``, with Welch's interval of 95 % (unequal variances)."""
+    confidence, first, second = 0.95, _finite(minuend), _finite(subtrahend)
     count = min(len(first), len(second))
     if count == 0:
         return Interval(math.nan, None, None, confidence, 0)
-    difference = math.fsum(first) / len(first) - math.fsum(second) / len(second)
+    difference = fmean(first) - fmean(second)
     if count < 2:
         return Interval(difference, None, None, confidence, count)
     parts = (_variance(first) / len(first), _variance(second) / len(second))
@@ -213,24 +201,17 @@ def difference_of_means(
     return Interval(difference, difference - half, difference + half, confidence, count)
 
 
-def note_outliers(values: Sequence[float]) -> OutlierNote | None:
-    """Values further from the median than ten deviations, as hyperfine judges; ``None`` when there are none."""
+def note_outliers(values: Sequence[float]) -> str:
+    """Which values lie further from the median than ten deviations, as hyperfine judges; empty when none does."""
     if len(values) < _FEWEST_FOR_OUTLIERS or len(_finite(values)) < len(values):
-        return None
-    middle = _median(values)
-    deviation = _median([abs(value - middle) for value in values])
-    if deviation == 0:
-        return None
-    odd = tuple(index for index, value in enumerate(values) if abs(value - middle) / deviation > _OUTLIER_DEVIATIONS)
-    if not odd:
-        return None
-    if odd == (0,):
-        return OutlierNote(odd, "the first repetition is far from the other repetitions: the warm-up was too short")
-    which = ", ".join(str(index + 1) for index in odd)
-    many = "repetitions" if len(odd) > 1 else "repetition"
-    return OutlierNote(
-        odd, f"{many} {which} of {len(values)} are far from the other repetitions: something else was running"
-    )
+        return ""
+    middle = median(values)
+    line = _OUTLIER_DEVIATIONS * median(abs(value - middle) for value in values)
+    odd = [str(number) for number, value in enumerate(values, 1) if abs(value - middle) > line > 0]
+    if odd == ["1"]:
+        return "the first repetition is far from the other repetitions: the warm-up was too short"
+    which = f"{'repetitions' if len(odd) > 1 else 'repetition'} {', '.join(odd)} of {len(values)}"
+    return f"{which} are far from the other repetitions: something else was running" if odd else ""
 
 
 def _level(confidence: float, sequential: bool) -> float:
@@ -247,11 +228,25 @@ def student_quantile(degrees_of_freedom: float, level: float) -> float:
     return float(stdtrit(degrees_of_freedom, 0.5 + level / 2))
 
 
+def student_p_value(away: float, error: float, degrees_of_freedom: float) -> float:
+    """Two-sided p value of "it is zero" for an estimate ``away`` from it, with its standard error."""
+    from scipy.special import stdtr
+
+    if error == 0:
+        return 1.0 if away == 0 else 0.0
+    return 2 * float(stdtr(degrees_of_freedom, -abs(away) / error))
+
+
+def mean_error(values: Sequence[float]) -> float:
+    """Standard error of the mean of two values or more."""
+    return math.sqrt(_variance(values) / len(values))
+
+
 def _log_ratio_error(above: Sequence[float], below: Sequence[float]) -> tuple[float, float] | None:
     """Standard error of the logarithm of the ratio of two means, and its degrees of freedom."""
     if min(len(above), len(below)) < 2:
         return None
-    mean_above, mean_below = math.fsum(above) / len(above), math.fsum(below) / len(below)
+    mean_above, mean_below = fmean(above), fmean(below)
     if mean_above <= 0 or mean_below <= 0:
         return None
     # Divided before they are squared, so that no number is too large for it.
@@ -276,11 +271,5 @@ def _finite(values: Sequence[float]) -> list[float]:
 
 
 def _variance(values: Sequence[float]) -> float:
-    mean = math.fsum(values) / len(values)
+    mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

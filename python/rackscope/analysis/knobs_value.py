@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Literal
 
 from rackscope.analysis import wording
-from rackscope.analysis.intervals import Interval, mean_interval, student_quantile
+from rackscope.analysis.intervals import Interval, mean_error, mean_interval, student_p_value, student_quantile
 from rackscope.analysis.multiple import holm
 from rackscope.analysis.thresholds import packaged_thresholds
 
@@ -42,8 +43,8 @@ class KnobWorth:
     sentence: str
 
 
-def value_knobs(changes: Sequence[KnobPairs], *, higher_is_better: bool = True) -> list[KnobWorth]:
-    """The worth of each change, most valuable first, with those last of which nothing can be said.
+def value_knobs(changes: Sequence[KnobPairs]) -> list[KnobWorth]:
+    """The worth of each change of a measure of which more is better, most valuable first, those not known last.
 
     "Does not matter" is a finding: the ratio was shown to lie within 2 % of one (``comparison.equivalence``, two
     one-sided tests, Schuirmann 1987). "Not shown" is none.
@@ -52,12 +53,11 @@ def value_knobs(changes: Sequence[KnobPairs], *, higher_is_better: bool = True) 
     raw = {place: p for place, values in enumerate(logs) if (p := _p_value(values)) is not None}
     corrected = dict(zip(raw, holm(list(raw.values())), strict=True))
     valued = [
-        _value(change, values, corrected.get(place), higher_is_better)
+        _value(change, values, corrected.get(place))
         for place, (change, values) in enumerate(zip(changes, logs, strict=True))
     ]
-    sign = -1 if higher_is_better else 1
     order: Mapping[Worth, int] = {"better": 0, "worse": 1, "does not matter": 2, "not shown": 3, "too few pairs": 4}
-    return sorted(valued, key=lambda one: (order[one.worth], sign * _or_one(one.ratio.estimate)))
+    return sorted(valued, key=lambda one: (order[one.worth], -_or_one(one.ratio.estimate)))
 
 
 def _log_ratios(change: KnobPairs) -> list[float]:
@@ -66,38 +66,21 @@ def _log_ratios(change: KnobPairs) -> list[float]:
     ]
 
 
-def _error(values: Sequence[float]) -> tuple[float, float]:
-    mean = math.fsum(values) / len(values)
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
-
-
 def _p_value(values: Sequence[float]) -> float | None:
-    from scipy.special import stdtr
-
     if len(values) < packaged_thresholds().limit("repetitions.minimum"):
         return None
-    mean, error = _error(values)
-    if error == 0:
-        return 1.0 if mean == 0 else 0.0
-    return 2 * float(stdtr(len(values) - 1, -abs(mean) / error))
+    return student_p_value(fmean(values), mean_error(values), len(values) - 1)
 
 
-def _value(change: KnobPairs, values: Sequence[float], p_value: float | None, higher_is_better: bool) -> KnobWorth:
+def _value(change: KnobPairs, values: Sequence[float], p_value: float | None) -> KnobWorth:
     limit = packaged_thresholds().limit
     level = limit("comparison.level")
-    interval = mean_interval(values, confidence=level)
-    ratio = Interval(
-        math.exp(interval.estimate) if values else math.nan,
-        None if interval.low is None else math.exp(interval.low),
-        None if interval.high is None else math.exp(interval.high),
-        0.95,
-        interval.count,
-    )
+    ratio = replace(mean_interval(values, confidence=level).mapped(math.exp), confidence=0.95)
     worth: Worth
     if p_value is None:
         worth = "too few pairs"
     elif p_value < 1 - level and abs(ratio.estimate - 1) >= limit("comparison.equivalence"):
-        worth = "better" if (ratio.estimate > 1) == higher_is_better else "worse"
+        worth = "better" if ratio.estimate > 1 else "worse"
     elif _equivalent(values, level, limit("comparison.equivalence")):
         worth = "does not matter"
     else:
@@ -106,28 +89,24 @@ def _value(change: KnobPairs, values: Sequence[float], p_value: float | None, hi
 
 
 def _equivalent(values: Sequence[float], level: float, margin: float) -> bool:
-    mean, error = _error(values)
-    reach = student_quantile(len(values) - 1, 1 - 2 * (1 - level)) * error
-    return abs(mean) + reach < math.log1p(margin)
+    reach = student_quantile(len(values) - 1, 1 - 2 * (1 - level)) * mean_error(values)
+    return abs(fmean(values)) + reach < math.log1p(margin)
 
 
 def _sentence(change: KnobPairs, ratio: Interval, worth: Worth) -> str:
     what = f"{change.knob} from {change.before} to {change.after}"
     if ratio.low is None or ratio.high is None or worth == "too few pairs":
         return f"{what}: {ratio.count} pairs of runs are too few for a verdict."
+    margin = packaged_thresholds().limit("comparison.equivalence")
     change_of = f"{(ratio.estimate - 1) * 100:+.1f} %"
     bounds = f"95 % interval {(ratio.low - 1) * 100:+.1f} % to {(ratio.high - 1) * 100:+.1f} %, {ratio.count} pairs"
     said = {
         "better": f"{change_of}, better",
         "worse": f"{change_of}, worse",
-        "does not matter": f"makes no difference within {wording.percent(_margin())}",
+        "does not matter": f"makes no difference within {wording.percent(margin)}",
         "not shown": f"{change_of}, but no difference is shown",
     }[worth]
     return f"{what}: {said} ({bounds})."
-
-
-def _margin() -> float:
-    return packaged_thresholds().limit("comparison.equivalence")
 
 
 def _or_one(value: float) -> float:

@@ -27,7 +27,6 @@ class CurvePoint:
     offered: float | None = None
     mean_response_seconds: float | None = None
     mean_outstanding: float | None = None
-    lag_seconds: float | None = None
     errors: int = 0
     operations: int = 0
 
@@ -87,33 +86,28 @@ def find_knee(points: Sequence[CurvePoint]) -> Knee | None:
     return Knee(found, points[found].achieved, points[found].latency_seconds)
 
 
-def check_little(point: CurvePoint, *, tolerance: float | None = None) -> LittleCheck:
+def check_little(point: CurvePoint) -> LittleCheck:
     """Whether mean requests in the system = throughput x mean response time (Little 1961), and what breaks it.
 
     The law holds for any stable system whatever its distributions, so a point that breaks it was measured wrongly, or
     was not in a steady state.
     """
-    tolerance = packaged_thresholds().limit("little.tolerance") if tolerance is None else tolerance
     if point.mean_outstanding is None or point.mean_response_seconds is None:
         return LittleCheck(None, None, "requests in the system were not counted apart from response times")
     expected = point.achieved * point.mean_response_seconds
     if not expected > 0 or not math.isfinite(expected):
         return LittleCheck(None, None, "nothing was answered")
     ratio = point.mean_outstanding / expected
-    if abs(ratio - 1) <= tolerance:
+    if abs(ratio - 1) <= packaged_thresholds().limit("little.tolerance"):
         return LittleCheck(True, ratio, "requests in the system = throughput x mean response time")
     return LittleCheck(False, ratio, f"N is {ratio:.2f} of X R: {_broken(point, ratio)}")
 
 
 def _broken(point: CurvePoint, ratio: float) -> str:
     limit = packaged_thresholds().limit
-    late = point.lag_seconds or 0.0
     if point.operations > 0 and point.errors / point.operations > limit("errors.ratio"):
         share = wording.percent(point.errors / point.operations)
         return f"{share} of the requests had no answer, so that they were in the system but in no response time"
-    if late > limit("generator.lag_seconds") or late > limit("generator.lag_share") * point.latency_seconds:
-        shown = wording.quantity(late, "seconds")
-        return f"the load generator sent {shown} late, so that response times hold time spent outside of the system"
     if point.offered is not None and point.achieved < limit("generator.offered_met") * point.offered:
         return "less was answered than was offered, so that requests piled up: no steady state"
     if ratio > 1:

@@ -13,6 +13,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 #: With fewer groups, how far they differ from each other is not known, and nothing is borrowed.
 _FEWEST_GROUPS = 4
 #: Degrees of freedom that a group borrows at most, as a share of its own.
@@ -52,7 +54,6 @@ def _moderated(own: ModeratedVariance, prior: ModeratedVariance, pooled: float) 
 
 def _prior(groups: Sequence[ModeratedVariance]) -> ModeratedVariance | None:
     """The distribution the variances are drawn from, by the moments of their logarithms."""
-    import numpy as np
     from scipy.special import digamma, polygamma
 
     half = np.array([one.degrees / 2 for one in groups])

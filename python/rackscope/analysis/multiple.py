@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
+import numpy as np
+
 from rackscope.analysis.intervals import Interval, equal_means_p_value, ratio_of_means
 from rackscope.analysis.thresholds import packaged_thresholds
 
@@ -40,14 +42,8 @@ class Comparison:
 
     def turned(self) -> Comparison:
         """The same comparison from the other side."""
-        ratio = self.ratio
-        turned = replace(
-            ratio,
-            estimate=1 / ratio.estimate if ratio.estimate else ratio.estimate,
-            low=None if not ratio.high else 1 / ratio.high,
-            high=None if not ratio.low else 1 / ratio.low,
-        )
-        return replace(self, first=self.second, second=self.first, ratio=turned)
+        ratio = self.ratio.mapped(lambda one: 1 / one if one else one)
+        return replace(self, first=self.second, second=self.first, ratio=ratio)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -72,22 +68,14 @@ def compare_repeated(a: Sequence[float], b: Sequence[float]) -> Comparison:
 
 def compare_all_pairs(configurations: Mapping[str, Sequence[float]]) -> list[Comparison]:
     """Every configuration with every later one."""
-    return _compare(configurations, list(combinations(configurations, 2)))
+    return compare_pairs(configurations, list(combinations(configurations, 2)))
 
 
 def compare_with_baseline(configurations: Mapping[str, Sequence[float]], baseline: str) -> list[Comparison]:
     """Every other configuration with the baseline, as ratios to it. Raises ValueError when there is no such one."""
     if baseline not in configurations:
         raise ValueError(f"there is no configuration '{baseline}'")
-    return _compare(configurations, [(name, baseline) for name in configurations if name != baseline])
-
-
-def compare_pairs(
-    configurations: Mapping[str, Sequence[float]],
-    pairs: Sequence[tuple[str, str]],
-) -> list[Comparison]:
-    """Those pairs, corrected for their number. Raises KeyError for a configuration that there is not."""
-    return _compare(configurations, pairs)
+    return compare_pairs(configurations, [(name, baseline) for name in configurations if name != baseline])
 
 
 def interleave(labels: Sequence[str], repetitions: int, seed: int) -> list[str]:
@@ -96,8 +84,6 @@ def interleave(labels: Sequence[str], repetitions: int, seed: int) -> list[str]:
     Rounds hold each label once. Each second round is the one before it backwards; the order of the first of a pair
     is drawn from ``seed``, so that no label keeps a place that something periodic could favour.
     """
-    import numpy as np
-
     generator = np.random.default_rng(seed)
     plan: list[str] = []
     order: list[str] = []
@@ -107,7 +93,8 @@ def interleave(labels: Sequence[str], repetitions: int, seed: int) -> list[str]:
     return plan
 
 
-def _compare(configurations: Mapping[str, Sequence[float]], pairs: Sequence[tuple[str, str]]) -> list[Comparison]:
+def compare_pairs(configurations: Mapping[str, Sequence[float]], pairs: Sequence[tuple[str, str]]) -> list[Comparison]:
+    """Those pairs, corrected for their number. Raises KeyError for a configuration that there is not."""
     p_values = [equal_means_p_value(configurations[first], configurations[second]) for first, second in pairs]
     known = [index for index, p_value in enumerate(p_values) if p_value is not None]
     for index, corrected in zip(known, holm([p for p in p_values if p is not None]), strict=True):

@@ -8,21 +8,25 @@ Bayesian information criterion (Schwarz 1978), and does not depend on units. Row
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rackscope.analysis.findings import PhaseOverlap, PhasesFound
 from rackscope.analysis.thresholds import packaged_thresholds
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 #: 3 minutes at 10 Hz; the time that it takes grows with the square of the rows.
 _MOST_ROWS = 1800
+_SHORTEST_SECONDS, _TOLERANCE_SECONDS = 1.0, 1.0
 #: Of a normal distribution: its standard deviation in units of the median absolute deviation.
 _NORMAL_DEVIATION = 1.4826
 
@@ -45,51 +49,20 @@ class DeclaredPhase:
     end_ns: int
 
 
-@dataclass(frozen=True)
-class MatchedPhase:
-    """A declared phase with the found ones that lie mostly in it.
+def find_phases(frame: pl.DataFrame) -> list[FoundPhase]:
+    """Phases of a frame of rates and levels (not raw counters): ``timestamp_ns``, and a column for each series.
 
-    ``overlap`` is the length of the intersection over that of the union with the best of them (0 to 1). ``found`` is
-    whether that is at least ``phases.overlap``; ``split`` whether more than one found phase lies mostly within.
+    Missing values are carried over from their neighbours; columns that say nothing (no values, no change) are not
+    looked at. A frame without rows has no phases.
     """
-
-    declared: DeclaredPhase
-    phases: tuple[FoundPhase, ...]
-    overlap: float
-    found: bool
-    split: bool
-
-
-@dataclass(frozen=True)
-class PhaseMatch:
-    """Declared phases beside found ones, and changes where none was declared, in nanoseconds since the epoch."""
-
-    phases: tuple[MatchedPhase, ...]
-    undeclared_boundaries_ns: tuple[int, ...]
-
-
-def find_phases(
-    frame: pl.DataFrame,
-    columns: Sequence[str] | None = None,
-    *,
-    time: str = "timestamp_ns",
-    shortest_seconds: float = 1.0,
-) -> list[FoundPhase]:
-    """Phases of a frame of rates and levels (not raw counters): a column of time, and one for each series.
-
-    ``columns`` are those to look at, all but time when ``None``. Missing values are carried over from their
-    neighbours; columns that say nothing (no values, no change) are not looked at. A frame without rows has no phases.
-    """
-    import numpy as np
-
     if frame.height == 0:
         return []
-    frame = frame.sort(time)
-    times = frame[time].to_numpy().astype(np.int64)
-    names = [name for name in (columns if columns is not None else frame.columns) if name != time]
+    frame = frame.sort("timestamp_ns")
+    times = frame["timestamp_ns"].to_numpy().astype(np.int64)
+    names = [name for name in frame.columns if name != "timestamp_ns"]
     values = {name: frame[name].cast(float, strict=False).to_numpy().astype(np.float64) for name in names}
     rows = [filled for name in names if (filled := _filled(values[name])) is not None]
-    changes = _changes(times, np.vstack(rows), shortest_seconds) if rows else []
+    changes = _changes(times, np.vstack(rows)) if rows else []
     edges = [0, *changes, len(times)]
     ends = np.append(times[edges[1:-1]], times[-1])
     return [
@@ -102,43 +75,42 @@ def find_phases(
     ]
 
 
-def match_declared(
-    found: Sequence[FoundPhase], declared: Sequence[DeclaredPhase], *, tolerance_seconds: float = 1.0
-) -> PhaseMatch:
+def match_declared(found: Sequence[FoundPhase], declared: Sequence[DeclaredPhase]) -> PhasesFound:
     """Which declared phases were found, which were split, and which boundaries are not declared.
 
-    Each found phase belongs to the declared one that it overlaps most. A boundary within ``tolerance_seconds`` of
-    where a declared phase starts or ends is declared.
+    Each found phase belongs to the declared one that it overlaps most; a declared one is found where one of them
+    overlaps it by ``phases.overlap``. A boundary within a second of where a declared phase starts or ends is declared.
     """
-    members: dict[int, list[FoundPhase]] = {}
+    parts: Counter[int] = Counter()
     for phase in found:
         shares = [_shared_ns(phase, one) for one in declared]
         best = max(range(len(declared)), key=lambda place: shares[place], default=None)
         if best is not None and shares[best] > 0:
-            members.setdefault(best, []).append(phase)
+            parts[best] += 1
     least = packaged_thresholds().limit("phases.overlap")
     matched = []
     for place, one in enumerate(declared):
-        within = tuple(members.get(place, ()))
         overlap = max((_overlap(phase, one) for phase in found), default=0.0)
-        matched.append(MatchedPhase(one, within, overlap, overlap >= least, len(within) > 1))
+        start, end = one.start_ns / 1e9, one.end_ns / 1e9
+        matched.append(PhaseOverlap(one.name, start, end, overlap >= least, parts[place], overlap))
     known = [edge for one in declared for edge in (one.start_ns, one.end_ns)]
-    undeclared = tuple(
-        phase.start_ns
+    undeclared = [
+        phase.start_ns / 1e9
         for phase in found[1:]
-        if all(abs(phase.start_ns - edge) > tolerance_seconds * 1e9 for edge in known)
-    )
-    return PhaseMatch(tuple(matched), undeclared)
+        if all(abs(phase.start_ns - edge) > _TOLERANCE_SECONDS * 1e9 for edge in known)
+    ]
+    seconds = tuple((phase.start_ns / 1e9, phase.end_ns / 1e9) for phase in found)
+    return PhasesFound(seconds, tuple(matched), tuple(undeclared))
 
 
-def _changes(times: NDArray[np.int64], series: Array, shortest_seconds: float) -> list[int]:
+def _changes(times: NDArray[np.int64], series: Array) -> list[int]:
     """Rows at which a new level begins."""
     width = -(-len(times) // _MOST_ROWS)
     averaged = _averaged(series, width)
     scaled = _scaled(averaged)
     count = averaged.shape[1]
     seconds = float(times[-1] - times[0]) / 1e9
-    shortest = max(3, round(shortest_seconds * count / seconds)) if seconds > 0 else 3
+    shortest = max(3, round(_SHORTEST_SECONDS * count / seconds)) if seconds > 0 else 3
     if len(scaled) == 0 or count < 2 * shortest:
         return []
     return [int(change) * width for change in _partition(scaled.T, shortest)]
@@ -150,8 +122,6 @@ def _partition(signal: Array, shortest: int) -> list[int]:
     The exact optimum, which is also PELT's (Killick, Fearnhead, Eckley 2012): of so few rows all ends and starts are
     tried (Jackson et al. 2005), which takes less time than importing a library that prunes them.
     """
-    import numpy as np
-
     count, width = signal.shape
     # A change costs its place and a level for each series; noise that is not white or not normal costs a factor.
     penalty = packaged_thresholds().limit("phases.penalty") * (width + 1) * float(np.log(count))
@@ -177,8 +147,6 @@ def _partition(signal: Array, shortest: int) -> list[int]:
 
 def _scaled(series: Array) -> Array:
     """Series without bursts, over the deviation of their noise; those that never change are left out."""
-    import numpy as np
-
     kept = []
     for row in series:
         spread = float(np.std(row))
@@ -194,16 +162,12 @@ def _noise(row: Array) -> float:
 
     Neighbours that depend on each other are alike; values further apart show more of the noise, so the largest counts.
     """
-    import numpy as np
-
     lags = [lag for lag in (1, 2, 4, 8) if lag < len(row) // 4] or [1]
     return max(_NORMAL_DEVIATION * float(np.median(np.abs(row[lag:] - row[:-lag]))) / 2**0.5 for lag in lags)
 
 
 def _without_bursts(row: Array) -> Array:
     """Medians of five: bursts of two rows vanish, edges stay where they are."""
-    import numpy as np
-
     if len(row) < 5:
         return row
     windows = np.lib.stride_tricks.sliding_window_view(np.pad(row, 2, mode="edge"), 5)
@@ -211,8 +175,6 @@ def _without_bursts(row: Array) -> Array:
 
 
 def _averaged(series: Array, width: int) -> Array:
-    import numpy as np
-
     starts = np.arange(0, series.shape[1], width)
     lengths = np.diff(np.append(starts, series.shape[1]))
     return np.asarray(np.add.reduceat(series, starts, axis=1) / lengths, dtype=np.float64)
@@ -220,8 +182,6 @@ def _averaged(series: Array, width: int) -> Array:
 
 def _filled(values: Array) -> Array | None:
     """Missing values between known ones on the line between them; ``None`` with fewer than two known ones."""
-    import numpy as np
-
     known = np.flatnonzero(np.isfinite(values))
     if len(known) < 2:
         return None
@@ -229,8 +189,6 @@ def _filled(values: Array) -> Array | None:
 
 
 def _mean(values: Array) -> float | None:
-    import numpy as np
-
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else None
 

@@ -109,49 +109,32 @@ def _order(domain: str) -> tuple[int, str]:
 
 
 def _fault(trace: PowerTrace, samples: Samples, thresholds: Thresholds) -> MeterFault | None:
-    highest = thresholds.limit("power.highest_watts")
-    resets = trace.resets
+    """Why a meter is left out; ``None`` where it is not."""
+
+    def left_out(code: FaultCode, sentence: str, advice: str) -> MeterFault:
+        text = f"{wording.capital(sentence)}: it was left out."
+        return MeterFault(code, trace.domain, trace.meter, (trace.column,), text, f"{advice}.", True)
+
+    watts, resets, count = trace.watts, trace.resets, len(trace.readings)
     if resets > thresholds.limit("power.resets") * len(trace.values):
-        return _left_out(
-            trace,
-            "power_implausible",
-            f"the energy counter of {trace.name} went backwards {resets} times in {len(trace.values)} readings",
-            "Its wraps were not undone, or it counts something else",
-        )
-    watts = trace.watts
-    if len(watts) and (float(watts.min()) < 0 or float(watts.max()) > highest):
+        back = f"the energy counter of {trace.name} went backwards {resets} times in {len(trace.values)} readings"
+        return left_out("power_implausible", back, "Its wraps were not undone, or it counts something else")
+    if len(watts) and (float(watts.min()) < 0 or float(watts.max()) > thresholds.limit("power.highest_watts")):
         worst = float(watts.min()) if float(watts.min()) < 0 else float(watts.max())
-        return _left_out(
-            trace,
-            "power_implausible",
-            f"{trace.name} read {worst:,.4g} W, more than any server uses",
-            "Check its scale and its units",
-        )
-    fewest = int(thresholds.limit("power.stale_readings"))
-    if len(trace.readings) < fewest or float(np.ptp(trace.readings)) != 0:
+        beyond = f"{trace.name} read {worst:,.4g} W, more than any server uses"
+        return left_out("power_implausible", beyond, "Check its scale and its units")
+    if count < thresholds.limit("power.stale_readings") or float(np.ptp(trace.readings)) != 0:
         return None
     if trace.counts:
-        return _left_out(
-            trace,
-            "power_stale",
-            f"the energy counter of {trace.name} did not change in {len(trace.readings)} readings",
-            "It counts nothing here: a hypervisor or the firmware hides the real one",
-        )
+        still = f"the energy counter of {trace.name} did not change in {count} readings"
+        hidden = "It counts nothing here: a hypervisor or the firmware hides the real one"
+        return left_out("power_stale", still, hidden)
     swing = _busy_swing(samples)
     if trace.values[0] == 0 or (swing is not None and swing >= thresholds.limit("power.stale_swing")):
         while_ = "" if swing is None else f" while the CPU's use went up and down by {wording.percent(swing)}"
-        return _left_out(
-            trace,
-            "power_stale",
-            f"{trace.name} read {float(trace.values[0]):g} W in every one of {len(trace.readings)} readings{while_}",
-            "It is stuck, or it is not a meter of this host",
-        )
+        same = f"{trace.name} read {float(trace.values[0]):g} W in every one of {count} readings{while_}"
+        return left_out("power_stale", same, "It is stuck, or it is not a meter of this host")
     return None
-
-
-def _left_out(trace: PowerTrace, code: FaultCode, sentence: str, advice: str) -> MeterFault:
-    text = f"{sentence[:1].upper()}{sentence[1:]}: it was left out."
-    return MeterFault(code, trace.domain, trace.meter, (trace.column,), text, f"{advice}.", True)
 
 
 def _busy_swing(samples: Samples) -> float | None:

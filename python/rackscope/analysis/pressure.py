@@ -16,6 +16,7 @@ from typing import Literal
 
 from rackscope.analysis import wording
 from rackscope.analysis.elasticity import LevelEstimate, decision_confidence, shown_slack
+from rackscope.analysis.intervals import student_p_value
 from rackscope.analysis.multiple import holm
 from rackscope.analysis.thresholds import packaged_thresholds
 
@@ -171,19 +172,15 @@ def _mildest(levels: Sequence[LevelEstimate]) -> LevelEstimate | None:
     return max(usable, key=lambda level: level.achieved_fraction or 0.0, default=None)
 
 
-def _p_value(level: LevelEstimate | None) -> float | None:
+def _p_value(level: LevelEstimate) -> float | None:
     """Two-sided p value of "the elasticity is the line's", by Student's t over blocks."""
-    from scipy.special import stdtr
-
-    if level is None or level.achieved_fraction is None or level.standard_error is None or level.degrees is None:
+    if level.achieved_fraction is None or level.standard_error is None or level.degrees is None:
         return None
     if len(level.values) < packaged_thresholds().limit("elasticity.blocks"):
         return None
     line = packaged_thresholds().limit("elasticity.limits")
     away = level.log_ratio.estimate - line * math.log(level.achieved_fraction)
-    if level.standard_error == 0:
-        return 1.0 if away == 0 else 0.0
-    return 2 * float(stdtr(level.degrees, -abs(away) / level.standard_error))
+    return student_p_value(away, level.standard_error, level.degrees)
 
 
 def _verdict(

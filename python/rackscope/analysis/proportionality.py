@@ -6,11 +6,11 @@ A proportional server takes power as it does work: none when idle (Barroso and H
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from rackscope.analysis.findings import plain
+from rackscope.analysis.findings import plain_fields
 from rackscope.errors import RackscopeError
 
 if TYPE_CHECKING:
@@ -18,25 +18,6 @@ if TYPE_CHECKING:
 
     from rackscope.analysis.intervals import Interval
 
-#: Columns of ``performance_per_watt``, with their types' names in polars.
-PERFORMANCE_COLUMNS: Mapping[str, str] = {
-    "run": "String",
-    "phase": "String",
-    "source": "String",
-    "power_scope": "String",
-    "frequency_hertz": "Float64",
-    "load_ratio": "Float64",
-    "throughput_operations_per_second": "Float64",
-    "mean_watts": "Float64",
-    "mean_watts_low": "Float64",
-    "mean_watts_high": "Float64",
-    "operations_per_joule": "Float64",
-    "operations_per_joule_low": "Float64",
-    "operations_per_joule_high": "Float64",
-    "energy_joules_per_operation": "Float64",
-    "idle_watts": "Float64",
-    "repetitions": "Int64",
-}
 _FEWEST_LOADS = 3
 
 
@@ -62,11 +43,14 @@ def performance_per_watt(points: Iterable[PerformancePoint]) -> pl.DataFrame:
 
     ``load_ratio`` is the throughput over the highest among points of the same phase and clock (within 1 %).
     Intervals of metered points are of 95 % over repetitions, null where there are too few; of modelled ones they
-    are the model's. Raises RackscopeError where points are of different scopes, which cannot be set beside each other.
+    are the model's. Raises RackscopeError where points are of different scopes, which cannot be set beside each other,
+    and ValueError without points.
     """
     import polars as pl
 
     known = list(points)
+    if not known:
+        raise ValueError("no points")
     scopes = sorted({point.power_scope for point in known})
     if len(scopes) > 1:
         raise RackscopeError(
@@ -98,8 +82,9 @@ def performance_per_watt(points: Iterable[PerformancePoint]) -> pl.DataFrame:
                 "repetitions": watts.count,
             }
         )
-    schema = {name: getattr(pl, dtype) for name, dtype in PERFORMANCE_COLUMNS.items()}
-    return pl.DataFrame(rows, schema=schema).sort("phase", "frequency_hertz", "load_ratio", "run")
+    # Where nothing is known of a column, it is still one of numbers.
+    frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.selectors.by_dtype(pl.Null).cast(pl.Float64))
+    return frame.sort("phase", "frequency_hertz", "load_ratio", "run")
 
 
 def _same_clock(one: PerformancePoint, other: PerformancePoint) -> bool:
@@ -126,8 +111,7 @@ class Proportionality:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        shown: dict[str, Any] = plain(asdict(self))
-        return shown
+        return plain_fields(self)
 
 
 def proportionality(loads: Sequence[float], watts: Sequence[float]) -> Proportionality:

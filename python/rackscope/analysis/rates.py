@@ -101,35 +101,24 @@ class Series:
         rows, times, values = self._readable()
         growth = np.diff(values, axis=1)
         valid = np.all(growth >= 0, axis=0) & (np.diff(times) > 0)
-        position = {name: place for place, name in enumerate(self.columns)}
-
-        def total(terms: Sequence[tuple[str, float]]) -> Array:
-            result = np.zeros(growth.shape[1])
-            for name, sign in terms:
-                result += sign * growth[position[name]]
-            return result
-
-        return _Steps(rows, times, total(self._numerator), total(self._denominator), valid)
+        return _Steps(rows, times, self._total(growth, self._numerator), self._total(growth, self._denominator), valid)
 
     @cached_property
     def _levels(self) -> tuple[NDArray[np.int64], Array, Array]:
         rows, times, values = self._readable()
-        position = {name: place for place, name in enumerate(self.columns)}
-
-        def total(terms: Sequence[tuple[str, float]]) -> Array:
-            result = np.zeros(values.shape[1])
-            for name, sign in terms:
-                result += sign * values[position[name]]
-            return result
-
-        level = total(self._numerator) * self.quantity.factor
+        level = self._total(values, self._numerator) * self.quantity.factor
         if self.quantity.kind == "share":
-            whole = total(self._denominator)
+            whole = self._total(values, self._denominator)
             with np.errstate(divide="ignore", invalid="ignore"):
                 level = np.where(whole != 0, level / whole, np.nan)
             known = np.isfinite(level)
             rows, times, level = rows[known], times[known], level[known]
         return rows, times, level
+
+    def _total(self, values: Array, terms: Sequence[tuple[str, float]]) -> Array:
+        """Rows of columns added up."""
+        signed = [sign * values[self.columns.index(name)] for name, sign in terms]
+        return np.sum(signed, axis=0) if signed else np.zeros(values.shape[1])
 
     def _readable(self) -> tuple[NDArray[np.int64], Array, Array]:
         values = np.vstack([self._samples.values(name) for name in self.columns])
@@ -288,10 +277,7 @@ class Samples:
 
     def find(self, name: str, **labels: str) -> Series | None:
         """The first series of a quantity that has these labels."""
-        for series in self.series.get(name, ()):
-            if all(series.labels.get(key) == value for key, value in labels.items()):
-                return series
-        return None
+        return next(iter(self.find_all(name, **labels)), None)
 
     def find_all(self, name: str, **labels: str) -> list[Series]:
         """All series of a quantity that have these labels."""
@@ -334,29 +320,3 @@ class Samples:
 
 def _signed(terms: Sequence[Term], columns: Sequence[list[str] | None]) -> list[tuple[str, float]]:
     return [(name, term.sign) for term, names in zip(terms, columns, strict=True) for name in names or ()]
-
-
-def derived(
-    samples: pl.DataFrame,
-    *,
-    core_sets: Mapping[str, tuple[int, ...]] | None = None,
-    panels: Iterable[str] | None = None,
-) -> pl.DataFrame:
-    """``timestamp_ns`` and one column a derived series, named as in ``quantities`` with its labels.
-
-    Rows are those of ``samples``; a value is null where it was not sampled, across a gap, and across a reset.
-    """
-    import polars as pl
-
-    table = Samples(samples, core_sets=core_sets)
-    wanted = None if panels is None else set(panels)
-    columns = [table.frame["timestamp_ns"]]
-    for group in table.series.values():
-        for series in group:
-            if wanted is not None and series.quantity.panel not in wanted:
-                continue
-            rows, values = series.by_row()
-            column = np.full(len(table.frame), np.nan)
-            column[rows] = values
-            columns.append(pl.Series(series.name, column).fill_nan(None))
-    return pl.DataFrame(columns)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rackscope.analysis.thresholds import SaturationRule
 
 #: Labels that tell several devices of one resource apart.
-INSTANCE_LABELS = ("device", "interface")
+_INSTANCE_LABELS = ("device", "interface")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def assess_saturation(phase: Phase, resource: str, instance: str | None = None, 
             continue
         series = _series(phase, rule, instance, primary)
         if series is None:
-            if not _is_of_instance(phase, rule.quantity) and primary:
+            if primary and not any(map(_instance_of, phase.run.samples.find_all(rule.quantity))):
                 unseen.append(rule.quantity)
             continue
         reading = series.over(phase.windows)
@@ -82,39 +82,31 @@ def _sign(phase: Phase, rule: SaturationRule, series: Series, value: float | Non
     if scaled < rule.some:
         return None
     level: SaturationLevel = "strong" if scaled >= rule.strong else "some"
-    line = rule.strong if level == "strong" else rule.some
-    evidence = phase.evidence(
-        series,
-        scaled,
-        threshold=f"saturation.{rule.name}.{level}",
-        threshold_value=line,
-        seconds=phase.windows_above(series, rule.some * divisor) or phase.windows,
-    )
+    seconds = phase.windows_above(series, rule.some * divisor) or phase.windows
+    evidence = phase.evidence(series, scaled, f"saturation.{rule.name}.{level}", seconds=seconds)
     words = rule.words.replace("{value}", wording.number(scaled, series.quantity.unit))
     return Sign(rule, level, scaled / rule.strong, words, evidence)
 
 
 def _series(phase: Phase, rule: SaturationRule, instance: str | None, primary: bool) -> Series | None:
     for series in phase.run.samples.find_all(rule.quantity, **rule.labels):
-        own = next((series.labels[label] for label in INSTANCE_LABELS if label in series.labels), None)
+        own = _instance_of(series)
         if own == instance if own is not None else primary:
             return series
     return None
 
 
-def _is_of_instance(phase: Phase, quantity: str) -> bool:
-    return any(label in series.labels for series in phase.run.samples.find_all(quantity) for label in INSTANCE_LABELS)
+def _instance_of(series: Series) -> str | None:
+    return next((series.labels[label] for label in _INSTANCE_LABELS if label in series.labels), None)
 
 
 def _applies(phase: Phase, rule: SaturationRule, instance: str | None) -> bool:
     if rule.only_when is None:
         return True
-    quantity, above = rule.only_when
-    for series in phase.run.samples.find_all(quantity):
-        own = next((series.labels[label] for label in INSTANCE_LABELS if label in series.labels), instance)
-        if own == instance:
+    for series in phase.run.samples.find_all(rule.only_when["quantity"]):
+        if _instance_of(series) in (None, instance):
             value = series.over(phase.windows).value
-            return value is not None and value > above
+            return value is not None and value > rule.only_when["above"]
     return False
 
 

@@ -112,7 +112,7 @@ def _generator_lag(phase: Phase) -> TrustWarning | None:
         f"Requests of '{phase.name}' were sent up to {format_duration(lag)} late (99th percentile{part}): response "
         "times include the generator's own delay.",
         "Use a lower --rate, more --connections, or more cores for the load generator (--client-cores).",
-        (phase.result_evidence(("lag_p99_seconds",), lag, "seconds", "generator.lag_seconds"),),
+        (phase.result_evidence(("lag_p99_seconds",), lag, "seconds", "limit.generator.lag_seconds"),),
     )
 
 
@@ -132,7 +132,7 @@ def _offered_not_met(phase: Phase) -> TrustWarning | None:
                 ("throughput_operations_per_second", "offered_operations_per_second"),
                 reached / offered if offered else 0.0,
                 "ratio",
-                "generator.offered_met",
+                "limit.generator.offered_met",
             ),
         ),
     )
@@ -155,7 +155,7 @@ def _errors(phase: Phase) -> TrustWarning | None:
         severity,
         f"{format_count(errors)} operations of '{phase.name}' failed ({wording.percent(share)}){said}.",
         "" if first else "Read the system's log in the run directory.",
-        (phase.result_evidence(("errors", "operations"), share, "ratio", "errors.ratio"),),
+        (phase.result_evidence(("errors", "operations"), share, "ratio", "limit.errors.ratio"),),
     )
 
 
@@ -177,7 +177,7 @@ def _misses(phase: Phase) -> TrustWarning | None:
         f"{wording.percent(share)} of the reads in '{phase.name}' missed keys of the data set: {cause}, so this is the "
         f"throughput of a cache that answers 'not found'{'' if most else ' for a part'}.",
         "Give the system more memory, or load fewer or smaller values.",
-        (phase.result_evidence(("misses", "hits"), share, "ratio", "misses.ratio"),),
+        (phase.result_evidence(("misses", "hits"), share, "ratio", "limit.misses.ratio"),),
     )
 
 
@@ -209,8 +209,8 @@ def _repetitions(phase: Phase) -> Iterable[TrustWarning]:
             (evidence,),
         )
     note = note_outliers(values)
-    if note is not None:
-        yield TrustWarning("outliers", "doubt", f"In '{phase.name}', {note.sentence}.", "", (evidence,))
+    if note:
+        yield TrustWarning("outliers", "doubt", f"In '{phase.name}', {note}.", "", (evidence,))
 
 
 def _short(phase: Phase) -> TrustWarning | None:
@@ -247,24 +247,21 @@ def _drift(phase: Phase) -> TrustWarning | None:
         f"The throughput of '{phase.name}' still {word}, by {wording.percent(abs(mean))} from its first to its last "
         "third: it was not in a steady state.",
         "Warm up longer, or measure longer (--duration).",
-        (phase.evidence(series, mean, threshold="limit.drift.ratio", threshold_value=limit),),
+        (phase.evidence(series, mean, "limit.drift.ratio"),),
     )
 
 
 def _steal(phase: Phase) -> TrustWarning | None:
-    line = phase.run.thresholds.limit("steal.doubt")
-    series = phase.run.samples.find("cpu_ratio", state="steal")
-    value = series.over(phase.windows).value if series else None
-    if series is None or value is None or value < line:
+    found = phase.find("cpu_ratio", state="steal")
+    if found is None or found[1] < phase.run.thresholds.limit("steal.doubt"):
         return None
-    evidence = phase.evidence(series, value, threshold="limit.steal.doubt", threshold_value=line)
     return TrustWarning(
         "steal",
         "doubt",
-        f"The hypervisor gave {wording.percent(value)} of this host's CPU time to other guests in '{phase.name}' "
+        f"The hypervisor gave {wording.percent(found[1])} of this host's CPU time to other guests in '{phase.name}' "
         "(steal): results would differ on a quiet host.",
         "Measure again at another time, or on a host of your own.",
-        (evidence,),
+        (phase.evidence(*found, "limit.steal.doubt"),),
     )
 
 
@@ -280,23 +277,22 @@ def _throttling(phase: Phase) -> TrustWarning | None:
                 f"The CPU limit of control group '{group}' throttled its tasks {wording.percent(min(value, 1.0))} "
                 f"of the time in '{phase.name}'.",
                 "Raise the group's CPU limit if the host is to be measured rather than the limit.",
-                (phase.evidence(series, value, threshold="limit.throttled.doubt", threshold_value=line),),
+                (phase.evidence(series, value, "limit.throttled.doubt"),),
             )
     return None
 
 
 def _others(phase: Phase) -> TrustWarning | None:
     """Work on the host that neither the system, nor the generator, nor the sampler did."""
-    line = phase.run.thresholds.limit("interference.cores")
     series, others = phase.run.samples.find("cpu_process_context_cores"), other_cores(phase)
-    if series is None or others is None or others < line:
+    if series is None or others is None or others < phase.run.thresholds.limit("interference.cores"):
         return None
     return TrustWarning(
         "interference",
         "doubt",
         f"Other programs used {others:.2f} cores while '{phase.name}' was measured.",
         "Stop what else runs on this host, and measure again.",
-        (phase.evidence(series, others, threshold="limit.interference.cores", threshold_value=line),),
+        (phase.evidence(series, others, "limit.interference.cores"),),
     )
 
 
@@ -324,7 +320,7 @@ def _shared_cores(run: Run) -> TrustWarning | None:
     return TrustWarning(
         "shared_cores",
         "doubt",
-        f"{sentence[:1].upper()}{sentence[1:]}: each took CPU time from the other.",
+        f"{facts.begin(sentence)}: each took CPU time from the other.",
         "Keep them apart with --cores and --client-cores, where the host has more than one core.",
     )
 
@@ -334,25 +330,23 @@ def _sampler(run: Run) -> Iterable[TrustWarning]:
     if sampler is None or sampler.ticks + sampler.missed_ticks == 0:
         return
     missed = sampler.missed_ticks / (sampler.ticks + sampler.missed_ticks)
-    line = run.thresholds.limit("sampler.missed_ratio")
-    if missed >= line:
+    if missed >= run.thresholds.limit("sampler.missed_ratio"):
         yield TrustWarning(
             "missed_ticks",
             "doubt",
             f"The sampler missed {sampler.missed_ticks} of {sampler.ticks + sampler.missed_ticks} ticks "
             f"({wording.percent(missed)}): short events may not show.",
             "Sample less often, or leave a core free.",
-            (_plain("sampler_missed_ticks", missed, "ratio", "sampler.missed_ratio", line),),
+            (_of_run(run, "sampler_missed_ticks", missed, "limit.sampler.missed_ratio"),),
         )
     cost = sampler.cpu_seconds / sampler.wall_seconds if sampler.wall_seconds > 0 else 0.0
-    line = run.thresholds.limit("sampler.cpu_ratio")
-    if cost >= line:
+    if cost >= run.thresholds.limit("sampler.cpu_ratio"):
         yield TrustWarning(
             "sampler_cost",
             "note",
             f"The sampler itself used {wording.percent(cost)} of a core.",
             "Sample less often.",
-            (_plain("sampler_cpu_seconds", cost, "ratio", "sampler.cpu_ratio", line),),
+            (_of_run(run, "sampler_cpu_seconds", cost, "limit.sampler.cpu_ratio"),),
         )
 
 
@@ -398,5 +392,5 @@ def _discarded(run: Run) -> TrustWarning | None:
     )
 
 
-def _plain(column: str, value: float, unit: str, threshold: str, line: float) -> Evidence:
-    return Evidence((column,), (), column, value, unit, f"limit.{threshold}", line)
+def _of_run(run: Run, column: str, value: float, threshold: str) -> Evidence:
+    return Evidence((column,), (), column, value, "ratio", threshold, run.thresholds.line(threshold))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
-from rackscope.analysis.findings import Evidence, Verdict
+from rackscope.analysis.findings import Evidence, Verdict, pointing
 
 if TYPE_CHECKING:
     from rackscope.analysis.context import Phase
@@ -47,12 +47,9 @@ def generator_fullness(phase: Phase) -> Evidence | None:
     if idle is not None:
         if idle >= line:
             return None
-        return phase.result_evidence(("generator_idle_ratio",), idle, "ratio", "generator.idle_minimum")
-    series = phase.run.samples.find("load_idle_ratio")
-    value = series.over(phase.windows).value if series else None
-    if series is None or value is None or value >= line:
-        return None
-    return phase.evidence(series, value, threshold="limit.generator.idle_minimum", threshold_value=line)
+        return phase.result_evidence(("generator_idle_ratio",), idle, "ratio", "limit.generator.idle_minimum")
+    found = phase.find("load_idle_ratio")
+    return phase.evidence(*found, "limit.generator.idle_minimum") if found and found[1] < line else None
 
 
 def offered_was_met(phase: Phase) -> bool | None:
@@ -81,27 +78,16 @@ def other_cores(phase: Phase) -> float | None:
 
 def _own_share(phase: Phase, busy_ratio: float) -> Evidence | None:
     """Evidence that much of what kept the system's cores busy was not the system; ``None`` when it was, or may be."""
-    thresholds = phase.run.thresholds
-    series = phase.run.samples.find("process_cpu_cores", process="system")
-    own = series.over(phase.windows).value if series else None
-    others = other_cores(phase)
-    if series is None or own is None or others is None or others < thresholds.limit("interference.cores"):
+    limit = phase.run.thresholds.limit
+    own, others = phase.find("process_cpu_cores", process="system"), other_cores(phase)
+    if own is None or others is None or others < limit("interference.cores"):
         return None
-    share = own / (busy_ratio * phase.run.system_core_count)
-    if share >= thresholds.limit("own_share.minimum"):
-        return None
-    line = thresholds.limit("own_share.minimum")
-    return phase.evidence(series, share, threshold="limit.own_share.minimum", threshold_value=line)
+    share = own[1] / (busy_ratio * phase.run.system_core_count)
+    return phase.evidence(own[0], share, "limit.own_share.minimum") if share < limit("own_share.minimum") else None
 
 
 def _decides(judged: Judged, cpu: Judged) -> bool:
     return judged.key != "cpu_host" or cpu.status == "unknown"
-
-
-def _pointing(sentence: str, evidence: Sequence[Evidence]) -> str:
-    """A sentence with its evidence in brackets."""
-    shown = [one.describe() for one in evidence if one.columns]
-    return f"{sentence} [{'; '.join(dict.fromkeys(shown))}]" if shown else sentence
 
 
 def _generator_verdict(phase: Phase, generator: Evidence, cpu: Judged) -> Verdict:
@@ -116,13 +102,8 @@ def _generator_verdict(phase: Phase, generator: Evidence, cpu: Judged) -> Verdic
         f"{wording.percent(generator.value)} of the time, and {beside}. No verdict on {system}."
     )
     evidence = (generator, *cpu.intensity.evidence)
-    return Verdict(
-        "generator",
-        (),
-        _pointing(sentence, evidence),
-        evidence,
-        "Give the load generator more cores (--client-cores), or the system fewer (--cores).",
-    )
+    advice = "Give the load generator more cores (--client-cores), or the system fewer (--cores)."
+    return Verdict("generator", (), pointing(sentence, evidence), evidence, advice)
 
 
 def _limited_verdict(
@@ -132,38 +113,28 @@ def _limited_verdict(
     for place, judged in enumerate(limiting):
         text, proof = _describe_limit(phase, judged)
         effect = _effect(phase, judged) if place == 0 else "it limits as well"
-        sentences.append(_pointing(f"{text}: {effect}.", proof))
+        sentences.append(pointing(f"{text}: {effect}.", proof))
         evidence += proof
     if generator is not None:
         sentences.append(
             f"The load generator was nearly saturated too: it waited {wording.percent(generator.value)} of the time."
         )
         evidence.append(generator)
-    busy = limiting[0].intensity.ratio
+    busy, advice = limiting[0].intensity.ratio, _advice(phase, limiting[0])
     foreign = _own_share(phase, busy) if limiting[0].key == "cpu_system" and busy else None
-    if foreign is not None and not phase.run.shares_cores:
-        system = phase.run.facts.system
-        text = f"Only {wording.percent(foreign.value)} of that was {system} itself: other programs ran on its cores."
-        return Verdict(
-            "limited",
-            tuple(judged.key for judged in limiting),
-            " ".join([*sentences, _pointing(text, [foreign])]),
-            (*evidence, foreign),
-            "Stop what else runs on this host, and measure again.",
-        )
     bandwidth = by_key.get("dram_bandwidth")
-    if limiting[0].key == "cpu_system" and bandwidth is not None and bandwidth.intensity.ratio is None:
+    if foreign is not None and not phase.run.shares_cores:
+        own = f"Only {wording.percent(foreign.value)} of that was {phase.run.facts.system} itself"
+        sentences.append(pointing(f"{own}: other programs ran on its cores.", [foreign]))
+        evidence.append(foreign)
+        advice = "Stop what else runs on this host, and measure again."
+    elif limiting[0].key == "cpu_system" and bandwidth is not None and bandwidth.intensity.ratio is None:
         sentences.append(
             "Whether its cores worked or waited for memory is not known: "
             f"DRAM bandwidth could not be judged ({bandwidth.intensity.reason})."
         )
-    return Verdict(
-        "limited",
-        tuple(judged.key for judged in limiting),
-        " ".join(sentences),
-        tuple(evidence),
-        _advice(phase, limiting[0]),
-    )
+    keys = tuple(judged.key for judged in limiting)
+    return Verdict("limited", keys, " ".join(sentences), tuple(evidence), advice)
 
 
 def _effect(phase: Phase, judged: Judged) -> str:
@@ -199,17 +170,13 @@ def _describe_limit(phase: Phase, judged: Judged) -> tuple[str, list[Evidence]]:
     name = _name(judged)
     if intensity.ratio is not None and intensity.use is not None:
         used = wording.quantity(intensity.use, intensity.unit)
-        most = f"{wording.percent(intensity.ratio)} of the {intensity.ceiling_source}"
-        if intensity.resource == "disk":
-            most = f"{wording.percent(intensity.ratio)} of what it was measured to give"
-        elif intensity.resource == "dram_capacity":
-            most = f"{wording.percent(intensity.ratio)} of the {intensity.ceiling_source}"
-        text = f"{_capital(name)} was used at {used}, {most}"
+        whole = "what it was measured to give" if intensity.resource == "disk" else f"the {intensity.ceiling_source}"
+        text = f"{wording.capital(name)} was used at {used}, {wording.percent(intensity.ratio)} of {whole}"
     elif intensity.peak is not None:
-        text = f"{_capital(name)} was busy {wording.percent(intensity.peak.value)} of the time"
+        text = f"{wording.capital(name)} was busy {wording.percent(intensity.peak.value)} of the time"
         proof.append(intensity.peak)
     else:
-        text = _capital(name)
+        text = wording.capital(name)
     if strongest is not None:
         text += f", and {strongest.words}" if proof else f": {strongest.words}"
         proof.append(strongest.evidence)
@@ -230,8 +197,8 @@ def _describe_cpu(phase: Phase, judged: Judged) -> tuple[str, list[Evidence]]:
     if peak is not None and peak.value >= rule.limit and ratio is not None:
         core = describe_core(peak)
         text = (
-            f"{_capital(core)} was busy {wording.percent(peak.value)} of the time while all {whole} cores together "
-            f"were busy {wording.percent(ratio)}; a single thread seems to do the work"
+            f"{wording.capital(core)} was busy {wording.percent(peak.value)} of the time while all {whole} cores "
+            f"together were busy {wording.percent(ratio)}; a single thread seems to do the work"
         )
         return text, [peak, *proof]
     words = saturation.signs[0].words if saturation.signs else "tasks queued for it"
@@ -254,10 +221,10 @@ def _who(phase: Phase, judged: Judged) -> str:
     shared = set(facts.system_cores) & set(facts.client_cores)
     if shared:
         which = "core " if count == 1 else "cores "
-        return f"{_capital(facts.system)} and the load generator shared {which}" + (
+        return facts.begin(f"{facts.system} and the load generator shared {which}") + (
             f"{wording.numbers(facts.system_cores)}, " + ("which was" if count == 1 else "which were")
         )
-    return f"{_capital(facts.system)}'s {noun}"
+    return facts.begin(f"{facts.system}'s {noun}")
 
 
 def _kernel_share(phase: Phase) -> str:
@@ -339,14 +306,10 @@ def _none_near_verdict(phase: Phase, resources: Sequence[Judged]) -> Verdict:
             else f"; {_UNMEASURED}"
         )
         advice = "Raise --connections to see whether more can be served." if low else "Profile the system."
-    sentence = _pointing(f"{sentence}.", evidence)
+    sentence = pointing(f"{sentence}.", evidence)
     if unjudged:
         names = wording.listing([_name(judged) for judged in unjudged])
         reasons = "; ".join(dict.fromkeys(judged.intensity.reason for judged in unjudged))
         sentence += f" Not judged: {names} ({reasons})."
         advice = next((judged.intensity.advice for judged in unjudged if judged.intensity.advice), advice)
     return Verdict("none_near", (), sentence, tuple(evidence), advice)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -15,18 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rackscope.analysis import wording
 from rackscope.analysis.intervals import Interval
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.units import format_bytes
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 #: Sizes at which a hinge is tried, evenly apart in logarithms.
 _PLACES = 128
@@ -72,10 +70,8 @@ class Wall:
     reason: str
 
 
-def find_wall(points: Sequence[SizePoint], *, resamples: int = 400, seed: int = 1) -> Wall:
+def find_wall(points: Sequence[SizePoint], *, resamples: int = 400) -> Wall:
     """The wall in time per byte over size. Points that are not above zero are left out; at least five sizes."""
-    import numpy as np
-
     usable = [one for one in points if 0 < one.data_bytes < math.inf and 0 < one.seconds_per_byte < math.inf]
     sizes = np.log([one.data_bytes for one in usable])
     times = np.log([one.seconds_per_byte for one in usable])
@@ -95,7 +91,7 @@ def find_wall(points: Sequence[SizePoint], *, resamples: int = 400, seed: int = 
         return Wall(None, slowdown, (), f"{reason} only: no wall up to the largest size")
     if grown < limit("wall.slowdown"):
         return Wall(None, None, (), "time per byte does not grow over the sizes: no wall up to the largest")
-    at = _place_interval(sizes, times, fit.place, resamples, seed, sloped=not started)
+    at = _place_interval(sizes, times, fit.place, resamples, sloped=not started)
     broke = _departures(usable, sizes, at)
     what = f"; {wording.listing([one.resource for one in broke])} changed there" if broke else ""
     reason = f"from {format_bytes(at.estimate)} on, time per byte grows to {slowdown:.1f} times its line{what}"
@@ -119,8 +115,6 @@ def _without_start_up(sizes: Array, times: Array) -> tuple[Array, bool, _Break |
     both together would imitate any wall. The break's gain is over the best line of either kind: what a start-up
     explains is no wall.
     """
-    import numpy as np
-
     count = len(sizes)
     floor = count * (1e-6 * max(float(np.std(times)), 1e-300)) ** 2
     best_line, chosen, started, best = math.inf, times, False, None
@@ -138,8 +132,6 @@ def _without_start_up(sizes: Array, times: Array) -> tuple[Array, bool, _Break |
 
 def _line(sizes: Array, *, sloped: bool) -> Array:
     """An orthonormal basis of lines over sizes, or of constants."""
-    import numpy as np
-
     columns = [np.ones_like(sizes), sizes - sizes.mean()]
     basis, _ = np.linalg.qr(np.stack(columns[: 1 + sloped], axis=1))
     return np.asarray(basis, dtype=np.float64)
@@ -147,8 +139,6 @@ def _line(sizes: Array, *, sloped: bool) -> Array:
 
 def _fit(sizes: Array, values: Array, *, sloped: bool = True) -> _Break | None:
     """The best break upwards, a hinge or a leap; ``None`` where there is none."""
-    import numpy as np
-
     distinct = np.unique(sizes)
     # Two sizes on either side, so that no line rests on one of them alone.
     bends = np.linspace(distinct[1], distinct[-2], _PLACES)
@@ -179,11 +169,9 @@ def _fit(sizes: Array, values: Array, *, sloped: bool = True) -> _Break | None:
     return _Break(float(places[best]), float(heights[best] * shapes[best].max()), gain, explained)
 
 
-def _place_interval(sizes: Array, times: Array, place: float, resamples: int, seed: int, *, sloped: bool) -> Interval:
+def _place_interval(sizes: Array, times: Array, place: float, resamples: int, *, sloped: bool) -> Interval:
     """Interval of the wall's size, never narrower than the sizes that were measured around it."""
-    import numpy as np
-
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(1)
     places = []
     for _ in range(resamples):
         drawn = generator.integers(0, len(sizes), size=len(sizes))
@@ -195,18 +183,11 @@ def _place_interval(sizes: Array, times: Array, place: float, resamples: int, se
     low, high = np.quantile(places, [0.025, 0.975]) if places else (place, place)
     distinct = np.unique(sizes)
     below, above = distinct[distinct <= place].max(), distinct[distinct >= place].min()
-    return Interval(
-        math.exp(place),
-        math.exp(min(float(low), float(below))),
-        math.exp(max(float(high), float(above))),
-        0.95,
-        len(sizes),
-    )
+    low, high = min(float(low), float(below)), max(float(high), float(above))
+    return Interval(place, low, high, 0.95, len(sizes)).mapped(math.exp)
 
 
 def _departures(points: Sequence[SizePoint], sizes: Array, at: Interval) -> tuple[Departure, ...]:
-    import numpy as np
-
     if at.low is None or at.high is None:
         return ()
     evidence = packaged_thresholds().limit("wall.evidence")

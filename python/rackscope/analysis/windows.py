@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 FREE = "free"
 CONTROL = "control:"
 
@@ -33,8 +35,6 @@ def schedule(conditions: Sequence[str], blocks: int, seed: int) -> list[list[str
 
     Every squeezed window thus has a free neighbour on both sides in its own block.
     """
-    import numpy as np
-
     generator = np.random.default_rng(seed)
     wanted = list(dict.fromkeys(condition for condition in conditions if condition != FREE))
     plan = []

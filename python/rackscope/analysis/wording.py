@@ -44,6 +44,11 @@ def number(value: float, unit: str) -> str:
     return f"{value:.2f}" if unit in ("cores", "tasks", "1") else quantity(value, unit)
 
 
+def capital(text: str) -> str:
+    """With a capital at its start."""
+    return text[:1].upper() + text[1:]
+
+
 def listing(items: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     if len(items) < 2:

@@ -17,10 +17,7 @@ class Kept:
 
 @contextmanager
 def keeping(name: str, save: Callable[[Path], str]) -> Iterator[Kept]:
-    """Add to what ends the block where its directory is: ``details[name]``, and ``kept`` as a sentence.
-
-    ``save`` writes the report of what there is and says so. Ctrl-C becomes Interrupted.
-    """
+    """Tell what ends the block where its directory is: ``details[name]``, and ``kept`` as ``save`` writes it."""
     kept = Kept()
     try:
         yield kept

@@ -7,25 +7,19 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict, Field
 
 from rackscope.analysis.comparison import ComparisonRow
 from rackscope.analysis.findings import Characterisation
 from rackscope.api.run import RunWarning
+from rackscope.api.systems import Output
 from rackscope.host.checks import Check
 from rackscope.models.trained.pair_validation import PairScore
+from rackscope.models.trained.shipped import Cost, Errors
 from rackscope.models.trained.validation import Score
 from rackscope.runs.manifest import ClientPart, OverheadPart, RepetitionPart, SystemPart, WorkloadPart
-from rackscope.runs.study import Finding, Member, Table
+from rackscope.runs.study import Chart, Status, StudyRecord
 from rackscope.studies.pressure.points import Cell
-
-Status = Literal["running", "complete", "interrupted", "failed"]
-
-
-class Output(BaseModel):
-    """One object on standard output."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class FailureOutput(Output):
@@ -61,32 +55,15 @@ class RunOutput(Output):
     damage: list[str]
 
 
-class StudyOutput(Output):
+class StudyOutput(StudyRecord):
     """``study`` and ``report STUDY``: ``study.json`` without its charts."""
 
+    model_config = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
+
+    charts: list[Chart] = Field(default_factory=list, exclude=True)
     study_directory: str
     report: str
     remarks: list[str]
-    rackscope_pid: int | None
-    rackscope_pid_start_ticks: int | None
-    boot_id: str | None
-    format_version: int
-    rackscope_version: str
-    kind: str
-    title: str
-    status: Status
-    status_reason: str
-    command_line: list[str]
-    started_at: str
-    finished_at: str | None
-    host: dict[str, Any]
-    parameters: dict[str, str]
-    findings: list[Finding]
-    tables: list[Table]
-    method: list[str]
-    members: list[Member]
-    #: Each kind of study describes its own: docs/studies.md.
-    result: dict[str, Any]
 
 
 class CompareOutput(Output):
@@ -157,41 +134,6 @@ class GetOutput(Output):
     """``get NAME...``."""
 
     acquired: list[AcquiredProgram]
-
-
-class Setting(Output):
-    """A knob of a system (with its ``source``) or a parameter of a workload."""
-
-    name: str
-    default: str
-    help: str
-    source: str = ""
-
-
-class ListedSystem(Output):
-    """What ``run`` can start."""
-
-    name: str
-    description: str
-    protocols: list[str]
-    operations: list[str]
-    knobs: list[Setting]
-
-
-class ListedWorkload(Output):
-    """What can be asked of it."""
-
-    name: str
-    description: str
-    source: str
-    parameters: list[Setting]
-
-
-class ListOutput(Output):
-    """``run --list``."""
-
-    systems: list[ListedSystem]
-    workloads: list[ListedWorkload]
 
 
 class PruneOutput(Output):
@@ -294,6 +236,23 @@ class ModelsPredictOutput(Output):
     not_predicted: dict[str, str]
 
 
+class WrittenFit(Output):
+    """The file of one model, with its errors on processors left out of the fit."""
+
+    path: str
+    model: str
+    rows: int
+    processors: int
+    errors: list[Errors]
+    cost: Cost
+
+
+class ModelsFitOutput(Output):
+    """``models fit``."""
+
+    fits: list[WrittenFit]
+
+
 class ModelsValidateOutput(Output):
     """``models validate``."""
 
@@ -323,6 +282,25 @@ class ListedPaper(Output):
     title: str
     citation: str
     studies: list[str]
+
+
+class PaperFigure(Output):
+    """A table or figure of a paper, and the command that redoes it."""
+
+    what: str
+    shows: str
+    here: str
+
+
+class PaperOutput(Output):
+    """``paper``: what all pages have; each adds its own numbers by name."""
+
+    model_config = ConfigDict(extra="allow")
+    paper: str
+    citation: str
+    #: Studies of ``--runs``.
+    measured: list[dict[str, Any]]
+    figures: list[PaperFigure]
 
 
 class PaperListOutput(Output):

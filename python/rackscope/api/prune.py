@@ -113,9 +113,8 @@ def _refusal(path: Path) -> str:
     content = _record(path)
     if content is None:
         return "it is neither a run nor a study directory"
-    if content.get("status") == "running" and Conducted.model_construct(**_owner(content)).is_still_conducted():
-        return "it is still going on"
-    return ""
+    owner = Conducted.model_construct(**{name: content.get(name) for name in Conducted.model_fields})
+    return "it is still going on" if content.get("status") == "running" and owner.is_still_conducted() else ""
 
 
 def _record(path: Path) -> dict[str, Any] | None:
@@ -136,10 +135,6 @@ def _record(path: Path) -> dict[str, Any] | None:
         if isinstance(content, dict) and all(key in content for key in (*common, *needed)):
             return content
     return None
-
-
-def _owner(content: dict[str, Any]) -> dict[str, Any]:
-    return {name: content.get(name) for name in ("rackscope_pid", "rackscope_pid_start_ticks", "boot_id")}
 
 
 def _begun_seconds(path: Path) -> float:

@@ -48,10 +48,7 @@ class Run:
 
     @classmethod
     def open(cls, folder: str | Path, server: str | None = None, share: float | None = None) -> Run:
-        """Read a run directory. ``server`` is a TOML file with watts (``FILE`` or ``FILE:NAME``).
-
-        Raises RackscopeError.
-        """
+        """Read a run directory; ``server`` (``FILE``, ``FILE:NAME``) has its watts in TOML. Raises RackscopeError."""
         from rackscope.api.server import server_watts
 
         watts = server_watts(server, share)

@@ -10,10 +10,9 @@ from rackscope.api.keeping import keeping
 from rackscope.api.run import Run
 from rackscope.api.server import server_part
 from rackscope.api.settings import ProgressCallback, RunSettings, silent
-from rackscope.errors import UsageError
 from rackscope.runs.directory import LOGS, MANIFEST
 from rackscope.runs.interruption import held_back
-from rackscope.runs.options import Progress, RunOptions
+from rackscope.runs.options import Progress, RunOptions, run_options
 
 
 def run(
@@ -35,10 +34,7 @@ def run(
     """
     if "budget_seconds" not in settings and "duration_seconds" in settings:
         settings["budget_seconds"] = max(RunOptions.budget_seconds, 3 * settings["duration_seconds"])
-    try:
-        options = RunOptions(system, workload, server=server_part(server, share), **settings)
-    except TypeError as error:
-        raise UsageError(f"invalid option of a run: {error}", "RunOptions has those that there are.") from None
+    options = run_options(system, workload, server=server_part(server, share), **settings)
     from rackscope.runs.prepare import prepare
 
     with keeping("run_directory", _save) as kept:
@@ -55,10 +51,7 @@ def run(
 
 
 def _import_everything() -> None:
-    """Import what the run and its report will need now: later it would take time from what is measured.
-
-    Ctrl-C waits, as a library that was imported by half is no use to the report that must still be written.
-    """
+    """Import what would later take time from what is measured; Ctrl-C waits, as the report needs all of it."""
     with held_back():
         for name in ("rackscope.runs.execute", "rackscope.report.page"):
             importlib.import_module(name)

@@ -12,6 +12,7 @@ from rackscope.advice.measure_next import MeasureNext
 from rackscope.advice.provision import Provision
 from rackscope.advice.scale_types import ScaleAdvice
 from rackscope.api import outputs
+from rackscope.api.systems import ListOutput
 from rackscope.host.ceilings import Ceilings
 from rackscope.runs.manifest import Manifest
 from rackscope.runs.study import StudyRecord
@@ -28,7 +29,7 @@ _OUTPUTS: dict[str, tuple[Any, str]] = {
     "study-output": (outputs.StudyOutput, "rackscope study --json and rackscope report STUDY --json"),
     "compare-output": (outputs.CompareOutput, "rackscope compare --json"),
     "matrix-output": (outputs.MatrixOutput, "rackscope matrix --json"),
-    "list-output": (outputs.ListOutput, "rackscope run --list --json"),
+    "list-output": (ListOutput, "rackscope run --list --json"),
     "calibrate-output": (Ceilings, "rackscope calibrate --json"),
     "doctor-output": (outputs.DoctorOutput, "rackscope doctor --json"),
     "repair-output": (outputs.RepairOutput, "rackscope doctor --repair --json"),
@@ -42,12 +43,14 @@ _OUTPUTS: dict[str, tuple[Any, str]] = {
     "advise-measure-next-output": (MeasureNext, "rackscope advise measure-next --json"),
     "models-list-output": (outputs.ModelsListOutput, "rackscope models list --json"),
     "models-predict-output": (outputs.ModelsPredictOutput, "rackscope models predict --json"),
+    "models-fit-output": (outputs.ModelsFitOutput, "rackscope models fit --json"),
     "models-validate-output": (outputs.ModelsValidateOutput, "rackscope models validate --json"),
     "models-pairs-output": (outputs.ModelsPairsOutput, "rackscope models validate --pairs --json"),
+    "paper-output": (outputs.PaperOutput, "rackscope paper NAME --json"),
     "paper-list-output": (outputs.PaperListOutput, "rackscope paper --list --json"),
 }
 #: Keys that a verb adds to the object: where it wrote what was asked for with --out.
-_WRITTEN = {"cost-output": ("report",), "advise-provision-output": ("report",)}
+_WRITTEN = {"cost-output": ("report",), "paper-output": ("report",), "advise-provision-output": ("report",)}
 
 
 def schemas() -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rackscope.api.run import Run
 from rackscope.runs.directory import MANIFEST, REPORT
-from rackscope.runs.study import MEMBERS, is_below, read_study
+from rackscope.runs.study import MEMBERS, is_below, is_study, read_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Study:
 
     @property
     def result(self) -> Mapping[str, Any]:
-        """The findings for programs; each kind of study describes its own (docs/studies.md)."""
+        """The findings for programs; each kind of study describes its own (docs/reference/study-results.md)."""
         return self.record.result
 
     @cached_property
@@ -100,3 +100,13 @@ class Study:
         """The findings in words: what a notebook shows."""
         head = f"{self.record.title}, {self.record.status}: {self.path}"
         return "\n".join([head, *self.remarks, *(f"- {finding.sentence}" for finding in self.findings[:5])])
+
+
+def read(folder: str | Path) -> Run | Study:
+    """Open a run directory or a study directory, of this format or an older one.
+
+    A run that was killed is readable up to that moment: see ``remarks``. Raises RunDirectoryError for a folder that is
+    neither, or that cannot be read.
+    """
+    path = Path(folder)
+    return Study.open(path) if is_study(path) else Run.open(path)

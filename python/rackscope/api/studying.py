@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from rackscope import units
 from rackscope.api.keeping import keeping
 from rackscope.api.settings import ProgressCallback, RunSettings, silent
-from rackscope.errors import UsageError
-from rackscope.runs.options import Progress, RunOptions
+from rackscope.errors import UsageError, did_you_mean
+from rackscope.runs.options import Progress, run_options
 from rackscope.studies import list_studies, load_study
 from rackscope.studies.base import Request
 
@@ -62,11 +61,7 @@ def study(
     command_line = settings.get("command_line", ())
     run = None
     if chosen.subject != "none":
-        fields: dict[str, Any] = {**chosen.run_defaults, **settings}
-        try:
-            run = RunOptions(system, workload, **fields)
-        except TypeError as error:
-            raise UsageError(f"invalid option of a run: {error}", "RunOptions has those that there are.") from None
+        run = run_options(system, workload, **{**chosen.run_defaults, **settings})
     request = Request(run, values, out, command_line)
     from rackscope.api.study import Study
     from rackscope.studies.conduct import begin, conduct
@@ -104,8 +99,7 @@ def _values(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
     options = {option.name.replace("-", "_"): option for option in kind.options}
     asked = {name.replace("-", "_"): value for name, value in given.items()}
     for name in asked.keys() - options.keys():
-        near = difflib.get_close_matches(name, options, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(options)}."
+        hint = did_you_mean(name, options) or f"It has {', '.join(options)}."
         raise UsageError(f"study {kind.name} has no option '{name}'", hint)
     values: dict[str, Any] = {}
     for name, option in options.items():

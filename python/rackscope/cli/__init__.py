@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
@@ -21,25 +22,13 @@ from rackscope import __version__
 from rackscope.cli.arguments import kept_command_line
 from rackscope.cli.output import abandon_output, complain, make_printable, print_json
 from rackscope.errors import Interrupted, RackscopeError, UsageError
+from rackscope.studies import STUDY_MODULE
 
 #: In the order in which a newcomer meets them.
 _VERBS = (
-    "run",
-    "study",
-    "report",
-    "compare",
-    "matrix",
-    "project",
-    "paper",
-    "models",
-    "cost",
-    "advise",
-    "calibrate",
-    "doctor",
-    "get",
-    "serve",
-    "prune",
-)
+    "run", "study", "report", "compare", "matrix", "project", "paper", "models", "cost", "advise",
+    "calibrate", "doctor", "get", "serve", "prune",
+)  # fmt: skip
 _INTERRUPTED = 130
 _INTERNAL_ERROR = 70
 
@@ -60,10 +49,11 @@ class _Terminated(KeyboardInterrupt):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line; the whole usage is what --help is for."""
+    """Says what is wrong in one line; the whole usage is what --help is for. So do the parsers of verbs."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*arguments, **{**settings, "allow_abbrev": False})
         # Newer versions of Python have this: '--data -5G' is a value that is wrong, and not a value that is missing.
         self._negative_number_matcher = re.compile(r"-\.?\d")
 
@@ -104,12 +94,24 @@ def _unforeseen(error: Exception) -> RackscopeError:
     if isinstance(error, OSError) and error.filename is None and error.errno in outputs:
         abandon_output()
         return RackscopeError(f"cannot write the output: {error.strerror}", "Send it elsewhere.")
+    said, trace = f"{type(error).__name__}: {error}", "Set RACKSCOPE_TRACEBACK=1 and run it again to see"
+    if place := _innermost(error, STUDY_MODULE):
+        return RackscopeError(f"{place}: {said}", f"Correct the file. {trace} how it came there.")
     defect = RackscopeError(
-        f"a defect of rackscope itself: {type(error).__name__}: {error}",
-        "Set RACKSCOPE_TRACEBACK=1 and run it again to see where, and report it.",
+        f"a defect of rackscope itself, or of a file added to it ({_innermost(error, 'rackscope.')}): {said}",
+        f"{trace} how it came there, and report it.",
     )
     defect.exit_status = _INTERNAL_ERROR
     return defect
+
+
+def _innermost(error: Exception, module: str) -> str:
+    """File and line of the innermost frame in a module whose name begins like this; empty where there is none."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__", "").startswith(module):
+            place = f"{frame.f_code.co_filename}, line {line}"
+    return place
 
 
 def _run(argv: list[str]) -> int:
@@ -124,9 +126,11 @@ def _run(argv: list[str]) -> int:
         parsed = _parser(argv).parse_args(argv)
         parsed.command_line = kept_command_line(argv)
         if parsed.undoes_leftovers:
-            from rackscope.cli.leftovers import undo_leftovers
+            from rackscope.squeezes.recovery import recover
 
-            undo_leftovers()
+            # What commands that were killed left squeezed. Where there is nothing, only a folder is looked at.
+            for sentence in recover():
+                complain(f"{sentence}.")
         status = int(parsed.execute(parsed) or 0)
     # Here, where a reader that went away can still be told from success.
     sys.stdout.flush()
@@ -165,7 +169,6 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         prog="rackscope",
         description="What holds a workload back on this server, and how far it is from what the hardware could do.",
         epilog="'rackscope VERB --help' says more about each.",
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"rackscope {__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
@@ -175,8 +178,6 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
             name,
             help=module.HELP.replace("%", "%%"),
             description=(module.__doc__ or module.HELP).strip(),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
         )
         if name == chosen:
             module.add_arguments(verb)

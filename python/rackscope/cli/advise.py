@@ -20,13 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(title="advice", metavar="ADVICE", required=True, dest="advice")
     for name in _ADVICE:
         module = import_module(f"rackscope.cli.advising.{name.replace('-', '_')}")
-        one = kinds.add_parser(
-            name,
-            help=module.HELP,
-            description=(module.__doc__ or module.HELP).strip(),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        one = kinds.add_parser(name, help=module.HELP, description=(module.__doc__ or module.HELP).strip())
         module.add_arguments(one)
         one.set_defaults(give_advice=module.execute)
 

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
-from rackscope.cli.output import complain, open_console, print_json
-from rackscope.errors import RackscopeError, UsageError
+from rackscope.cli.output import open_console, print_json
+from rackscope.errors import RackscopeError
 from rackscope.units import format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
     from rackscope.host.ceilings import Ceilings
-    from rackscope.host.measurements.setting import FioProgram
 
 HELP = "measure the ceilings of this host, with which runs are compared"
 
@@ -48,57 +47,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure (or look up) and print."""
-    from rackscope.host.ceilings import load_ceilings
-    from rackscope.host.inventory import host_identity, read_inventory
+    from rackscope.api.host import calibrate, known_ceilings
+    from rackscope.cli.progress import ProgressLine
 
-    if arguments.folder is not None and not arguments.folder.is_dir():
-        raise UsageError(f"{arguments.folder} is not a folder", "Name one on the disk to measure with --folder.")
-    inventory = read_inventory()
     if arguments.show or arguments.if_missing:
-        known = load_ceilings(host_identity(inventory))
+        known = known_ceilings()
         if known is not None:
             if arguments.show or arguments.json:
                 _print(known, as_json=arguments.json)
             return 0
         if arguments.show:
             raise RackscopeError("this host was not calibrated yet", "Run 'rackscope calibrate'.")
-    _print(_measure(arguments), as_json=arguments.json)
-    return 0
-
-
-def _measure(arguments: argparse.Namespace) -> Ceilings:
-    from rackscope.cli.progress import ProgressLine
-    from rackscope.host.calibration import CalibrationOptions, CalibrationProgress, calibrate
-    from rackscope.runs.options import Progress
-
-    only = frozenset(arguments.only) if arguments.only else None
-    with ProgressLine() as line:
-        wants_disk = "disk" in only if only is not None else not arguments.quick
-        options = CalibrationOptions(
+    with ProgressLine() as progress:
+        measured = calibrate(
             quick=arguments.quick,
+            only=arguments.only or (),
             cores=arguments.cores,
             folder=arguments.folder,
-            fio=_fio(fetch=not arguments.no_fetch, line=line) if wants_disk else None,
-            only=only,
+            fetch=not arguments.no_fetch,
+            progress=progress,
         )
-
-        def show(progress: CalibrationProgress) -> None:
-            line(Progress(f"measuring {progress.activity}", progress.fraction))
-
-        return calibrate(options, show)
-
-
-def _fio(*, fetch: bool, line: Any) -> FioProgram | None:
-    """The program that measures disks; without it they are left out, and the result says so."""
-    from rackscope.host.measurements.setting import FioProgram
-    from rackscope.systems.acquire import acquire_tool
-
-    try:
-        acquired = acquire_tool("fio", fetch=fetch, progress=line.say)
-    except RackscopeError as error:
-        complain(f"disks will not be measured: {error}")
-        return None
-    return FioProgram(acquired.program, acquired.version, dict(acquired.environment))
+    _print(measured, as_json=arguments.json)
+    return 0
 
 
 def _print(ceilings: Ceilings, *, as_json: bool) -> None:
@@ -132,7 +102,6 @@ def _print(ceilings: Ceilings, *, as_json: bool) -> None:
 
 
 def _quantity(value: float, unit: str) -> str:
-
     if unit == "seconds":
         return format_duration(value)
     if unit.startswith("bytes"):

@@ -7,14 +7,17 @@ of the papers). What is uncertain in it is drawn many times: intervals hold 90 %
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
-from rackscope.cli.advising.shared import add_catalogue, catalogue_of, print_advice, print_rows
-from rackscope.cli.output import complain, open_console, print_json
+from rackscope.cli.advising.shared import add_catalogue, catalogue_of, print_rows, show
+from rackscope.cli.output import print_json
 from rackscope.units import format_count
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from rackscope.advice.cost import CostComparison
     from rackscope.models.cost import Amount
 
@@ -37,27 +40,23 @@ def execute(arguments: argparse.Namespace) -> int:
 
     catalogue = catalogue_of(arguments)
     comparison = compare_costs(catalogue, arguments.workload, arguments.servers)
-    written = {}
-    if arguments.out is not None:
-        from rackscope.advice.cost_charts import record_of
-        from rackscope.report.study import write_study_page
+    if arguments.out is None:
+        return show(comparison, arguments.json, _print)
+    from rackscope.advice.cost_charts import record_of
+    from rackscope.report.study import write_study_page
 
-        write_study_page(record_of(comparison, catalogue.file, arguments.command_line), arguments.out)
-        written["report"] = str(arguments.out)
+    write_study_page(record_of(comparison, catalogue.file, arguments.command_line), arguments.out)
     if arguments.json:
-        print_json({**comparison.to_dict(), **written})
-    else:
-        _print(comparison)
-        if written:
-            print(f"Written: {arguments.out}")
+        print_json({**asdict(comparison), "report": str(arguments.out)})
+        return 0
+    show(comparison, False, _print)
+    print(f"Written: {arguments.out}")
     return 0
 
 
-def _print(comparison: CostComparison) -> None:
+def _print(console: Console, comparison: CostComparison) -> None:
     from rackscope.advice.cost import by_energy
 
-    console = open_console()
-    print_advice(console, comparison.advice)
     unit = comparison.rows[0].unit
     energy = by_energy(comparison.rows[0])[0]
     headings = (
@@ -69,8 +68,6 @@ def _print(comparison: CostComparison) -> None:
         cells = (row.name, *(_amount(one) for one in amounts), f"{100 * row.on_front:.1f} %")
         rows.append(cells)
     print_rows(console, (*headings, "in the Pareto set"), rows, "Medians, with the interval of 90 % of the draws.")
-    for sentence in comparison.left_out:
-        complain(f"left out: {sentence}.")
 
 
 def _amount(amount: Amount) -> str:

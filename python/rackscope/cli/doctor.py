@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
 from rackscope.cli.output import open_console, print_json
-
-if TYPE_CHECKING:
-    from rackscope.host.checks.check import Probes
 
 HELP = "what can be measured on this host, what is missing, and what that disables"
 #: It shows which limits are left instead of undoing it first, as the other verbs do.
@@ -34,10 +30,9 @@ def execute(arguments: argparse.Namespace) -> int:
     """Examine and print: what stops everything first."""
     if arguments.repair:
         return _repair(as_json=arguments.json)
-    from rackscope.cli.leftovers import check_leftovers
-    from rackscope.host.checks import run_checks
+    from rackscope.api.host import examine
 
-    checks = [*run_checks(probes=_probes(arguments.meter)), check_leftovers()]
+    checks = examine(arguments.meter)
     bad = any(check.status == "bad" for check in checks)
     if arguments.json:
         print_json({"checks": [dataclasses.asdict(check) for check in checks], "bad": bad})
@@ -58,16 +53,8 @@ def execute(arguments: argparse.Namespace) -> int:
     return int(bad)
 
 
-def _probes(meters: list[str]) -> Probes:
-    from rackscope.host.checks.own import native_probes
-    from rackscope.host.meters import parse_meters
-
-    named = parse_meters(meters).to_json()
-    return lambda root: native_probes(root, named)
-
-
 def _repair(*, as_json: bool) -> int:
-    from rackscope.cli.leftovers import repair
+    from rackscope.api.host import repair
 
     said, left = repair()
     if as_json:

@@ -21,10 +21,11 @@ def print_document(console: Console, document: Document) -> None:
             if isinstance(part, str):
                 console.print(re.sub(r"[*`]", "", part), markup=False)
             else:
-                _print_table(console, part)
+                print_table(console, part)
 
 
-def _print_table(console: Console, content: Table) -> None:
+def print_table(console: Console, content: Table) -> None:
+    """Columns of numbers to the right."""
     from rich.table import Table
     from rich.text import Text
 

@@ -41,10 +41,7 @@ def print_run(run: Run, *, as_json: bool = False, report: Path | None = None) ->
 
 
 def _print_findings(console: Any, characterisation: Characterisation) -> None:
-    """Everything about a single measured phase; of several, what limits each, and what concerns them all.
-
-    What held back loading and warming up is in the report; here it would bury the answer.
-    """
+    """All of a single measured phase; of several, what limits each. Loading and warming up are in the report."""
     from rich.padding import Padding
     from rich.text import Text
 

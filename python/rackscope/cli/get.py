@@ -19,20 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Acquire each and say which version came from where."""
+    from rackscope.api.systems import get
     from rackscope.cli.progress import ProgressLine
-    from rackscope.systems.acquire import acquire_by_name
 
-    acquired = []
     with ProgressLine() as progress:
-        for name in arguments.names:
-            progress.say(f"looking for {name}")
-            acquired.append(acquire_by_name(name, fetch=not arguments.no_fetch, progress=progress.say))
+        acquired = [get(name, fetch=not arguments.no_fetch, progress=progress) for name in arguments.names]
     if arguments.json:
-        rows = [
-            {"name": item.name, "program": str(item.program), "version": item.version, "source": item.source}
-            for item in acquired
-        ]
-        print_json({"acquired": rows})
+        kept = ("name", "program", "version", "source")
+        print_json({"acquired": [{name: str(getattr(item, name)) for name in kept} for item in acquired]})
         return 0
     for item in acquired:
         print(f"{item.name} {item.version}, from {item.source}: {item.program}")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rackscope.cli.model_tables import Tables, default_folder, read_tables
-from rackscope.cli.output import complain
+from rackscope.cli.output import complain, print_json
 
 if TYPE_CHECKING:
     from rackscope.models.trained.model import Model
@@ -40,30 +39,32 @@ def fit_models(arguments: argparse.Namespace) -> int:
     folder = arguments.tables if arguments.tables is not None else default_folder()
     models = list_models()
     tables = read_tables(folder, tuple(sorted({table for model in models for table in model.tables})))
-    makers: dict[str, Callable[[], dict[str, Any]]] = {model.name: _maker(model, tables) for model in models}
-    makers[REDIS_ELSEWHERE] = lambda: _redis_elsewhere(tables)
-    needed = {model.name: model.tables for model in models} | {REDIS_ELSEWHERE: (SERVERS,)}
-    for name, make in makers.items():
+    chosen = {model.name: model for model in models} | {REDIS_ELSEWHERE: None}
+    written = []
+    for name, model in chosen.items():
         if arguments.only and name not in arguments.only:
             continue
         complain(f"fitting {name} ...")
-        kept = _kept(name, make(), tables, needed[name])
+        found = _redis_elsewhere(tables) if model is None else _fitted(model, tables)
+        kept = _kept(name, found, tables, (SERVERS,) if model is None else model.tables)
         path = arguments.out / f"{name}.json"
         arguments.out.mkdir(parents=True, exist_ok=True)
         write_atomically(path, f"{_text(kept)}\n".encode())
-        print(f"{path}: {path.stat().st_size / 1024:.0f} KB, {_errors(kept)}")
+        written.append(
+            {"path": str(path), **kept.model_dump(include={"model", "rows", "processors", "errors", "cost"})}
+        )
+        if not arguments.json:
+            print(f"{path}: {path.stat().st_size / 1024:.0f} KB, {_errors(kept)}")
+    if arguments.json:
+        print_json({"fits": written})
     return 0
-
-
-def _maker(model: Model, tables: Tables) -> Callable[[], dict[str, Any]]:
-    return lambda: _fitted(model, tables)
 
 
 def _fitted(model: Model, tables: Tables) -> dict[str, Any]:
     import numpy as np
 
     from rackscope.models.trained.refusals import seen_range
-    from rackscope.models.trained.shipped import cost_of, errors_of, range_of, to_records
+    from rackscope.models.trained.shipped import cost_of, errors_of, to_records
     from rackscope.models.trained.support_points import without_rows
     from rackscope.models.trained.validation import leave_quarters_out
 
@@ -72,15 +73,15 @@ def _fitted(model: Model, tables: Tables) -> dict[str, Any]:
     shipped = without_rows(model, examples, full)
     judged = replace(model, fit=lambda rest, _: without_rows(model, rest, model.fit(rest, None)))
     regressions, ends = to_records(shipped.regressions, shipped.ends)
-    lowest, highest = seen_range(examples)
+    lowest, highest = seen_range(examples.features)
     return {
         "rows": len(examples),
         "processors": len(np.unique(examples.groups)),
         "errors": errors_of(leave_quarters_out(judged, examples)),
         "cost": cost_of(shipped.predict(examples).estimate, full.predict(examples).estimate),
         "features": list(examples.columns),
-        "lowest": range_of(lowest),
-        "highest": range_of(highest),
+        "lowest": lowest,
+        "highest": highest,
         "regressions": regressions,
         "ends": ends,
     }
@@ -93,20 +94,18 @@ def _redis_elsewhere(tables: Tables) -> dict[str, Any]:
     from rackscope.models.trained.fit import Ends
     from rackscope.models.trained.redis_elsewhere import FEATURES, fit_calibrated, fit_redis_elsewhere
     from rackscope.models.trained.redis_throughput import PARTS
-    from rackscope.models.trained.shipped import Errors, cost_of, range_of, to_records
+    from rackscope.models.trained.shipped import Errors, cost_of, to_records
 
     model = fit_redis_elsewhere(tables.frames)
     servers = model.servers
     assert servers is not None
     complete = np.isfinite(servers.features).all(axis=1)
     fits = {part: fit_calibrated(servers, part, with_rows=False) for part in PARTS}
-    both = [
-        tuple(
-            np.exp(fit.regression.predict(servers.features[complete])[0])
-            for fit in (fits[part], fit_calibrated(servers, part))
-        )
-        for part in PARTS
-    ]
+    whole = {part: fit_calibrated(servers, part) for part in PARTS}
+    shipped, full = (
+        np.exp([one.regression.predict(servers.features[complete])[0] for one in some.values()])
+        for some in (fits, whole)
+    )
     regressions, ends = to_records(
         {part: one.regression for part, one in fits.items()},
         {part: Ends(Calibration(-one.quantile, one.quantile, one.left_out.processors)) for part, one in fits.items()},
@@ -125,10 +124,10 @@ def _redis_elsewhere(tables: Tables) -> dict[str, Any]:
             )
             for part, one in fits.items()
         ],
-        "cost": cost_of(np.concatenate([one for one, _ in both]), np.concatenate([other for _, other in both])),
+        "cost": cost_of(shipped, full),
         "features": list(FEATURES),
-        "lowest": range_of(model.lowest),
-        "highest": range_of(model.highest),
+        "lowest": model.lowest,
+        "highest": model.highest,
         "regressions": regressions,
         "ends": ends,
         "pairs": {part: one.left_out for part, one in fits.items()},
@@ -141,19 +140,10 @@ def _kept(name: str, found: dict[str, Any], tables: Tables, needed: tuple[str, .
 
     sources = []
     for table in needed:
-        digest = hashlib.sha256()
-        for path in tables.files[table]:
-            digest.update(path.read_bytes())
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in tables.files[table])).hexdigest()
         published, licence = _PUBLISHED[table.split("-", maxsplit=1)[0]]
-        sources.append(
-            Source(
-                table=table,
-                rows=len(tables.frames[table]),
-                sha256=digest.hexdigest(),
-                published=published,
-                licence=licence,
-            )
-        )
+        rows = len(tables.frames[table])
+        sources.append(Source(table=table, rows=rows, sha256=digest, published=published, licence=licence))
     return ShippedFit(
         format=FORMAT,
         model=name,

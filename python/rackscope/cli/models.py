@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import math
 import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,18 +57,24 @@ written so: 'rackscope models fit --tables FOLDER --out python/rackscope/models/
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare ``list`` and ``validate``."""
+    """Declare the actions."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="what each model needs and predicts", allow_abbrev=False)
-    common.add_json(listing)
-    listing.set_defaults(action=_list)
-    predicting = actions.add_parser(
-        "predict",
-        help="what a server that is described would do, with intervals",
-        description=_PREDICT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+
+    def declare(name: str, action: Callable[[argparse.Namespace], int], what: str, description: str) -> Any:
+        found = actions.add_parser(
+            name,
+            help=what,
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        found.set_defaults(action=action)
+        return found
+
+    listing = declare("list", _list, "what each model needs and predicts", "What each model needs and predicts.")
+    predicting = declare("predict", _predict, "what a server that is described would do, with intervals", _PREDICT)
+    fitting = declare("fit", _fit, "fit the models to tables, and write files that hold no row of them", _FIT)
+    validating = declare("validate", _validate, "errors and coverage on servers never seen", _VALIDATE)
     predicting.add_argument(
         "says",
         metavar="NAME=VALUE",
@@ -78,36 +86,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--server", dest="file", metavar="FILE", type=common.path, help="the same as TOML; NAME=VALUE overrides it"
     )
     predicting.add_argument(
-        "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
-    )
-    predicting.add_argument(
         "--fit", metavar="FOLDER", type=common.path, help="fit on the tables there, not the fits that rackscope carries"
-    )
-    common.add_json(predicting)
-    predicting.set_defaults(action=_predict)
-    fitting = actions.add_parser(
-        "fit",
-        help="fit the models to tables, and write files that hold no row of them",
-        description=_FIT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     fitting.add_argument(
         "--tables", metavar="FOLDER", type=common.path, help="the tables (default: RACKSCOPE_DATA, else ../shared/data)"
     )
     fitting.add_argument(
         "--out", metavar="FOLDER", type=common.path, default="fits", help="where files are written (default: fits)"
-    )
-    fitting.add_argument(
-        "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
-    )
-    fitting.set_defaults(action=_fit)
-    validating = actions.add_parser(
-        "validate",
-        help="errors and coverage on servers never seen",
-        description=_VALIDATE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     validating.add_argument("--fit", metavar="FOLDER", type=common.path, help="fit on all of this folder's tables")
     validating.add_argument(
@@ -127,13 +112,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="instead: ratios of redis between two servers, by each way that 'project' knows",
     )
-    validating.add_argument(
-        "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
-    )
+    for one in (predicting, fitting, validating):
+        one.add_argument(
+            "--only", metavar="MODEL", action="append", default=[], help="only this model; may be given again"
+        )
     shown = validating.add_mutually_exclusive_group()
     shown.add_argument("--markdown", action="store_true", help="print the table as docs/models.md has it")
-    common.add_json(shown)
-    validating.set_defaults(action=_validate)
+    for one in (listing, predicting, fitting, shown):
+        common.add_json(one)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -247,8 +233,11 @@ def _validate(arguments: argparse.Namespace) -> int:
             }
         )
     else:
-        (_print_markdown if arguments.markdown else _print_tables)(scores)
-        _print_notes(left_out)
+        if arguments.markdown:
+            _show(("model", "left out", "of", *_CELLS), [_wide(score) for score in scores], 1, as_markdown=True)
+        else:
+            _show(("model", "left out", *_SHORT), [_narrow(score) for score in scores], 1, as_markdown=False)
+        _print_notes(scores, left_out)
     # A folder may hold only some of the tables; a table that is there and cannot serve is a failure.
     return 1 if set(not_judged) - absent else 0
 
@@ -263,10 +252,9 @@ def _validate_pairs(arguments: argparse.Namespace) -> int:
     times = arguments.hold_out or _TIMES
     scores = validate_pairs(read_tables(on, TABLES).frames, times, partial(_tell, arguments, "pairs of redis"))
     if arguments.json:
-        print_json({"judged_on": str(on), "confidence": 0.9, "scores": [score.to_dict() for score in scores]})
+        print_json({"judged_on": str(on), "confidence": 0.9, "scores": [asdict(score) for score in scores]})
         return 0
-    rows: list[tuple[str, ...]] = [("redis", "pairs", "by", "answered", "median", "p90", "90 % holds", "ends")]
-    rows += [
+    rows = [
         (
             score.part,
             score.of,
@@ -279,25 +267,8 @@ def _validate_pairs(arguments: argparse.Namespace) -> int:
         )
         for score in scores
     ]
-    console = open_console()
-    if arguments.markdown:
-        for row in (rows[0], tuple("---" for _ in rows[0]), *rows[1:]):
-            console.print("| " + " | ".join(row) + " |", markup=False, soft_wrap=True)
-        return 0
-    from rich.table import Table
-    from rich.text import Text
-
-    for part in dict.fromkeys(score.part for score in scores):
-        for of in dict.fromkeys(score.of for score in scores):
-            console.print(f"\nredis, {part}; pairs: {of}", style="bold", markup=False)
-            table = Table(box=None, pad_edge=False, header_style="dim")
-            for place, column in enumerate(rows[0][2:]):
-                table.add_column(Text(column), justify="right" if place else "left")
-            for row in rows[1:]:
-                if row[:2] == (part, of):
-                    table.add_row(*(Text(cell) for cell in row[2:]))
-            console.print(table)
-    console.print("\nErrors are |predicted / measured - 1| of ratios. 'ends': upper end / lower end, median.")
+    columns = ("redis", "pairs", "by", "answered", "median", "p90", "90 % holds", "ends")
+    _show(columns, rows, 2, as_markdown=arguments.markdown)
     return 0
 
 
@@ -306,91 +277,68 @@ def _tell(arguments: argparse.Namespace, name: str, what: str) -> None:
         complain(f"{name}: {what} ...")
 
 
-def _print_tables(scores: list[Score]) -> None:
-    """One table a model; errors above an aim are marked."""
-    from rich.table import Table
-    from rich.text import Text
+_CELLS = ("predictions", "CPU models", "median error", "p90 error", "90 % interval holds")
+_SHORT = ("predictions", "CPU models", "median", "p90", "90 % holds")
+
+
+def _wide(score: Score) -> tuple[str, ...]:
+    """Model, what was left out, of which rows, and ``_CELLS``."""
+    return score.model, score.split, score.what, *_cells(score, wide=True)
+
+
+def _narrow(score: Score) -> tuple[str, ...]:
+    """Model with its aims, what was left out, and ``_SHORT``."""
+    aims = {"median": score.aim_median, "p90": score.aim_p90}
+    said = ", ".join(f"{name} {100 * aim:.0f} %" for name, aim in aims.items() if aim is not None)
+    split = score.split if score.what == "all" else f"  {score.what}"
+    return f"{score.model} (aims: {said})", split, *_cells(score, wide=False)
+
+
+def _cells(score: Score, *, wide: bool) -> tuple[str, ...]:
+    return (
+        f"{score.predictions}" + (f" + {score.refused} refused" if score.refused else ""),
+        f"{score.processors}" + (f" ({score.processors_seen} seen)" if score.processors_seen and wide else ""),
+        _error(score.median_error, score.aim_median, wide=wide),
+        _error(score.p90_error, score.aim_p90, wide=wide),
+        f"{100 * score.coverage:.1f} %, x{score.interval_ratio:.2f}" if score.predictions else "-",
+    )
+
+
+def _error(error: float, aim: float | None, *, wide: bool) -> str:
+    """An error in percent, marked where it misses its aim."""
+    if math.isnan(error):
+        return "-"
+    misses = aim is not None and error > aim
+    if wide and aim is not None:
+        return f"{100 * error:.1f} % ({'misses' if misses else 'aim'} {100 * aim:.0f} %)"
+    return f"{'! ' if misses else ''}{100 * error:.1f} %"
+
+
+def _show(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], title: int, *, as_markdown: bool) -> None:
+    """One Markdown table, or in the terminal one for all rows that agree in the first ``title`` cells."""
+    from rackscope.cli.document import print_table
+    from rackscope.papers.document import Table
 
     console = open_console()
-    for name in dict.fromkeys(score.model for score in scores):
-        mine = [score for score in scores if score.model == name]
-        aims = [f"{word} {100 * aim:.0f} %" for word, aim in _aims(mine[0]) if aim is not None]
-        console.print(f"\n{name}  (aims: {', '.join(aims)})", style="bold", markup=False)
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for column in ("left out", "CPU models", "predictions", "median", "p90", "90 % holds", "ends"):
-            table.add_column(Text(column), justify="left" if column == "left out" else "right")
-        for score in mine:
-            split = score.split if score.what == "all" else f"  {score.what}"
-            table.add_row(
-                Text(split),
-                str(score.processors),
-                _predictions(score),
-                Text(_marked(score.median_error, score.aim_median)),
-                Text(_marked(score.p90_error, score.aim_p90)),
-                f"{100 * score.coverage:.1f} %" if score.predictions else "-",
-                f"x{score.interval_ratio:.2f}" if score.predictions else "-",
-            )
-        console.print(table)
+    if as_markdown:
+        console.print(Table(columns, tuple(rows)).markdown(), markup=False, soft_wrap=True)
+        return
+    for name in dict.fromkeys(row[:title] for row in rows):
+        console.print(f"\n{', '.join(name)}", style="bold", markup=False)
+        print_table(console, Table(columns[title:], tuple(row[title:] for row in rows if row[:title] == name)))
     console.print(
-        "\nErrors are |predicted / measured - 1|; '!' is above its aim. 'ends': upper end / lower end, median."
+        "\nErrors are |predicted / measured - 1|; '!' is above its aim. Ends: upper end / lower end, median (x)."
     )
+
+
+def _print_notes(scores: list[Score], left_out: dict[str, int]) -> None:
+    console = open_console()
     if any(score.refused for score in scores):
         console.print(
             "'refused': far outside of what was fitted, or an interval over a factor of 20: a user gets no number."
         )
-
-
-def _aims(score: Score) -> tuple[tuple[str, float | None], ...]:
-    return (("median", score.aim_median), ("p90", score.aim_p90))
-
-
-def _predictions(score: Score) -> str:
-    return f"{score.predictions}" + (f" + {score.refused} refused" if score.refused else "")
-
-
-def _marked(error: float, aim: float | None) -> str:
-    if math.isnan(error):
-        return "-"
-    return f"{'! ' if aim is not None and error > aim else ''}{100 * error:.1f} %"
-
-
-def _print_markdown(scores: list[Score]) -> None:
-    """The table as Markdown, so that it can be put into a page as it is."""
-    rows: list[tuple[str, ...]] = [
-        ("model", "left out", "of", "predictions", "CPU models", "median error", "p90 error", "90 % interval holds")
-    ]
-    rows.append(tuple("---" for _ in rows[0]))
-    rows += [
-        (
-            score.model,
-            score.split,
-            score.what,
-            _predictions(score),
-            f"{score.processors}" + (f" ({score.processors_seen} seen)" if score.processors_seen else ""),
-            _beside(score.median_error, score.aim_median),
-            _beside(score.p90_error, score.aim_p90),
-            f"{100 * score.coverage:.1f} %, x{score.interval_ratio:.2f}" if score.predictions else "-",
-        )
-        for score in scores
-    ]
-    console = open_console()
-    for row in rows:
-        console.print("| " + " | ".join(row) + " |", markup=False, soft_wrap=True)
-
-
-def _print_notes(left_out: dict[str, int]) -> None:
-    console = open_console()
     for name, count in left_out.items():
         if count:
             console.print(f"{name}: {count} rows lack something that is needed.", markup=False)
     for what in _NO_TABLE:
         console.print(f"Not judged: {what}.", markup=False)
-
-
-def _beside(error: float, aim: float | None) -> str:
-    """An error and its aim, in percent; what misses it is marked."""
-    if math.isnan(error):
-        return "-"
-    if aim is None:
-        return f"{100 * error:.1f} %"
-    return f"{100 * error:.1f} % ({'aim' if error <= aim else 'misses'} {100 * aim:.0f} %)"

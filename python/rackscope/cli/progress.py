@@ -7,7 +7,6 @@ import math
 import os
 import shutil
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rackscope.cli.output import complain
@@ -31,10 +30,8 @@ class ProgressLine:
     def __enter__(self) -> ProgressLine:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._clear()
+    def __exit__(self, *_ending: object) -> None:
+        self.clear()
 
     def __call__(self, progress: Progress) -> None:
         if self._live:
@@ -68,12 +65,12 @@ class ProgressLine:
         self._write("  ".join(parts))
 
     def _write(self, text: str) -> None:
-
         width = shutil.get_terminal_size().columns - 1
         self._send(f"\r\x1b[2K{text[:width]}")
         self._drawn = True
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Leave the terminal's line as it was."""
         if self._drawn:
             self._send("\r\x1b[2K")
             self._drawn = False

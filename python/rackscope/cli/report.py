@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 
 from rackscope.cli import arguments as common
-from rackscope.cli.modelling import add_server
 from rackscope.cli.output import complain
 from rackscope.errors import UsageError
 
@@ -21,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", type=common.path, help="where to (default: report.html in the directory)"
     )
-    add_server(parser)
+    common.add_server(parser)
     common.add_json(parser)
 
 

@@ -12,7 +12,6 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
-from rackscope.cli.modelling import add_server
 from rackscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     system = parser.add_argument_group("system")
     common.add_system_settings(system, "a knob of the system or a parameter of the workload")
     power = parser.add_argument_group("power, where there is no meter")
-    add_server(power)
+    common.add_server(power)
     output = parser.add_argument_group("output")
     output.add_argument(
         "--sample-rate", metavar="HZ", type=common.rate, default=10.0, help="samples of the host a second (1 to 100)"

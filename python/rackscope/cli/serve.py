@@ -8,10 +8,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
 import time
-from pathlib import Path
 
 from rackscope.cli import arguments as common
 
@@ -28,37 +25,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Start it, say where it is, wait."""
+    from rackscope.api.systems import serving
     from rackscope.cli.progress import ProgressLine
-    from rackscope.runs.placement import place
-    from rackscope.systems import find_system, resolve_knobs
-    from rackscope.systems.base import Launch
 
-    system = find_system(arguments.system)
-    cores = arguments.cores or tuple(sorted(os.sched_getaffinity(0)))
-    place(sorted(os.sched_getaffinity(0)), cores)
-    knobs = resolve_knobs(system, common.settings_mapping(arguments.set), tuned=arguments.tuned, cores=cores)
-    with ProgressLine() as progress:
-        acquired = system.acquire(fetch=not arguments.no_fetch, progress=progress.say)
-    with tempfile.TemporaryDirectory(prefix="rackscope-serve-") as folder:
-        Path(folder).chmod(0o755)
-        launch = Launch(
-            folder=Path(folder),
-            cores=cores,
-            knobs=knobs.values,
-            endpoint_kind=arguments.endpoint,
-            port=arguments.port or (system.usual_port if arguments.endpoint == "tcp" else None),
-        )
-        running = system.start(acquired, launch)
-        try:
-            running.wait_ready()
-            print(
-                f"{system.name} {acquired.version} is ready on {running.endpoint.describe()}; Ctrl-C ends it.",
-                flush=True,
-            )
+    try:
+        with (
+            ProgressLine() as progress,
+            serving(
+                arguments.system,
+                settings=common.settings_mapping(arguments.set),
+                tuned=arguments.tuned,
+                cores=arguments.cores,
+                endpoint_kind=arguments.endpoint,
+                port=arguments.port,
+                fetch=not arguments.no_fetch,
+                progress=progress,
+            ) as (acquired, running),
+        ):
+            progress.clear()
+            where = running.endpoint.describe()
+            print(f"{acquired.name} {acquired.version} is ready on {where}; Ctrl-C ends it.", flush=True)
             while True:
                 time.sleep(_LOOK_SECONDS)
                 running.check_alive()
-        except KeyboardInterrupt:
-            return 0
-        finally:
-            running.stop()
+    except KeyboardInterrupt:
+        return 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rackscope.cli import arguments as common
+from rackscope.studies import list_studies, load_study
 
 if TYPE_CHECKING:
     from rackscope.api.settings import RunSettings
@@ -43,20 +44,12 @@ class _Kinds(dict[str, argparse.ArgumentParser]):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare every kind of study with its own options."""
-    from rackscope.studies import list_studies, load_study
-
     kinds = parser.add_subparsers(
         title="studies", metavar="STUDY", required=True, description="One of these, or the path of a .py file with one."
     )
 
     def add(name: str, study: Study) -> None:
-        kind = kinds.add_parser(
-            name,
-            help=study.help,
-            description=study.description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        kind = kinds.add_parser(name, help=study.help, description=study.description)
         _add_study(kind, study)
         kind.set_defaults(study=study, kind=name)
 

@@ -6,15 +6,16 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from rackscope.errors import RackscopeError, UsageError
 from rackscope.host.ceilings import CalibrationError, Ceiling, Ceilings, CounterCheck, load_ceilings, save_ceilings
 from rackscope.host.cpu_time import read_cpu_time
-from rackscope.host.inventory import Inventory, host_identity, read_inventory
-from rackscope.host.measurements.setting import FioProgram, Kernels, Setting, choose_cores, now_text
+from rackscope.host.inventory import Inventory, read_inventory
+from rackscope.host.measurements.setting import FioProgram, Setting, choose_cores
 from rackscope.host.steps import STEPS, Say, Step
 from rackscope.host.tree import Tree
+from rackscope.units import now_text
 
 #: A hypervisor that took more than this of the cores' time spoils what was measured meanwhile.
 _MOST_STEAL = 0.05
@@ -22,8 +23,6 @@ _MOST_STEAL = 0.05
 _NOTABLE_CHANGE = 0.2
 #: Load average a core above which the host was not idle.
 _BUSY_LOAD = 0.5
-
-__all__ = ["CalibrationOptions", "CalibrationProgress", "FioProgram", "calibrate", "groups"]
 
 
 @dataclass(frozen=True)
@@ -35,22 +34,10 @@ class CalibrationOptions:
     cores: tuple[int, ...] | None = None
     #: Folder on the disk to measure; by default rackscope's cache folder.
     folder: Path | None = None
-    #: Without it disks are not measured, and the result says so.
-    fio: FioProgram | None = None
+    #: Without it disks are not measured, and the result says why.
+    fio: FioProgram | RackscopeError | None = None
     #: Groups to measure (see ``groups``); by default all, or when quick all that are quick.
     only: frozenset[str] | None = None
-
-
-@dataclass(frozen=True)
-class CalibrationProgress:
-    """Where it stands: what is measured now, the share of the time that is over, and what was just found."""
-
-    activity: str
-    fraction: float
-    found: Ceiling | CounterCheck | None = None
-
-
-Progress = Callable[[CalibrationProgress], None]
 
 
 def groups() -> tuple[str, ...]:
@@ -60,17 +47,17 @@ def groups() -> tuple[str, ...]:
 
 def calibrate(
     options: CalibrationOptions,
-    progress: Progress,
+    progress: Say,
     *,
     inventory: Inventory | None = None,
-    kernels: Kernels | None = None,
+    kernels: Any = None,
     keep: Callable[[Ceilings], object] = save_ceilings,
 ) -> Ceilings:
     """Measure what ``options`` asks for, and return it over what was measured before.
 
-    Every ceiling is kept at once, so Ctrl-C (or worse) loses only the one that it hits. A ceiling that could not be
-    measured is in ``missing`` with the reason, and does not end the others. Raises UsageError for cores or groups that
-    do not exist, CalibrationError when nothing could be measured or the result cannot be kept.
+    Every ceiling is kept at once, so Ctrl-C (or worse) loses only the one that it hits. What could not be measured is
+    in ``missing`` with the reason. ``progress`` is told what is measured and the share of the time that is over.
+    Raises UsageError for unknown cores or groups, CalibrationError when there is nothing, or it cannot be kept.
     """
     inventory = inventory or read_inventory()
     setting = Setting(
@@ -83,23 +70,22 @@ def calibrate(
         fio=options.fio,
     )
     steps = _chosen_steps(options)
-    earlier, notes = _earlier(host_identity(inventory))
+    earlier, notes = _earlier(inventory.identity)
     notes.extend(_busy_note(setting))
-    result = Ceilings(host_identity(inventory), now_text(), options.quick, notes=tuple(notes))
+    result = Ceilings(inventory.identity, now_text(), options.quick, notes=tuple(notes))
     expected, spent = sum(step.seconds for step in steps), 0.0
     for step in steps:
         start = spent / expected
-        progress(CalibrationProgress(step.activity, start))
+        progress(step.activity, start)
 
         def say(activity: str, share: float, start: float = start, step: Step = step) -> None:
-            progress(CalibrationProgress(activity, start + share * step.seconds / expected))
+            progress(activity, start + share * step.seconds / expected)
 
         spent += step.seconds
         for found in run_step(step, setting, say):
             result = _with(result, found, earlier)
             keep(result.merged_over(earlier))
-            if not isinstance(found, Missing):
-                progress(CalibrationProgress(step.activity, spent / expected, found))
+        progress(step.activity, spent / expected)
     if not result.ceilings and not result.counters:
         reasons = "; ".join(dict.fromkeys(result.missing.values()))
         raise CalibrationError(f"nothing could be measured: {reasons}")
@@ -198,11 +184,11 @@ def _cache_folder() -> Path:
     return (Path(base) if base.startswith("/") else Path("~/.cache").expanduser()) / "rackscope"
 
 
-def _native_kernels() -> Kernels:
+def _native_kernels() -> Any:
     try:
         from rackscope import _native
     except ImportError as error:
         raise CalibrationError(
             f"rackscope's native module cannot be loaded: {error}", "Install rackscope again."
         ) from error
-    return cast(Kernels, _native)
+    return _native

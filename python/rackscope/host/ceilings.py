@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from rackscope.errors import RackscopeError
+from rackscope.units import now_text
 
 FORMAT_VERSION = 1
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class CalibrationError(RackscopeError):
@@ -32,11 +35,11 @@ class Ceiling:
     """
 
     name: str
-    value: float
+    value: _Positive
     unit: str
-    median: float
-    minimum: float
-    maximum: float
+    median: _Positive
+    minimum: _Positive
+    maximum: _Positive
     repetitions: int
     measured_at: str
     method: str
@@ -51,13 +54,13 @@ class Ceiling:
         samples: Iterable[float],
         unit: str,
         *,
-        measured_at: str,
         method: str,
+        measured_at: str | None = None,
         lower_is_better: bool = False,
         distrust: str | None = None,
         detail: Mapping[str, Any] | None = None,
     ) -> Ceiling:
-        """The ceiling that repetitions show. Raises CalibrationError when none of them is a number above zero."""
+        """The ceiling that repetitions show, by default measured now. Raises CalibrationError for none above zero."""
         from statistics import median
 
         values = [value for value in samples if math.isfinite(value) and value > 0]
@@ -71,7 +74,7 @@ class Ceiling:
             minimum=min(values),
             maximum=max(values),
             repetitions=len(values),
-            measured_at=measured_at,
+            measured_at=measured_at or now_text(),
             method=method,
             distrust=distrust,
             detail=dict(detail or {}),
@@ -85,10 +88,7 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class CounterCheck:
-    """Whether a counter of this host is to be believed, from a kernel that does a known amount.
-
-    ``error`` is how far it was off, as a share; ``None`` where it could not be checked.
-    """
+    """Whether a counter is to be believed, and how far off (a share) it was where a kernel did a known amount."""
 
     column: str
     status: Literal["trusted", "untrusted", "missing"]
@@ -172,10 +172,7 @@ def save_ceilings(ceilings: Ceilings) -> Path:
 
 
 def load_ceilings(identity: str) -> Ceilings | None:
-    """What was measured on this host, or ``None`` if it never was.
-
-    Raises CalibrationError when the file is damaged, cannot be read, or is of a newer format.
-    """
+    """What was measured on this host, or ``None``. Raises CalibrationError when the file cannot be read or believed."""
     path = ceilings_path(identity)
     again = "Run 'rackscope calibrate' to measure again; it replaces the file."
     try:
@@ -191,60 +188,18 @@ def load_ceilings(identity: str) -> Ceilings | None:
             raise CalibrationError(
                 f"the ceilings in {path} have format {version}, which is newer than this rackscope knows", again
             )
-        return _ceilings_from(content, identity)
+        if content["identity"] != identity:
+            raise ValueError(f"they are of host {content['identity']}, not {identity}")
+        absent = [one.name for one in fields(Ceilings) if one.name not in content]
+        if absent:
+            raise KeyError(absent[0])
+        return TypeAdapter(Ceilings).validate_json(text, strict=True)
     except (ValueError, KeyError, TypeError) as error:
         raise CalibrationError(f"the ceilings in {path} are damaged ({_what(error)})", again) from error
 
 
-def _ceilings_from(content: Mapping[str, Any], identity: str) -> Ceilings:
-    """Check and convert. Raises ValueError, KeyError or TypeError on anything out of shape."""
-    if content["identity"] != identity:
-        raise ValueError(f"they are of host {content['identity']}, not {identity}")
-    return Ceilings(
-        identity=identity,
-        measured_at=_text(content["measured_at"]),
-        quick=bool(content["quick"]),
-        ceilings=tuple(map(_ceiling_from, content["ceilings"])),
-        counters=tuple(map(_check_from, content["counters"])),
-        missing={_text(name): _text(why) for name, why in content["missing"].items()},
-        notes=tuple(map(_text, content["notes"])),
-    )
-
-
-def _ceiling_from(content: Mapping[str, Any]) -> Ceiling:
-    numbers = {key: float(content[key]) for key in ("value", "median", "minimum", "maximum")}
-    if not all(math.isfinite(number) and number > 0 for number in numbers.values()):
-        raise ValueError(f"{content['name']} is not a number above zero")
-    return Ceiling(
-        name=_text(content["name"]),
-        unit=_text(content["unit"]),
-        repetitions=int(content["repetitions"]),
-        measured_at=_text(content["measured_at"]),
-        method=_text(content["method"]),
-        distrust=None if content["distrust"] is None else _text(content["distrust"]),
-        detail=dict(content["detail"]),
-        **numbers,
-    )
-
-
-def _check_from(content: Mapping[str, Any]) -> CounterCheck:
-    status = content["status"]
-    if status not in ("trusted", "untrusted", "missing"):
-        raise ValueError(f"{status!r} is no state of a counter")
-    return CounterCheck(
-        column=_text(content["column"]),
-        status=status,
-        reason=_text(content["reason"]),
-        error=None if content["error"] is None else float(content["error"]),
-        checked_at=_text(content["checked_at"]),
-    )
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
 def _what(error: Exception) -> str:
-    return f"no {error}" if isinstance(error, KeyError) else re.sub(r"\s+", " ", str(error))
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}, not {first['input']!r:.80}"
+    return f"no {error}" if isinstance(error, KeyError) else str(error)

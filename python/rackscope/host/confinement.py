@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from rackscope.host.storage import Mount, find_mount, read_mounts
+from rackscope.host.storage import find_mount
 from rackscope.host.tree import Tree, integer
+from rackscope.mounts import Mount, read_memberships, read_mounts
 
 CgroupLayout = Literal["v1", "v2", "hybrid"]
 
@@ -111,7 +112,7 @@ def _root_is_layered(tree: Tree) -> bool:
 def read_cgroup(tree: Tree) -> Cgroup:
     """Layout, path and limits of this process's control group (cgroups(7))."""
     mounts = read_mounts(tree.text("proc/self/mountinfo") or "")
-    memberships = _memberships(tree.text("proc/self/cgroup") or "")
+    memberships = read_memberships(tree.text("proc/self/cgroup") or "")
     unified = next((mount for mount in mounts if mount.file_system == "cgroup2"), None)
     legacy = {mount for mount in mounts if mount.file_system == "cgroup" and "name=" not in mount.super_options}
     layout: CgroupLayout | None = None
@@ -146,17 +147,6 @@ def _controllers(tree: Tree, unified: Mount | None, legacy: set[Mount]) -> tuple
     for mount in legacy:
         found.update(option for option in mount.super_options.split(",") if option not in {"rw", "ro", "xattr"})
     return tuple(sorted(found))
-
-
-def _memberships(text: str) -> dict[str, str]:
-    """Path by controller of ``/proc/self/cgroup``; the unified hierarchy's is under the empty name."""
-    paths: dict[str, str] = {}
-    for line in text.splitlines():
-        _, _, rest = line.partition(":")
-        controllers, found, path = rest.partition(":")
-        if found:
-            paths.update(dict.fromkeys(controllers.split(","), path))
-    return paths
 
 
 def _folder(mount: Mount, path: str) -> str:

@@ -35,10 +35,7 @@ def read_cpu_time(tree: Tree) -> CpuTime | None:
 
 
 def process_cpu_seconds(pid: int, root: Path = Path("/")) -> float | None:
-    """What all threads of a process have run for, as the scheduler measures it (``schedstat``, proc(5)).
-
-    Threads that have ended are not in it; ``None`` where it cannot be read.
-    """
+    """What all threads that still run took of the cores (``schedstat``, proc(5)); ``None`` where it cannot be read."""
     try:
         files = list((root / "proc" / str(pid) / "task").glob("*/schedstat"))
         return sum(int(file.read_text(encoding="ascii").split()[0]) for file in files) / 1e9 if files else None

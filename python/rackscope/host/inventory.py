@@ -31,6 +31,8 @@ class PowerSources:
 class Inventory:
     """One host, as far as this process may see it."""
 
+    #: Names it in file names: the same after a restart, another after its processor was exchanged. Nothing about the
+    #: host can be read back from it.
     identity: str
     kernel: str | None
     distribution: str | None
@@ -99,14 +101,6 @@ def read_inventory(root: Path = Path("/"), folder: Path | None = None) -> Invent
             if (state := tree.text(f"sys/devices/system/cpu/vulnerabilities/{name}"))
         },
     )
-
-
-def host_identity(inventory: Inventory) -> str:
-    """Names this host in file names: the same after a restart, another after its processor was exchanged.
-
-    Nothing about the host can be read back from it.
-    """
-    return inventory.identity
 
 
 def _identity(tree: Tree, processor: Processor) -> str:

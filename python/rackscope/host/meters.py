@@ -7,7 +7,6 @@ leaves out the meters that this host has itself, which are found without being a
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import shlex
@@ -20,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from rackscope.errors import UsageError
+from rackscope.errors import UsageError, did_you_mean
 from rackscope.units import parse_duration_seconds
 
 NONE = "none"
@@ -227,11 +226,8 @@ def _split(kind: str, rest: str) -> tuple[str, dict[str, str]]:
             # A command's own arguments may hold a comma and a sign, a file's name a comma.
             if kind == "command" or (kind == "file" and not sign):
                 break
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]}? " if near else ""
-            raise UsageError(
-                f"invalid option of a power meter by {kind}: '{parts[-1]}'", f"{hint}It has {', '.join(known)}."
-            )
+            advice = f"{did_you_mean(name, known)}It has {', '.join(known)}."
+            raise UsageError(f"invalid option of a power meter by {kind}: '{parts[-1]}'", advice)
         if name in options or not value:
             fault = "is given twice" if value else "is empty"
             raise UsageError(f"{name} of a power meter {fault}", f"Write it like {_EXAMPLES[kind]}.")

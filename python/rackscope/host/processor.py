@@ -85,13 +85,15 @@ class Processor:
     #: Hardware threads of each physical core.
     siblings: tuple[tuple[int, ...], ...]
 
-    def last_level_cache_bytes(self) -> int | None:
-        """Bytes of all instances of the outermost data cache together."""
+    def last_level_cache(self) -> Cache | None:
+        """The outermost data cache."""
         data = [cache for cache in self.caches if cache.kind != "instruction" and cache.size_bytes]
-        if not data:
-            return None
-        outermost = max(data, key=lambda cache: cache.level)
-        return (outermost.size_bytes or 0) * outermost.instances
+        return max(data, key=lambda cache: cache.level, default=None)
+
+    def last_level_cache_bytes(self) -> int | None:
+        """Bytes of all its instances together."""
+        outermost = self.last_level_cache()
+        return (outermost.size_bytes or 0) * outermost.instances if outermost else None
 
 
 def read_processor(tree: Tree) -> Processor:

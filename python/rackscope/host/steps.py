@@ -32,49 +32,33 @@ class Step:
     quick: bool = True
 
 
-def _silent(measure: Callable[[Setting], Result], setting: Setting, _say: Say) -> Result:
+def _silent(measure: Callable[[Setting], Result]) -> Callable[[Setting, Say], Result]:
     """A measurement that is over before it could say more than its name."""
-    return measure(setting)
-
-
-def _bandwidth(kind: str, setting: Setting, _say: Say) -> Result:
-    return measure_bandwidth(setting, kind)
+    return lambda setting, _say: measure(setting)
 
 
 STEPS = (
-    Step(
-        "cpu",
-        "instructions per second",
-        ("instructions_per_second",),
-        partial(_silent, measure_instructions),
-        seconds=6,
-    ),
+    Step("cpu", "instructions per second", ("instructions_per_second",), _silent(measure_instructions), 6),
     *(
-        Step("memory", f"DRAM {kind}", (f"dram_{kind}_bytes_per_second",), partial(_bandwidth, kind), seconds=5)
+        Step(
+            "memory",
+            f"DRAM {kind}",
+            (f"dram_{kind}_bytes_per_second",),
+            _silent(partial(measure_bandwidth, kind=kind)),
+            5,
+        )
         for kind in ("read", "write", "copy")
     ),
-    Step("memory", "DRAM latency", ("dram_latency_seconds",), partial(_silent, measure_latency), seconds=10),
-    Step(
-        "network",
-        "loopback bandwidth",
-        ("loopback_bytes_per_second",),
-        partial(_silent, measure_loopback_bytes),
-        seconds=6,
-    ),
-    Step(
-        "network",
-        "loopback requests",
-        ("loopback_requests_per_second",),
-        partial(_silent, measure_loopback_requests),
-        seconds=9,
-    ),
-    Step("network", "link speeds", ("network_bytes_per_second",), partial(_silent, read_link_speeds), seconds=0.1),
+    Step("memory", "DRAM latency", ("dram_latency_seconds",), _silent(measure_latency), 10),
+    Step("network", "loopback bandwidth", ("loopback_bytes_per_second",), _silent(measure_loopback_bytes), 6),
+    Step("network", "loopback requests", ("loopback_requests_per_second",), _silent(measure_loopback_requests), 9),
+    Step("network", "link speeds", ("network_bytes_per_second",), _silent(read_link_speeds), 0.1),
     Step(
         "counters",
         "counters against known kernels",
         (DRAM_FILLS, INSTRUCTIONS),
-        partial(_silent, check_counters),
-        seconds=9,
+        _silent(check_counters),
+        9,
         quick=False,
     ),
     Step(
@@ -87,7 +71,7 @@ STEPS = (
             "disk_random_write_operations_per_second",
         ),
         measure_disk,
-        seconds=55,
+        55,
         quick=False,
     ),
 )

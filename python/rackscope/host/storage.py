@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rackscope.host.tree import Tree
+from rackscope.mounts import Mount, read_mounts, whole_disks
 
 #: What is no disk of its own: memory, files, optical and floppy drives. (The sampler leaves out the same.)
 _NOT_DISKS = ("loop", "ram", "zram", "sr", "fd")
@@ -17,7 +18,6 @@ _LAYERS = ("dm-", "md")
 _SECTOR_BYTES = 512
 #: File systems that hold their files in memory.
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
-_MOST_LAYERS = 16
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,7 @@ def _read_disk(tree: Tree, name: str) -> Disk:
 
 
 def read_folder_storage(tree: Tree, folder: Path, device: int | None = None) -> FolderStorage:
-    """Find the mount that holds ``folder`` and the disks below it.
-
-    ``device`` is the folder's ``st_dev``; by default it is looked up when the tree is this host's own root.
-    """
+    """Find the mount that holds ``folder`` (``device`` is its ``st_dev``, by default looked up) and the disks below."""
     if tree.root == Path("/"):
         folder = folder.resolve()
         if device is None:
@@ -101,50 +98,10 @@ def read_folder_storage(tree: Tree, folder: Path, device: int | None = None) -> 
     )
 
 
-@dataclass(frozen=True)
-class Mount:
-    """One line of ``/proc/self/mountinfo`` (proc_pid_mountinfo(5))."""
-
-    device: str
-    mount_point: str
-    options: str
-    file_system: str
-    source: str
-    root: str = "/"
-    super_options: str = ""
-
-
-def read_mounts(mountinfo: str) -> tuple[Mount, ...]:
-    """Every well-formed line, in the order of the file."""
-    mounts = []
-    for line in mountinfo.splitlines():
-        before, separator, after = line.partition(" - ")
-        left, right = before.split(" "), after.split(" ")
-        if not separator or len(left) < 6 or len(right) < 2:
-            continue
-        mounts.append(
-            Mount(
-                device=left[2],
-                root=_unescape(left[3]),
-                mount_point=_unescape(left[4]),
-                options=left[5],
-                file_system=right[0],
-                source=_unescape(right[1]),
-                super_options=right[2] if len(right) > 2 else "",
-            )
-        )
-    return tuple(mounts)
-
-
 def find_mount(mountinfo: str, folder: Path) -> Mount | None:
     """The mount that ``folder`` (absolute) is on: the longest mount point above it; of equals, the last mounted."""
-    best: Mount | None = None
-    for mount in read_mounts(mountinfo):
-        if folder.is_relative_to(mount.mount_point) and (
-            best is None or len(mount.mount_point) >= len(best.mount_point)
-        ):
-            best = mount
-    return best
+    above = [mount for mount in reversed(read_mounts(mountinfo)) if folder.is_relative_to(mount.mount_point)]
+    return max(above, key=lambda mount: len(mount.mount_point), default=None)
 
 
 def _disks_below(tree: Tree, mount: Mount, numbers: str | None) -> tuple[tuple[str, ...], str | None]:
@@ -157,26 +114,5 @@ def _disks_below(tree: Tree, mount: Mount, numbers: str | None) -> tuple[tuple[s
     for candidate in candidates:
         block = tree.resolve(f"sys/dev/block/{candidate}") if candidate else None
         if block is not None:
-            return _whole_disks(block, 0), None
+            return whole_disks(block), None
     return (), f"{mount.mount_point} ({mount.file_system}) is on no block device that is seen from here"
-
-
-def _whole_disks(block: Path, depth: int) -> tuple[str, ...]:
-    """Follow a partition to its disk and a layer (dm, md) to what it lies on."""
-    if (block / "partition").exists():
-        block = block.parent
-    try:
-        below = sorted((block / "slaves").iterdir())
-    except OSError:
-        below = []
-    if not below or depth >= _MOST_LAYERS:
-        return (block.name,)
-    names: list[str] = []
-    for entry in below:
-        names.extend(_whole_disks(entry.resolve(), depth + 1))
-    return tuple(dict.fromkeys(names))
-
-
-def _unescape(text: str) -> str:
-    """Spaces and the like are written as octal: ``\\040``."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -386,7 +386,7 @@ def parse_catalogue(text: str, file: str) -> Catalogue:
 
 
 def parse_servers(text: str, file: str) -> ServerFile:
-    """As ``parse_catalogue``, of a file that may lack the site and, where nothing is priced, the currency."""
+    """As ``parse_catalogue``, of a file without a site, perhaps, and, where nothing is priced, a currency."""
     return _parse(text, file, complete=False)
 
 

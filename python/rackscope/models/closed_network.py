@@ -11,19 +11,15 @@ probabilities that stations of several units need (Lazowska, Zahorjan, Graham an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from decimal import Decimal, localcontext
+from typing import Any
 
 from rackscope.errors import RackscopeError
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 #: Marginal probabilities are got by a subtraction in which rounding errors can grow; from here on they would show.
 _LARGEST_ROUNDING_ERROR = 1e-9
-_ROUNDING_ERROR = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -99,53 +95,61 @@ class Solution:
 def mean_value_analysis(network: ClosedNetwork, clients: int) -> tuple[Solution, ...]:
     """Solutions for 1, 2, ... ``clients`` clients: the recursion passes them all.
 
-    Where the subtraction for stations of several units would lose its digits (many units, nearly all busy), the same
-    means come from the convolution algorithm, which adds only. Raises RackscopeError for fewer than one client.
+    Where the subtraction for stations of several units would lose its digits (many units, nearly all busy), there are
+    more digits to begin with. Raises RackscopeError for fewer than one client.
     """
     if clients < 1:
         raise RackscopeError(f"a network of {clients} clients has no client", "Give it one or more.")
-    solutions = _recursion(network, clients)
-    return convolution(network, clients) if solutions is None else solutions
+    solutions = _recursion(network, clients, float, 2.0**-52)
+    digits = 32
+    while solutions is None:
+        with localcontext(prec=digits):
+            solutions = _recursion(network, clients, Decimal, Decimal(10) ** -digits)
+        digits *= 4
+    return solutions
 
 
-def _recursion(network: ClosedNetwork, clients: int) -> tuple[Solution, ...] | None:
-    """Mean value analysis; ``None`` where rounding errors would show."""
+def _recursion(
+    network: ClosedNetwork, clients: int, exactly: Callable[[float], Any], rounding_error: Any
+) -> tuple[Solution, ...] | None:
+    """Mean value analysis with numbers as ``exactly`` makes them; ``None`` where rounding errors would show."""
     stations = network.stations
     copies = [network.copies(station) for station in stations]
-    queues = [0.0] * len(stations)
+    services = [exactly(station.service_seconds) for station in stations]
+    delay, think = exactly(network.delay_seconds), exactly(network.think_seconds)
+    queues = [exactly(0)] * len(stations)
     # Probabilities of 0, 1, ... units - 1 requests at one copy, and how a rounding error in the first has grown.
-    idle = [[1.0] + [0.0] * (station.units - 1) for station in stations]
-    errors = [[_ROUNDING_ERROR] + [0.0] * (station.units - 1) for station in stations]
+    idle = [[exactly(1)] + [exactly(0)] * (station.units - 1) for station in stations]
+    errors = [[rounding_error * one for one in probabilities] for probabilities in idle]
     solutions = []
     for number in range(1, clients + 1):
         residence = []
-        for station, queue, probabilities in zip(stations, queues, idle, strict=True):
+        for station, service, queue, probabilities in zip(stations, services, queues, idle, strict=True):
             units = station.units
             free = sum((units - 1 - j) * probabilities[j] for j in range(units - 1))
-            residence.append(station.service_seconds / units * (1 + queue + free))
-        response = network.delay_seconds + sum(residence)
-        throughput = number / (network.think_seconds + response)
+            residence.append(service / units * (1 + queue + free))
+        throughput = number / (think + delay + sum(residence))
         for k, station in enumerate(stations):
             arrivals = throughput / copies[k]
             queues[k] = arrivals * residence[k]
             if station.units > 1:
-                busy = arrivals * station.service_seconds
+                busy = arrivals * services[k]
                 idle[k] = _marginals(idle[k], busy, busy)
                 errors[k] = _marginals(errors[k], busy, None)
                 if max(map(abs, errors[k])) > _LARGEST_ROUNDING_ERROR:
                     return None
-        solutions.append(_solution(network, number, throughput, residence))
+        solutions.append(_solution(network, number, float(throughput), [float(one) for one in residence]))
     return tuple(solutions)
 
 
-def _marginals(before: list[float], busy: float, total: float | None) -> list[float]:
+def _marginals(before: list[Any], busy: Any, total: Any) -> list[Any]:
     """Probabilities with one more client, from those without it.
 
     ``busy``: units that are busy on average, which is also what the probabilities must add up to. ``None`` for
     ``total``: the same for a small error, which adds up to nothing.
     """
     units = len(before)
-    after = [0.0] + [busy / j * before[j - 1] for j in range(1, units)]
+    after = [0 * busy] + [busy / j * before[j - 1] for j in range(1, units)]
     weighted = sum((units - j) * after[j] for j in range(1, units))
     after[0] = -weighted / units if total is None else 1 - (total + weighted) / units
     return after
@@ -161,73 +165,3 @@ def _solution(network: ClosedNetwork, clients: int, throughput: float, residence
             one.name: throughput * one.service_seconds / (network.copies(one) * one.units) for one in network.stations
         },
     )
-
-
-def convolution(network: ClosedNetwork, clients: int) -> tuple[Solution, ...]:
-    """The same by the convolution algorithm (Buzen 1973), in logarithms: nothing is subtracted, nothing overflows.
-
-    Slower than the recursion: with N clients, N^2 steps for each convolution.
-    """
-    import numpy as np
-
-    counts = np.arange(clients + 1)
-    log_factorials = np.concatenate(([0.0], np.cumsum(np.log(counts[1:]))))
-    waits = network.delay_seconds + network.think_seconds
-    whole = _powers(waits, counts) - log_factorials
-    weights = []
-    for station in network.stations:
-        copies = network.copies(station)
-        rates = np.concatenate(([0.0], np.cumsum(np.log(np.minimum(counts[1:], station.units)))))
-        weights.append(_powers(station.service_seconds / copies, counts) - rates)
-    others = []
-    for station in network.stations:
-        without = whole
-        for other, its_weight in zip(network.stations, weights, strict=True):
-            without = _convolve(without, its_weight, network.copies(other) - (other is station))
-        others.append(without)
-    for station, weight in zip(network.stations, weights, strict=True):
-        whole = _convolve(whole, weight, network.copies(station))
-    throughputs = np.exp(whole[:-1] - whole[1:])
-    with np.errstate(divide="ignore"):
-        log_counts = np.log(counts.astype(float))
-    queues = [
-        network.copies(station) * np.exp(_convolve(without, weight + log_counts, 1) - whole)
-        for station, weight, without in zip(network.stations, weights, others, strict=True)
-    ]
-    return tuple(
-        _solution(network, n, float(throughputs[n - 1]), [float(queue[n] / throughputs[n - 1]) for queue in queues])
-        for n in range(1, clients + 1)
-    )
-
-
-def _powers(base: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logarithms of base^0, base^1, ...; 0^0 is one."""
-    import numpy as np
-
-    logarithm = math.log(base) if base > 0 else -math.inf
-    return np.array([0.0, *(logarithm * count for count in counts[1:].tolist())])
-
-
-def _convolve(left: NDArray[np.float64], right: NDArray[np.float64], times: int) -> NDArray[np.float64]:
-    """``left`` convolved ``times`` times with ``right``, all in logarithms."""
-    import numpy as np
-
-    size = len(left)
-    place = np.arange(size)[:, None] - np.arange(size)[None, :]
-    while times:
-        if times % 2:
-            left = _add(np.where(place >= 0, left[place.clip(0)], -np.inf) + right)
-        times //= 2
-        if times:
-            right = _add(np.where(place >= 0, right[place.clip(0)], -np.inf) + right)
-    return left
-
-
-def _add(terms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithms of the sums of rows."""
-    import numpy as np
-
-    most = terms.max(axis=1)
-    shift = np.where(np.isfinite(most), most, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(terms - shift[:, None]).sum(axis=1)) + shift, dtype=np.float64)

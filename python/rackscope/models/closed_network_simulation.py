@@ -6,21 +6,23 @@ service another distribution than the exponential.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Literal
 
+import numpy as np
+
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.errors import RackscopeError
 from rackscope.models.closed_network import ClosedNetwork
+from rackscope.models.uncertain import Array
 
 Variability = Literal["exponential", "constant"]
 
 #: Means of so many windows are independent enough for Student's t when each holds many requests.
 _BATCHES = 20
 _FEWEST_REQUESTS = 100 * _BATCHES
-_RANDOM_BLOCK = 8192
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,10 @@ def _answers(
     Every queue is first come first served, so a request's leaving is known when it arrives: it is the moment at which
     the first unit is free, or its own arrival, and then its service. Arrivals are taken in the order of time.
     """
-    uniform, exponential = _random_numbers(seed)
+    one, other = (np.random.Generator(np.random.PCG64(part)) for part in np.random.SeedSequence(seed).spawn(2))
+    uniform = _endless(one.random)
+    # By inversion, whose numbers are the same in every version.
+    exponential = _endless(lambda count: -np.log1p(-other.random(count)))
     stations = network.stations
     shared = len(network.shared)
     free = [[[0.0] * station.units for _ in range(network.copies(station))] for station in stations]
@@ -117,20 +122,6 @@ def _answers(
         heapreplace(events, (left, client, stage + 1))
 
 
-def _random_numbers(seed: int) -> tuple[Iterator[float], Iterator[float]]:
-    """Uniform in [0, 1) and exponential with mean one; by inversion, whose numbers are the same in every version."""
-    import numpy as np
-
-    first, second = np.random.SeedSequence(seed).spawn(2)
-
-    def uniform() -> Iterator[float]:
-        generator = np.random.Generator(np.random.PCG64(first))
-        while True:
-            yield from generator.random(_RANDOM_BLOCK).tolist()
-
-    def exponential() -> Iterator[float]:
-        generator = np.random.Generator(np.random.PCG64(second))
-        while True:
-            yield from (-np.log1p(-generator.random(_RANDOM_BLOCK))).tolist()
-
-    return uniform(), exponential()
+def _endless(draw: Callable[[int], Array]) -> Iterator[float]:
+    while True:
+        yield from draw(8192).tolist()

@@ -10,13 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rackscope.models.estimates import (
-    EXTRAPOLATED,
-    Prediction,
-    require_distinct,
-    require_positive,
-    require_same_length,
-)
+from rackscope.models.estimates import EXTRAPOLATED, Prediction, require_points, require_positive
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.non_negative import BASIS, NonNegativeFit, fit_non_negative
 
@@ -42,7 +36,7 @@ class ClusterSizeModel:
         Raises ProjectionRefused on many more machines than measured, and where a machine would have more data than any
         had.
         """
-        _require_machines([machines])
+        require_positive([machines], "the number of machines")
         require_positive([data], "the size of data")
         if machines > self.most_machines * _MOST_TIMES_MACHINES:
             raise ProjectionRefused(
@@ -83,11 +77,7 @@ def fit_cluster_size(machines: Sequence[int], data: Sequence[float], seconds: Se
 
     Raises RackscopeError for less, for values that are not above zero, and for settings that vary together only.
     """
-    require_same_length(machines=machines, data=data, seconds=seconds)
-    _require_machines(machines)
-    require_positive(data, "the size of data")
-    require_positive(seconds, "the time")
-    require_distinct(machines, 3, "numbers of machines")
+    require_points(3, "numbers of machines", number_of_machines=machines, size_of_data=data, time=seconds)
     fit = fit_non_negative([_terms(*one) for one in zip(machines, data, strict=True)], seconds, _NAMES)
     most = max(size / count for size, count in zip(data, machines, strict=True))
     return ClusterSizeModel(fit, max(machines), min(machines), most)
@@ -95,7 +85,3 @@ def fit_cluster_size(machines: Sequence[int], data: Sequence[float], seconds: Se
 
 def _terms(machines: int, data: float) -> tuple[float, float, float, float]:
     return 1.0, data / machines, math.log(machines), float(machines)
-
-
-def _require_machines(machines: Sequence[int]) -> None:
-    require_positive(machines, "the number of machines")

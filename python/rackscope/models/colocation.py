@@ -1,17 +1,15 @@
-"""Slowdown of two works on one server, from how sensitive each is and how much the other takes.
+"""Slowdown of two workloads on one server, from how sensitive each is and how much the other takes.
 
-Sensitivity is a work's response to squeezes: the logarithm of the throughput it keeps over the part of a resource that
-is left, whose slope is the elasticity. Pressure is what a neighbour uses of the same resource. That the first
-of one work meets the second of the other is the idea of Bubble-Up (Mars et al. 2011), and that the products add up over
-resources that of SMiTe (Zhang et al. 2014, equation 3); Awasthi 2015 (section 6) asks for it from pressure points.
+Sensitivity is a workload's response to squeezes: the logarithm of the throughput it keeps over the part of a resource
+that is left. Pressure is what a neighbour uses of the same resource. That the first of one workload meets the second of
+the other is the idea of Bubble-Up (Mars et al. 2011), and that the products add up over resources that of SMiTe (Zhang
+et al. 2014, equation 3); Awasthi 2015 (section 6) asks for it from pressure points.
 
-What a neighbour leaves is by the textbook: CPU time is shared evenly, and what one does not want the other gets
-(max-min fairness, of equal weights); bandwidth, disks, links and caches are shared in proportion to what each asks for
-once both ask for more than there is; memory that is used is gone. Two costs have no squeeze: what a work's CPU time is
-worth less when another ran on the core in between (caches, switches), and how long one that hardly needs CPU waits for
-it. These, and how far the textbook is off, are fitted to measured pairs where there are any: the maximum of a posterior
-with stated priors, so that three pairs move little and twenty much. How far single pairs are off beyond noise is
-fitted, too.
+What a neighbour leaves is by the textbook: CPU time is shared evenly, and what one does not want the other gets;
+bandwidth, disks, links and caches are shared in proportion to what each asks for once both ask for more than there is;
+memory that is used is gone. Two costs have no squeeze: what a workload's CPU time is worth less when another ran on the
+core in between, and how long one that hardly needs CPU waits for it. These, and how far the textbook is off, are fitted
+to measured pairs where there are any, with priors: three pairs move little and twenty much.
 """
 
 from __future__ import annotations
@@ -21,17 +19,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import numpy as np
+import scipy
 
 from rackscope.analysis.intervals import student_quantile
 from rackscope.errors import RackscopeError
 from rackscope.models.estimates import EXTRAPOLATED, LEVEL, Prediction
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from rackscope.models.uncertain import Array
 
 Rule = Literal["even", "proportional", "reserved"]
 #: How a resource is shared, by the textbook.
@@ -45,7 +41,7 @@ RULES: Mapping[str, Rule] = {
 }
 #: What can be left at least: a logarithm needs something.
 _LEAST_LEFT = 0.02
-#: A loss this small (logarithm) above what a work uses is noise, or its use is not as even as it looks.
+#: A loss this small (logarithm) above what a workload uses is noise, or its use is not as even as it looks.
 _SMALL_LOSS = 0.03
 #: What is known before any pair: the textbook is right within 20 %, a neighbour on the core all the time costs up to
 #: about a tenth, and waiting for it about as much. Our choice; pairs overrule it.
@@ -64,7 +60,7 @@ _ROUNDS = 12
 _TOLERANCE = 1e-5
 #: The slope of a response is taken over this part of what is left.
 _STEP = 0.02
-#: Pairs of works that a fit needs at least.
+#: Pairs of workloads that a fit needs at least.
 FEWEST_PAIRS = 3
 
 
@@ -79,10 +75,10 @@ class ResponsePoint:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How a work answers when part of a resource is taken. ``capacity`` is what the parts are of, in base units.
+    """How a workload responds when part of a resource is taken. ``capacity`` is what the parts are of, in base units.
 
     ``points`` lie apart, the mildest first, and never rise as less is left; nothing is lost where all is left.
-    ``use`` is the part of the capacity that the work uses when it has all: more than that cannot be missed.
+    ``use`` is the part of the capacity that the workload uses when it has all: more than that cannot be missed.
     """
 
     resource: str
@@ -125,7 +121,7 @@ class Sensitivity:
         known = [(math.log(point.left), point.log_kept) for point in self.points]
         if self.use is not None and 0 < self.use < 1:
             enough = math.log(max(self.use, _LEAST_LEFT))
-            # What a work does not use it cannot miss, unless the squeezes showed that it does.
+            # What a workload does not use it cannot miss, unless the squeezes showed that it does.
             if not any(x >= enough and y < -_SMALL_LOSS for x, y in known):
                 known = [(x, y) for x, y in known if x < enough - 1e-9]
                 knots.append((enough, 0.0))
@@ -137,17 +133,17 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a work uses of a resource when it is alone, in the resource's base units, with its standard error."""
+    """What a workload uses of a resource when it is alone, in the resource's base units, with its standard error."""
 
     amount: float
     error: float = 0.0
 
 
 @dataclass(frozen=True)
-class Work:
+class Workload:
     """One side of a pair. ``quantity`` is what its neighbour may spoil.
 
-    ``unknown`` says of resources why nothing is known of the work's sensitivity to them, or of its use.
+    ``unknown`` says of resources why nothing is known of the workload's sensitivity to them, or of its use.
     """
 
     name: str
@@ -170,28 +166,28 @@ class Share:
 
 @dataclass(frozen=True)
 class Side:
-    """A measured side of a pair: the logarithm of what ``work`` kept beside ``neighbour``, with its standard error."""
+    """A measured side of a pair: the logarithm of what ``workload`` kept beside ``neighbour``, with its error."""
 
-    work: Work
-    neighbour: Work
+    workload: Workload
+    neighbour: Workload
     log_kept: float
     error: float
 
     @property
     def pair(self) -> str:
         """The same for both sides."""
-        return " + ".join(sorted((self.work.name, self.neighbour.name)))
+        return " + ".join(sorted((self.workload.name, self.neighbour.name)))
 
 
 @dataclass(frozen=True)
 class Slowdown:
-    """What ``work`` is predicted to lose beside ``neighbour``: a share from 0 to 1, with its 90 % interval.
+    """What ``workload`` is predicted to lose beside ``neighbour``: a share from 0 to 1, with its 90 % interval.
 
     ``kept`` is the same the other way round, the throughput beside the neighbour over that alone (for p99: p99 alone
     over that beside it), and how it was obtained. ``shares`` are what it stands on.
     """
 
-    work: str
+    workload: str
     neighbour: str
     kept: Prediction
     shares: tuple[Share, ...]
@@ -222,16 +218,16 @@ class ColocationModel:
     """``capacities`` are what the host has of each resource for both together, in base units.
 
     ``taken`` multiplies what a neighbour takes by the textbook (1), by resource; ``core_cost`` is the logarithm that
-    CPU time loses in worth with a neighbour on the core all the time, ``waiting_cost`` what a work that is not bound by
-    CPU loses. ``covariance`` is of these in this order. ``form_deviation`` is the scatter of single pairs beyond noise,
-    with its ``degrees`` of freedom; ``pairs`` how many it was fitted to.
+    CPU time loses in worth with a neighbour on the core all the time, ``waiting_cost`` what a workload that is not
+    bound by CPU loses. ``covariance`` is of these in this order. ``form_deviation`` is the scatter of single pairs
+    beyond noise, with its ``degrees`` of freedom; ``pairs`` how many it was fitted to.
     """
 
     capacities: Mapping[str, float]
     taken: Mapping[str, float]
     core_cost: float
     waiting_cost: float
-    covariance: tuple[tuple[float, ...], ...]
+    covariance: Array
     form_deviation: float
     degrees: float
     pairs: int = 0
@@ -249,11 +245,11 @@ class ColocationModel:
             "what these are off by, the errors of the coefficients and of the elasticities"
         )
 
-    def predict(self, work: Work, neighbour: Work) -> Slowdown:
-        """Slowdown of ``work``. Raises RackscopeError where it was not squeezed at all."""
-        if not work.sensitivities:
+    def predict(self, workload: Workload, neighbour: Workload) -> Slowdown:
+        """Slowdown of ``workload``. Raises RackscopeError where it was not squeezed at all."""
+        if not workload.sensitivities:
             raise RackscopeError(
-                f"the sensitivity of {work.name} is not known: no resource of it was squeezed",
+                f"the sensitivity of {workload.name} is not known: no resource of it was squeezed",
                 "Run 'rackscope study pressure' of it, or 'rackscope study colocate'.",
             )
         if not set(neighbour.demands) & set(self.capacities):
@@ -261,54 +257,46 @@ class ColocationModel:
                 f"what {neighbour.name} uses is not known: its resource use was not measured",
                 "Run 'rackscope run' of it, or 'rackscope study colocate'.",
             )
-        value, shares = _log_kept(self, work, neighbour)
-        jacobian = _jacobian(self, work, neighbour)
-        of_coefficients = sum(
-            a * b * self.covariance[i][j] for i, a in enumerate(jacobian) for j, b in enumerate(jacobian)
-        )
+        value, shares = _log_kept(self, workload, neighbour)
+
+        def moved(coefficients: Array) -> float:
+            return _log_kept(_with(self, coefficients), workload, neighbour)[0]
+
+        here = np.array([*self.taken.values(), self.core_cost, self.waiting_cost])
+        slopes = scipy.optimize.approx_fprime(here, moved, 1e-3)
         deviation = math.hypot(
             self.form_deviation * _exposure(shares),
-            _known_error(self, work, neighbour),
-            math.sqrt(max(0.0, of_coefficients)),
+            _known_error(self, workload, neighbour),
+            math.sqrt(max(0.0, float(slopes @ self.covariance @ slopes))),
         )
         reach = student_quantile(self.degrees, LEVEL) * deviation
         if not any(share.taken > 0 for share in shares):
             # Nobody is there: nothing can be off.
             reach = 0.0
         beyond = any(
-            work.sensitivities[share.resource].is_beyond(share.left)
+            workload.sensitivities[share.resource].is_beyond(share.left)
             for share in shares
-            if share.resource in work.sensitivities
+            if share.resource in workload.sensitivities
         )
-        kept = Prediction(
-            math.exp(value),
-            math.exp(value - reach),
-            math.exp(value + reach),
-            "ratio",
-            self.basis + EXTRAPOLATED * beyond,
-            beyond,
-        )
+        likely, low, high = (math.exp(value + by) for by in (0.0, -reach, reach))
+        kept = Prediction(likely, low, high, "ratio", self.basis + EXTRAPOLATED * beyond, beyond)
         unknown = {
-            **{name: why for name, why in work.unknown.items() if name not in work.sensitivities},
+            **{name: why for name, why in workload.unknown.items() if name not in workload.sensitivities},
             **{name: why for name, why in neighbour.unknown.items() if name not in neighbour.demands},
         }
-        return Slowdown(work.name, neighbour.name, kept, shares, unknown)
+        return Slowdown(workload.name, neighbour.name, kept, shares, unknown)
 
 
 def textbook(capacities: Mapping[str, float]) -> ColocationModel:
     """Sharing by the textbook, before any pair was measured."""
-    names = _parameters(capacities)
-    prior = _prior_deviations(len(names))
+    names = [name for name in RULES if name in capacities]
     return ColocationModel(
         capacities=dict(capacities),
         taken=dict.fromkeys(names, 1.0),
         core_cost=0.0,
         waiting_cost=0.0,
         # What the costs may be is in the error of the form: they can only be losses, which it has room for.
-        covariance=tuple(
-            tuple(prior[i] ** 2 if i == j and i < len(names) else 0.0 for j in range(len(prior)))
-            for i in range(len(prior))
-        ),
+        covariance=np.diag([_TAKEN_DEVIATION**2] * len(names) + [0.0, 0.0]),
         form_deviation=_FORM_DEVIATION,
         degrees=_FORM_DEGREES,
     )
@@ -321,9 +309,6 @@ def fit_colocation(sides: Sequence[Side], capacities: Mapping[str, float]) -> Co
     priors as further squares; the scatter follows by the moments of what is left over (as in DerSimonian and Laird
     1986), drawn to its prior.
     """
-    import numpy as np
-    from scipy.optimize import least_squares
-
     count = len({side.pair for side in sides})
     if count < FEWEST_PAIRS:
         raise RackscopeError(
@@ -331,17 +316,17 @@ def fit_colocation(sides: Sequence[Side], capacities: Mapping[str, float]) -> Co
             "Measure more pairs: 'rackscope study colocate' with three workloads or more.",
         )
     model = textbook(capacities)
-    names = _parameters(capacities)
-    prior_means = np.array([1.0] * len(names) + [0.0, 0.0])
-    prior_deviations = np.array(_prior_deviations(len(names)))
-    known = np.array([math.hypot(side.error, _known_error(model, side.work, side.neighbour)) for side in sides])
+    resources = len(model.taken)
+    prior_means = np.array([1.0] * resources + [0.0, 0.0])
+    prior_deviations = np.array([_TAKEN_DEVIATION] * resources + [_CORE_DEVIATION, _WAITING_DEVIATION])
+    known = np.array([math.hypot(side.error, _known_error(model, side.workload, side.neighbour)) for side in sides])
     measured = np.array([side.log_kept for side in sides])
-    exposure = np.array([_exposure(_shares(model, side.work, side.neighbour)) for side in sides])
+    exposure = np.array([_exposure(_shares(model, side.workload, side.neighbour)) for side in sides])
     scatter = _FITTED_DEVIATION
 
     def predicted(coefficients: Array) -> Array:
         with_them = _with(model, coefficients)
-        return np.array([_log_kept(with_them, side.work, side.neighbour)[0] for side in sides])
+        return np.array([_log_kept(with_them, side.workload, side.neighbour)[0] for side in sides])
 
     coefficients = prior_means
     for _ in range(_ROUNDS):
@@ -350,35 +335,29 @@ def fit_colocation(sides: Sequence[Side], capacities: Mapping[str, float]) -> Co
         def residuals(at: Array, weights: Array = weights) -> Array:
             return np.concatenate([(measured - predicted(at)) * weights, (at - prior_means) / prior_deviations])
 
-        solved = least_squares(
+        solved = scipy.optimize.least_squares(
             residuals,
             np.maximum(coefficients, 1e-6),
-            bounds=([0.0] * len(names) + [0.0, 0.0], [2.5] * len(names) + [1.0, 1.0]),
+            bounds=(0.0, [2.5] * resources + [1.0, 1.0]),
             ftol=_TOLERANCE,
             xtol=_TOLERANCE,
             gtol=_TOLERANCE,
         )
         coefficients = solved.x
         rest = measured - predicted(coefficients)
-        spent = max(0.0, _spent(np.asarray(solved.jac), len(sides)))
+        jacobian = np.asarray(solved.jac)
+        covariance = np.linalg.pinv(jacobian.T @ jacobian)
+        # Degrees of freedom that the coefficients take of the data's: the trace of the hat matrix of these rows.
+        rows = jacobian[: len(sides)]
+        spent = max(0.0, float(np.trace(rows @ covariance @ rows.T)))
+        degrees = _FITTED_DEGREES + max(len(sides) - spent, 1.0)
         excess = float(np.sum((rest**2 - known**2 * max(0.0, 1 - spent / len(sides))) / exposure**2))
         before = scatter
-        scatter = math.sqrt(
-            (_FITTED_DEGREES * _FITTED_DEVIATION**2 + max(excess, 0.0))
-            / (_FITTED_DEGREES + max(len(sides) - spent, 1.0))
-        )
+        scatter = math.sqrt((_FITTED_DEGREES * _FITTED_DEVIATION**2 + max(excess, 0.0)) / degrees)
         if abs(scatter - before) < 1e-3 * before:
             break
-    jacobian = np.asarray(solved.jac)
-    covariance = np.linalg.pinv(jacobian.T @ jacobian)
     fitted = _with(model, coefficients)
-    return replace(
-        fitted,
-        covariance=tuple(tuple(float(one) for one in row) for row in covariance),
-        form_deviation=scatter,
-        degrees=_FITTED_DEGREES + max(len(sides) - spent, 1.0),
-        pairs=count,
-    )
+    return replace(fitted, covariance=covariance, form_deviation=scatter, degrees=degrees, pairs=count)
 
 
 def sensitivity(
@@ -394,51 +373,42 @@ def sensitivity(
     return Sensitivity(resource, capacity, _falling(usable), use)
 
 
-def from_elasticity(
-    resource: str, capacity: float, elasticity: float, error: float = 0.0, use: float | None = None
-) -> Sensitivity:
-    """A response of one elasticity, measured by halving the resource."""
-    half = math.log(0.5)
-    return sensitivity(resource, capacity, [ResponsePoint(0.5, elasticity * half, abs(error * half))], use)
-
-
 def _falling(points: Sequence[ResponsePoint]) -> tuple[ResponsePoint, ...]:
     """Isotonic regression (Barlow 1972), each point weighed by its error; losses below zero are none."""
-    from scipy.optimize import isotonic_regression
-
     ordered = sorted(points, key=lambda point: -point.left)
     weights = [1 / max(point.error, 1e-4) ** 2 for point in ordered]
-    fitted = isotonic_regression([point.log_kept for point in ordered], weights=weights, increasing=False).x
+    kept = [point.log_kept for point in ordered]
+    fitted = scipy.optimize.isotonic_regression(kept, weights=weights, increasing=False).x
     return tuple(
         ResponsePoint(point.left, min(float(value), 0.0), point.error)
         for point, value in zip(ordered, fitted, strict=True)
     )
 
 
-def _shares(model: ColocationModel, work: Work, neighbour: Work) -> list[Share]:
+def _shares(model: ColocationModel, workload: Workload, neighbour: Workload) -> list[Share]:
     shares = []
     for name, capacity in model.capacities.items():
         demand = neighbour.demands.get(name)
         if demand is None or capacity <= 0:
             continue
-        own = work.demands.get(name)
+        own = workload.demands.get(name)
         taken = model.taken.get(name, 1.0) * _taken(RULES[name], capacity, own.amount if own else None, demand.amount)
-        answer = work.sensitivities.get(name)
-        left = 1.0 if answer is None else min(1.0, max(capacity - taken, _LEAST_LEFT * capacity) / answer.capacity)
+        response = workload.sensitivities.get(name)
+        left = 1.0 if response is None else min(1.0, max(capacity - taken, _LEAST_LEFT * capacity) / response.capacity)
         shares.append(
             Share(
                 name,
                 left,
                 taken / capacity,
-                0.0 if answer is None else answer.log_kept(left),
-                0.0 if answer is None else answer.elasticity(left),
+                0.0 if response is None else response.log_kept(left),
+                0.0 if response is None else response.elasticity(left),
             )
         )
     return shares
 
 
 def _taken(rule: Rule, capacity: float, own: float | None, neighbour: float) -> float:
-    """What a neighbour that wants so much has of a resource by the textbook, when the work wants all it can get."""
+    """What a neighbour that wants so much has of a resource by the textbook, when the workload wants all it can get."""
     neighbour = min(neighbour, capacity)
     if rule == "even":
         return min(neighbour, capacity / 2)
@@ -448,13 +418,13 @@ def _taken(rule: Rule, capacity: float, own: float | None, neighbour: float) -> 
     return neighbour if wanted <= capacity else capacity * neighbour / wanted
 
 
-def _log_kept(model: ColocationModel, work: Work, neighbour: Work) -> tuple[float, tuple[Share, ...]]:
-    shares = _shares(model, work, neighbour)
+def _log_kept(model: ColocationModel, workload: Workload, neighbour: Workload) -> tuple[float, tuple[Share, ...]]:
+    shares = _shares(model, workload, neighbour)
     total = sum(share.log_kept for share in shares)
     for share in shares:
-        if share.resource == "cpu" and "cpu" in work.sensitivities:
-            # The neighbour has what the work leaves it; both run on the same cores in turns.
-            own = work.demands.get("cpu")
+        if share.resource == "cpu" and "cpu" in workload.sensitivities:
+            # The neighbour has what the workload leaves it; both run on the same cores in turns.
+            own = workload.demands.get("cpu")
             capacity = model.capacities["cpu"]
             there = min(
                 neighbour.demands["cpu"].amount,
@@ -465,21 +435,21 @@ def _log_kept(model: ColocationModel, work: Work, neighbour: Work) -> tuple[floa
     return total, tuple(shares)
 
 
-def _known_error(model: ColocationModel, work: Work, neighbour: Work) -> float:
+def _known_error(model: ColocationModel, workload: Workload, neighbour: Workload) -> float:
     """What the errors of the response and of the neighbour's use make of the logarithm."""
     squares = 0.0
-    for share in _shares(model, work, neighbour):
-        answer = work.sensitivities.get(share.resource)
-        if answer is None:
+    for share in _shares(model, workload, neighbour):
+        response = workload.sensitivities.get(share.resource)
+        if response is None:
             continue
-        squares += answer.error(share.left) ** 2
+        squares += response.error(share.left) ** 2
         demand = neighbour.demands[share.resource]
         if demand.error > 0:
             more = replace(
                 neighbour,
                 demands={**neighbour.demands, share.resource: Demand(demand.amount + demand.error, 0.0)},
             )
-            moved = _log_kept(model, work, more)[0] - _log_kept(model, work, neighbour)[0]
+            moved = _log_kept(model, workload, more)[0] - _log_kept(model, workload, neighbour)[0]
             squares += moved**2
     return math.sqrt(squares)
 
@@ -490,40 +460,8 @@ def _exposure(shares: Sequence[Share]) -> float:
     return _LEAST_SCATTER + (1 - _LEAST_SCATTER) * min(1.0, 2 * taken)
 
 
-def _jacobian(model: ColocationModel, work: Work, neighbour: Work) -> list[float]:
-    import numpy as np
-
-    at = np.array([*model.taken.values(), model.core_cost, model.waiting_cost])
-    base = _log_kept(model, work, neighbour)[0]
-    slopes = []
-    for place in range(len(at)):
-        moved = at.copy()
-        moved[place] += 1e-3
-        slopes.append((_log_kept(_with(model, moved), work, neighbour)[0] - base) / 1e-3)
-    return slopes
-
-
-def _parameters(capacities: Mapping[str, float]) -> list[str]:
-    return [name for name in RULES if name in capacities]
-
-
-def _prior_deviations(resources: int) -> list[float]:
-    return [_TAKEN_DEVIATION] * resources + [_CORE_DEVIATION, _WAITING_DEVIATION]
-
-
-def _with(model: ColocationModel, coefficients: Sequence[float] | Array) -> ColocationModel:
-    values = [float(one) for one in coefficients]
+def _with(model: ColocationModel, coefficients: Array) -> ColocationModel:
+    *taken, core_cost, waiting_cost = coefficients.tolist()
     return replace(
-        model,
-        taken=dict(zip(model.taken, values, strict=False)),
-        core_cost=values[-2],
-        waiting_cost=values[-1],
+        model, taken=dict(zip(model.taken, taken, strict=True)), core_cost=core_cost, waiting_cost=waiting_cost
     )
-
-
-def _spent(jacobian: Array, count: int) -> float:
-    """Degrees of freedom that the coefficients take of the data's: the trace of the hat matrix of these rows."""
-    import numpy as np
-
-    rows = jacobian[:count]
-    return float(np.trace(rows @ np.linalg.pinv(jacobian.T @ jacobian) @ rows.T))

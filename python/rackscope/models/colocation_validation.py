@@ -52,7 +52,7 @@ def validate_colocation(
         model = fitted_or_textbook(others, capacities)
         for side in (side for side in sides if side.pair == pair):
             try:
-                slowdown = model.predict(side.work, side.neighbour)
+                slowdown = model.predict(side.workload, side.neighbour)
             except RackscopeError:
                 refused += 1
                 continue

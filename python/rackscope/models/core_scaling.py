@@ -10,12 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rackscope.models.estimates import (
-    Prediction,
-    require_distinct,
-    require_positive,
-    require_same_length,
-)
+from rackscope.models.estimates import Prediction, require_points, require_positive
 from rackscope.models.gates import Gate, ProjectionRefused, elasticity_gate, require
 from rackscope.models.non_negative import BASIS, NonNegativeFit, fit_non_negative
 
@@ -38,7 +33,6 @@ class CoreScalingModel:
     ``knee_low_cores`` is where the peak may be at the earliest (95 %).
     """
 
-    single_throughput: float
     contention: float
     coherence: float
     knee_cores: float
@@ -99,10 +93,7 @@ def fit_core_scaling(
     Raises RackscopeError for less or for values that are not above zero, ProjectionRefused where throughput grows
     faster than cores.
     """
-    require_same_length(cores=cores, throughput=throughput)
-    require_positive(cores, "the number of cores")
-    require_positive(throughput, "the throughput")
-    require_distinct(cores, _FEWEST_COUNTS, "numbers of cores")
+    require_points(_FEWEST_COUNTS, "numbers of cores", number_of_cores=cores, throughput=throughput)
     rising = _before_peak(cores, throughput)
     gates = require(elasticity_gate([one for one, _ in rising], [one for _, one in rising], "cores"))
     each = [count / rate for count, rate in zip(cores, throughput, strict=True)]
@@ -120,7 +111,6 @@ def fit_core_scaling(
     single, contention, coherence = fit.coefficients
     contention, coherence = contention / single, coherence / single
     return CoreScalingModel(
-        1 / single,
         contention,
         coherence,
         _knee(contention, coherence),

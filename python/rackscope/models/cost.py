@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rackscope.errors import RackscopeError
 from rackscope.models.catalogue import Catalogue, CatalogueError, Measured, Server, Site
-from rackscope.models.uncertain import Uncertain
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from rackscope.models.uncertain import Array, Uncertain
 
 HOURS_PER_YEAR = 8766.0
 SECONDS_PER_YEAR = HOURS_PER_YEAR * 3600
@@ -55,39 +52,35 @@ class CostDraws:
     """Draws of one candidate: its price; per year in the currency, by part; per second; watts. All of one length."""
 
     candidate: Candidate
-    price: NDArray[np.float64]
-    capital: NDArray[np.float64]
-    network: NDArray[np.float64]
-    upkeep: NDArray[np.float64]
-    power: NDArray[np.float64]
-    rate_per_second: NDArray[np.float64]
-    watts: NDArray[np.float64]
+    price: Array
+    capital: Array
+    network: Array
+    upkeep: Array
+    power: Array
+    rate_per_second: Array
+    watts: Array
 
     @property
-    def total(self) -> NDArray[np.float64]:
+    def total(self) -> Array:
         """Currency a year."""
         return self.capital + self.network + self.upkeep + self.power
 
     @property
-    def rate_per_watt(self) -> NDArray[np.float64]:
+    def rate_per_watt(self) -> Array:
         """Operations (or jobs) for each joule."""
         return self.rate_per_second / self.watts
 
     @property
-    def rate_per_money(self) -> NDArray[np.float64]:
+    def rate_per_money(self) -> Array:
         """Operations (or jobs) for each unit of currency, of all that a year of full use costs."""
         return self.rate_per_second * SECONDS_PER_YEAR / self.total
 
 
-def capital_recovery_factor(
-    rate_per_year: NDArray[np.float64] | float, years: NDArray[np.float64] | float
-) -> NDArray[np.float64]:
+def capital_recovery_factor(rate_per_year: Array | float, years: Array | float) -> Array:
     """The part of a price to be paid back each year: i / (1 - (1 + i)^-n), and 1 / n without interest.
 
     ``rate_per_year`` from zero (0.08 is 8 %), ``years`` above zero; arrays are taken element by element.
     """
-    import numpy as np
-
     rate, count = np.broadcast_arrays(np.asarray(rate_per_year, dtype=float), np.asarray(years, dtype=float))
     # expm1 and log1p: without them, small rates lose their digits.
     recovered = -np.expm1(-count * np.log1p(rate))
@@ -100,7 +93,7 @@ def draw_costs(candidates: Sequence[Candidate], site: Site, *, draws: int = 20_0
     for two of one name, for units that differ, and where a year of one costs nothing.
     """
     _check(candidates, draws)
-    shared: Mapping[str, NDArray[np.float64]] = {
+    shared: Mapping[str, Array] = {
         one.name: getattr(site, one.name).draw(f"site {one.name}", draws, seed) for one in fields(site)
     }
     recovery = capital_recovery_factor(shared["discount_rate_per_year"], shared["service_years"])
@@ -138,10 +131,8 @@ def _check(candidates: Sequence[Candidate], draws: int) -> None:
         raise RackscopeError(f"units are mixed: {mixed}", "Compare what counts the same.")
 
 
-def summarise(draws: NDArray[np.float64]) -> Amount:
+def summarise(draws: Array) -> Amount:
     """Median and the ends between which 90 % of draws lie."""
-    import numpy as np
-
     low, middle, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2])
     return Amount(float(middle), float(low), float(high))
 

@@ -11,26 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.errors import RackscopeError
-from rackscope.models.estimates import (
-    EXTRAPOLATED,
-    Prediction,
-    require_distinct,
-    require_positive,
-    require_same_length,
-)
+from rackscope.models.estimates import EXTRAPOLATED, Prediction, require_points, require_positive
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.non_negative import BASIS, NonNegativeFit, fit_non_negative
+from rackscope.models.uncertain import Array
 from rackscope.units import format_bytes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 #: A line takes three sizes and a break two more.
 _FEWEST_SIZES = 5
@@ -94,11 +84,8 @@ def fit_data_size(
 
     Raises RackscopeError for less or for values that are not above zero, ProjectionRefused where time follows no line.
     """
-    require_same_length(sizes=data_bytes, seconds=seconds)
-    require_positive(data_bytes, "the size of data")
-    require_positive(seconds, "the time")
-    require_distinct(data_bytes, _FEWEST_SIZES, "sizes")
-    wall = _find_wall(data_bytes, seconds)
+    require_points(_FEWEST_SIZES, "sizes", size_of_data=data_bytes, time=seconds)
+    wall = _find_wall(np.asarray(data_bytes, dtype=np.float64), np.asarray(seconds, dtype=np.float64))
     limit = max(data_bytes) if wall is None else wall.low_bytes
     if wall is not None and no_wall_below_bytes is not None and no_wall_below_bytes > wall.high_bytes:
         raise RackscopeError(
@@ -120,22 +107,19 @@ def _line(data_bytes: Sequence[float], seconds: Sequence[float], limit: float) -
     return fit_non_negative([(1.0, size) for size, _ in points], [time for _, time in points], _NAMES)
 
 
-def _find_wall(data_bytes: Sequence[float], seconds: Sequence[float]) -> SizeWall | None:
+def _find_wall(sizes: Array, seconds: Array) -> SizeWall | None:
     """The break that the Bayesian information criterion prefers to one line, if strongly, and if it slows enough."""
-    import numpy as np
-
-    sizes, times = np.asarray(data_bytes, dtype=np.float64), np.log(np.asarray(seconds, dtype=np.float64))
     distinct = np.unique(sizes)
     # Points that lie on their lines exactly would make any difference infinite.
     floor = len(sizes) * 1e-6**2
-    straight = max(float(np.sum(_errors(sizes, times, distinct[-1], seconds) ** 2)), floor)
+    straight = max(float(np.sum(_errors(sizes, seconds, distinct[-1]) ** 2)), floor)
     best: tuple[float, SizeWall] | None = None
     for place in range(_FEWEST_ON_LINE, len(distinct)):
         last = float(distinct[place - 1])
         on_line = sizes <= last
         if np.count_nonzero(on_line) <= len(_NAMES):
             continue
-        errors = _errors(sizes, times, last, seconds)
+        errors = _errors(sizes, seconds, last)
         beyond = errors[~on_line]
         slowdown = math.exp(float(np.mean(errors[sizes == distinct[-1]])))
         # A line of its own in logarithms for what is past the wall.
@@ -153,11 +137,7 @@ def _find_wall(data_bytes: Sequence[float], seconds: Sequence[float]) -> SizeWal
     return None if best is None else best[1]
 
 
-def _errors(sizes: Array, times: Array, limit: float, seconds: Sequence[float]) -> Array:
+def _errors(sizes: Array, seconds: Array, limit: float) -> Array:
     """Logarithms of the times over those of the line through the sizes up to ``limit``."""
-    import numpy as np
-
-    fit = _line([float(one) for one in sizes], seconds, limit)
-    line = np.array([fit.value((1.0, float(size))) for size in sizes])
-    errors: Array = times - np.log(np.maximum(line, 1e-300))
-    return errors
+    start, each = _line(sizes.tolist(), seconds.tolist(), limit).coefficients
+    return np.asarray(np.log(seconds / np.maximum(start + each * sizes, 1e-300)))

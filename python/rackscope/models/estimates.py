@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+
+import numpy as np
 
 from rackscope.errors import RackscopeError
+from rackscope.models.uncertain import Array
 
 #: Said of predictions outside of what was measured, whose interval knows of noise only.
 EXTRAPOLATED = "; outside of what was measured it also assumes that the model's form holds"
 #: The level of every interval of a prediction, two-sided.
 LEVEL = 0.90
-
-_Point = TypeVar("_Point")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,12 @@ class Prediction:
     def contains(self, value: float) -> bool:
         """Whether ``value`` lies in the interval."""
         return self.low <= value <= self.high
+
+
+def from_draws(draws: Array, unit: str, basis: str, extrapolated: bool = False) -> Prediction:
+    """The median of draws, and the ends between which ``LEVEL`` of them lie."""
+    low, value, high = (float(one) for one in np.quantile(draws, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2]))
+    return Prediction(value, low, high, unit, basis, extrapolated)
 
 
 @dataclass(frozen=True)
@@ -65,8 +71,6 @@ class Validation:
 
     def error_quantile(self, quantile: float) -> float:
         """Quantile (0 to 1) of the absolute errors; NaN without cases."""
-        import numpy as np
-
         return float(np.quantile([abs(one.error) for one in self.cases], quantile)) if self.cases else math.nan
 
     @property
@@ -84,6 +88,17 @@ def require_positive(values: Sequence[float], what: str) -> None:
                 f"{what} of point {place + 1} is {value:g}, not above zero",
                 "Leave the point out, or give it in base units.",
             )
+
+
+def require_points(fewest: int, plural: str, **columns: Sequence[float]) -> None:
+    """Raises RackscopeError unless all columns are of one length and above zero, and the first has ``fewest`` values.
+
+    The keywords are what the columns are called; ``plural`` are several different values of the first.
+    """
+    require_same_length(**columns)
+    for name, values in columns.items():
+        require_positive(values, f"the {name.replace('_', ' ')}")
+    require_distinct(next(iter(columns.values())), fewest, plural)
 
 
 def require_same_length(**columns: Sequence[float] | Sequence[float | None]) -> None:

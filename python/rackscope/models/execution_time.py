@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rackscope.models.estimates import (
     EXTRAPOLATED,
     Prediction,
-    require_distinct,
+    require_points,
     require_positive,
     require_same_length,
 )
@@ -39,13 +39,7 @@ class ExecutionTimeModel:
 
     def predict(self, frequency_hertz: float) -> Prediction:
         """Seconds at ``frequency_hertz``. Raises ProjectionRefused far from what was measured."""
-        require_positive([frequency_hertz], "the frequency")
-        if not self.lowest_hertz / _FURTHEST <= frequency_hertz <= self.highest_hertz * _FURTHEST:
-            raise ProjectionRefused(
-                f"{frequency_hertz / 1e9:.2f} GHz is too far from the {self.lowest_hertz / 1e9:.2f} to "
-                f"{self.highest_hertz / 1e9:.2f} GHz that were measured",
-                "Measure nearer to it.",
-            )
+        require_near(frequency_hertz, self.lowest_hertz, self.highest_hertz)
         value, low, high = self.fit.interval(_terms(frequency_hertz))
         extrapolated = not self.lowest_hertz <= frequency_hertz <= self.highest_hertz
         return Prediction(value, low, high, "seconds", BASIS + EXTRAPOLATED * extrapolated, extrapolated)
@@ -67,10 +61,7 @@ def fit_execution_time(
     RackscopeError for less or for values that are not above zero, ProjectionRefused where time falls faster than the
     clock rises, or rises with it.
     """
-    require_same_length(frequencies=frequencies_hertz, seconds=seconds)
-    require_positive(frequencies_hertz, "the frequency")
-    require_positive(seconds, "the time")
-    require_distinct(frequencies_hertz, _FEWEST_FREQUENCIES, "frequencies")
+    require_points(_FEWEST_FREQUENCIES, "frequencies", frequency=frequencies_hertz, time=seconds)
     counted = [None] * len(seconds) if instructions is None else instructions
     require_same_length(times=seconds, instruction_counts=counted)
     gates = require(
@@ -85,6 +76,17 @@ def fit_execution_time(
         )
     core_cycles, memory_seconds = fit.coefficients
     return ExecutionTimeModel(core_cycles, memory_seconds, min(frequencies_hertz), max(frequencies_hertz), gates, fit)
+
+
+def require_near(hertz: float, lowest: float, highest: float) -> None:
+    """Raises ProjectionRefused for a frequency too far from ``lowest`` to ``highest``, which were measured."""
+    require_positive([hertz], "the frequency")
+    if not lowest / _FURTHEST <= hertz <= highest * _FURTHEST:
+        raise ProjectionRefused(
+            f"{hertz / 1e9:.2f} GHz is too far from the {lowest / 1e9:.2f} to {highest / 1e9:.2f} GHz that were "
+            "measured",
+            "Measure nearer to it.",
+        )
 
 
 def _terms(frequency_hertz: float) -> tuple[float, float]:

@@ -9,6 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import scipy
+
 from rackscope.analysis.intervals import student_quantile
 from rackscope.analysis.latency_curve import CurvePoint, check_little
 from rackscope.errors import RackscopeError
@@ -106,16 +109,13 @@ def instruction_drift_gate(
 
 def log_slope(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float] | None:
     """Slope of ln(y) over ln(x) with its 95 % interval (as narrow as a point when there are two places only)."""
-    import numpy as np
-    from scipy.stats import linregress
-
     usable = [(one, two) for one, two in zip(x, y, strict=True) if 0 < one < math.inf and 0 < two < math.inf]
     if len(usable) < 2:
         return None
     across, up = np.log(np.array(usable)).T
     if len(across) * float(np.var(across)) < 1e-8:
         return None
-    line = linregress(across, up)
+    line = scipy.stats.linregress(across, up)
     slope, degrees = float(line.slope), len(usable) - 2
     reach = student_quantile(degrees, _LEVEL) * float(line.stderr) if degrees else 0.0
     return slope, slope - reach, slope + reach

@@ -8,20 +8,15 @@ cost of the choice: never below zero, and zero where no outcome would change it.
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rackscope.analysis.intervals import student_quantile
 from rackscope.errors import RackscopeError
 from rackscope.models.non_negative import NonNegativeFit
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from rackscope.models.uncertain import NINETY_PERCENT, Array, generator
 
 #: Draws that look alike to a measurement are taken together, so many at a time: fewer would be chance, more would blur.
 _DRAWS_A_BIN = 100
@@ -54,8 +49,6 @@ def measuring_values(costs: Mapping[str, Array], *, error: float = 0.05, seed: i
     is (relative, 90 %; 0 is exact). Raises RackscopeError for less than two things, draws that are too few, of several
     lengths, or not finite.
     """
-    import numpy as np
-
     _check(costs, error)
     names = list(costs)
     values = np.stack([np.asarray(costs[name], dtype=np.float64) for name in names])
@@ -79,8 +72,6 @@ def measuring_values(costs: Mapping[str, Array], *, error: float = 0.05, seed: i
 
 
 def _values(values: Array, signals: Array) -> tuple[Array, Array]:
-    import numpy as np
-
     means = values.mean(axis=1)
     best = int(means.argmin())
     worth, changes = np.zeros(len(means)), np.zeros(len(means))
@@ -101,16 +92,11 @@ def _values(values: Array, signals: Array) -> tuple[Array, Array]:
 
 
 def _signal(values: Array, name: str, error: float, seed: int) -> Array:
-    import numpy as np
-
-    generator = np.random.Generator(np.random.PCG64([seed, zlib.crc32(f"measuring {name}".encode())]))
-    deviation = math.log1p(error) / 1.6448536269514722
-    return np.asarray(values * np.exp(deviation * generator.standard_normal(len(values))))
+    deviation = math.log1p(error) / NINETY_PERCENT
+    return np.asarray(values * np.exp(deviation * generator(f"measuring {name}", seed).standard_normal(len(values))))
 
 
 def _check(costs: Mapping[str, Array], error: float) -> None:
-    import numpy as np
-
     if len(costs) < 2:
         raise RackscopeError(
             "a single option leaves no choice, so no measurement is worth anything", "Give two or more."
@@ -132,9 +118,7 @@ def narrowing(fit: NonNegativeFit, target: Sequence[float], points: Sequence[Seq
     and Tobias 2007, section 10.3) has the least. It takes the fit to hold there and the scatter to stay as it is.
     Raises RackscopeError where the fit is zero.
     """
-    import numpy as np
-
-    covariance = np.array(fit.covariance)
+    covariance = fit.covariance
     aim = _row(fit, target)
     spread = float(aim @ covariance @ aim)
     if spread <= 0:
@@ -151,8 +135,6 @@ def narrowing(fit: NonNegativeFit, target: Sequence[float], points: Sequence[Seq
 
 def _row(fit: NonNegativeFit, terms: Sequence[float]) -> Array:
     """Terms over their value, as the fit weighs them."""
-    import numpy as np
-
     value = fit.value(terms)
     if value <= 0:
         raise RackscopeError("the fitted model is zero there", "Measure at points that show all of its terms.")

@@ -11,25 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
 
 from rackscope.errors import RackscopeError
 from rackscope.models.cluster_size import ClusterSizeModel, fit_cluster_size
 from rackscope.models.core_scaling import CoreScalingModel
 from rackscope.models.data_size import DataSizeModel, fit_data_size
-from rackscope.models.estimates import Prediction
+from rackscope.models.estimates import Prediction, from_draws
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.information_value import narrowing
 from rackscope.models.job_points import JobPoint
 from rackscope.models.non_negative import NonNegativeFit
 from rackscope.models.uncertain import Uncertain
 from rackscope.units import format_bytes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 #: Of a server's memory, what is left to the job by the kernel and whatever else runs: an assumption, not measured.
 _MEMORY_FOR_THE_JOB = Uncertain.uniform(0.9, 1.0)
@@ -54,53 +47,14 @@ def memory_wall(
     memory_bytes: float, memory_per_data_byte: Uncertain, *, draws: int = 20_000, seed: int = 1
 ) -> MemoryWall:
     """Where ``memory_bytes`` are full, of which 90 to 100 % are taken to be the job's. Raises RackscopeError."""
-    import numpy as np
-
     if not 0 < memory_bytes < math.inf or memory_per_data_byte.low <= 0:
         raise RackscopeError(
             "a wall needs a size of memory, and how much of it a byte of data takes", "Give both above zero."
         )
     each = memory_per_data_byte.draw("memory of a byte of data", draws, seed)
     share = _MEMORY_FOR_THE_JOB.draw("memory for the job", draws, seed)
-    low, middle, high = np.quantile(memory_bytes * share / each, [0.05, 0.5, 0.95])
-    return MemoryWall(float(middle), float(low), float(high), memory_bytes)
-
-
-class Way(Protocol):
-    """``machines`` of ``server`` on one job."""
-
-    @property
-    def server(self) -> str:
-        """Its name."""
-
-    @property
-    def machines(self) -> int:
-        """How many."""
-
-    @property
-    def family(self) -> str:
-        """Ways of one family share a fit, and so its errors."""
-
-    @property
-    def fit(self) -> NonNegativeFit:
-        """Whose coefficients its time is a sum of."""
-
-    @property
-    def factor(self) -> Uncertain:
-        """What that sum is multiplied by."""
-
-    def terms(self, data_bytes: float) -> tuple[float, ...]:
-        """The terms of that sum."""
-
-    def measurable(self) -> list[tuple[int, float]]:
-        """Machines and bytes of jobs like those that were measured."""
-
-    @property
-    def largest_bytes(self) -> float:
-        """The most data that it is known to do."""
-
-    def predict(self, data_bytes: float) -> Prediction:
-        """Seconds of one job. Raises ProjectionRefused past walls and far from what was measured."""
+    full = from_draws(memory_bytes * share / each, "bytes", "")
+    return MemoryWall(full.value, full.low, full.high, memory_bytes)
 
 
 @dataclass(frozen=True)
@@ -207,6 +161,10 @@ class ClusterOf:
         return self.model.predict(self.machines, data_bytes)
 
 
+#: Ways of one family share a fit and its errors; the fitted ``terms`` add up to the time, which ``factor`` multiplies.
+Way = OneServer | ClusterOf
+
+
 def one_server(
     server: str, points: Sequence[JobPoint], wall: MemoryWall | None, *, most_cores: int | None = None
 ) -> OneServer:
@@ -279,14 +237,10 @@ def next_job(way: Way, data_bytes: float) -> tuple[int, float, float] | None:
     places = way.measurable()
     if not places:
         return None
-    points = [_terms_of(way, count, size) for count, size in places]
+    points = [replace(way, machines=count).terms(size) for count, size in places]
     left = narrowing(way.fit, way.terms(data_bytes), points)
     best = min(range(len(places)), key=lambda place: left[place])
     return (*places[best], left[best])
-
-
-def _terms_of(way: Way, machines: int, data_bytes: float) -> tuple[float, ...]:
-    return (replace(way, machines=machines) if isinstance(way, ClusterOf) else way).terms(data_bytes)
 
 
 def _with_all_cores(points: Sequence[JobPoint], most_cores: int | None) -> list[JobPoint]:

@@ -7,47 +7,19 @@ Allen and Cunneen does (Allen 1990). Valid below capacity only.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rackscope.analysis.latency_curve import CurvePoint
 from rackscope.errors import RackscopeError
-from rackscope.models.estimates import (
-    EXTRAPOLATED,
-    Prediction,
-    require_distinct,
-    require_positive,
-    require_same_length,
-)
+from rackscope.models.estimates import EXTRAPOLATED, Prediction, require_points, require_positive
 from rackscope.models.gates import Gate, ProjectionRefused, little_gate, log_slope, require
+from rackscope.models.multi_server_queue import erlang_c
 from rackscope.models.profiled import BASIS, ProfiledFit, fit_profiled
 
 _FEWEST_LOADS = 5
 #: Capacities that are tried, as shares above the highest rate that was reached.
 _ABOVE = tuple(0.002 * 1.16**step for step in range(55))
-
-
-def erlang_c(servers: int, utilisation: float) -> float:
-    """Share of arrivals that wait in M/M/c at ``utilisation`` (0 to 1). Raises RackscopeError for no servers."""
-    if servers < 1 or not 0 <= utilisation < 1:
-        raise RackscopeError(
-            f"a queue of {servers} servers at a utilisation of {utilisation:g} has no steady state",
-            "Give one server or more and a utilisation below 1.",
-        )
-    offered = servers * utilisation
-    # Erlang B by its recursion, which does not overflow.
-    blocked = 1.0
-    for count in range(1, servers + 1):
-        blocked = offered * blocked / (count + offered * blocked)
-    return blocked / (1 - utilisation * (1 - blocked))
-
-
-def mean_response_seconds(rate_per_second: float, service_seconds: float, servers: int) -> float:
-    """Mean response time of M/M/c. Raises RackscopeError at and beyond capacity."""
-    utilisation = rate_per_second * service_seconds / servers
-    waiting = erlang_c(servers, utilisation) / (servers * (1 - utilisation))
-    return service_seconds * (1 + waiting)
 
 
 @dataclass(frozen=True)
@@ -96,10 +68,7 @@ def fit_mean_latency(
     ``outstanding`` is the mean number of requests in the system at each rate, counted apart from the times: with it
     Little's law is checked first. Raises RackscopeError for less, ProjectionRefused where the law fails.
     """
-    require_same_length(rates=rates_per_second, mean_response_times=mean_seconds)
-    require_positive(rates_per_second, "the rate")
-    require_positive(mean_seconds, "the mean response time")
-    require_distinct(rates_per_second, _FEWEST_LOADS, "rates")
+    require_points(_FEWEST_LOADS, "rates", rate=rates_per_second, mean_response_time=mean_seconds)
     if servers < 1:
         raise RackscopeError(
             f"{servers} servers cannot serve requests", "Give the cores or threads that serve at a time."
@@ -140,4 +109,4 @@ def fit_mean_latency(
 def _waiting(utilisation: float, servers: int) -> float:
     """Mean wait of M/M/c in service times; very long where the rate is at a capacity that is only tried."""
     utilisation = min(utilisation, 1 - 1e-9)
-    return erlang_c(servers, utilisation) / (servers * (1 - utilisation)) if not math.isnan(utilisation) else math.nan
+    return erlang_c(servers, utilisation) / (servers * (1 - utilisation))

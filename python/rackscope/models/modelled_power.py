@@ -15,20 +15,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rackscope.analysis.findings import plain
 from rackscope.errors import RackscopeError
 from rackscope.models.catalogue import CatalogueError, read_watts
-from rackscope.models.estimates import LEVEL, Prediction
+from rackscope.models.estimates import Prediction, from_draws
 from rackscope.models.rated_power import EXPONENT, WORK
-from rackscope.models.uncertain import Uncertain
+from rackscope.models.uncertain import Array, Uncertain
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rackscope.analysis.context import Run
-
-    Array = NDArray[np.float64]
 
 _DRAWS, _SEED = 4_000, 1
 #: More bins of time than this say nothing more of a mean.
@@ -196,28 +193,20 @@ class ModelledPower:
 
         Raises RackscopeError for none, and for a use that is no share.
         """
-        import numpy as np
-
         found = np.asarray(use, dtype=np.float64)
         if len(found) == 0 or not np.all((found >= 0) & (found <= 1.0001)):
             raise RackscopeError("the CPU's use is not a fraction between 0 and 1", "Give it as a fraction, not in %.")
         if len(found) > _MOST_BINS:
             found = np.array([part.mean() for part in np.array_split(found, _MOST_BINS)])
-        drawn = self._draw(np.clip(found, 0.0, 1.0))
-        low, value, high = (float(one) for one in np.quantile(drawn, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2]))
-        return Prediction(value, low, high, "watts (modelled)", BASIS, False)
+        return from_draws(self._draw(np.clip(found, 0.0, 1.0)), "watts (modelled)", BASIS)
 
     def middle(self, use: Array) -> Array:
         """Modelled watts at each use, every unknown at its middle: for a line over time."""
-        import numpy as np
-
         idle, full = self.server.idle.middle, self.server.full.middle
         watts = idle + max(full - idle, 0.0) * np.clip(use, 0.0, 1.0) ** EXPONENT.middle
         return np.asarray(self.server.share * watts, dtype=np.float64)
 
     def _draw(self, use: Array) -> Array:
-        import numpy as np
-
         def draw(name: str, what: Uncertain) -> Array:
             return what.draw(name, _DRAWS, _SEED)
 

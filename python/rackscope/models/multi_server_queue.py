@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import math
 
+import scipy
+
 from rackscope.errors import RackscopeError
 
-#: Bisection ends when the rate is known to this share.
+#: The rate is found to this share of the capacity.
 _PRECISION = 1e-9
 
 
-def waiting_probability(offered: float, units: int) -> float:
-    """The probability that an arrival must wait (Erlang C). ``offered``: units busy on average, below ``units``."""
+def erlang_c(servers: int, utilisation: float) -> float:
+    """Share of arrivals that wait in M/M/c at ``utilisation`` (0 to 1). Raises RackscopeError for no servers."""
+    if servers < 1 or not 0 <= utilisation < 1:
+        raise RackscopeError(
+            f"a queue of {servers} servers at a utilisation of {utilisation:g} has no steady state",
+            "Give one server or more and a utilisation below 1.",
+        )
+    offered = servers * utilisation
+    # Erlang B by its recursion, which does not overflow.
     blocked = 1.0
-    for count in range(1, units + 1):
+    for count in range(1, servers + 1):
         blocked = offered * blocked / (count + offered * blocked)
-    return blocked / (1 - offered / units * (1 - blocked))
+    return blocked / (1 - utilisation * (1 - blocked))
 
 
 def late_probability(rate_per_second: float, capacity_per_second: float, units: int, bound_seconds: float) -> float:
@@ -29,17 +38,11 @@ def late_probability(rate_per_second: float, capacity_per_second: float, units: 
         return 1.0
     service = capacity_per_second / units
     offered = rate_per_second / service
-    waits, spare = waiting_probability(offered, units), units - 1 - offered
-    served = service * bound_seconds
-    # e^-served (1 - e^(-served spare)) / spare: where waiting and service go equally fast, spare is zero.
-    difference = served * spare
-    if abs(difference) < 1e-9:
-        both = math.exp(-served) * served
-    elif abs(difference) < 1:
-        both = -math.exp(-served) * math.expm1(-difference) / spare
-    else:
-        both = (math.exp(-served) - math.exp(-served * (units - offered))) / spare
-    return min(1.0, math.exp(-served) + waits * both)
+    waits = erlang_c(units, rate_per_second / capacity_per_second)
+    served, drained = service * bound_seconds, service * bound_seconds * (units - offered)
+    # (e^-served - e^-drained) / (drained - served), which has a limit where waiting and service go equally fast.
+    both = math.exp(-min(served, drained)) * float(scipy.special.exprel(-abs(drained - served)))
+    return min(1.0, math.exp(-served) + waits * served * both)
 
 
 def rate_within(capacity_per_second: float, units: int, bound_seconds: float, quantile: float) -> float:
@@ -53,13 +56,10 @@ def rate_within(capacity_per_second: float, units: int, bound_seconds: float, qu
             "Capacity and bound must be above zero, units one or more, and the quantile between 0 and 1.",
         )
     allowed = 1 - quantile
-    low, high = 0.0, capacity_per_second
-    if late_probability(low, capacity_per_second, units, bound_seconds) > allowed:
+
+    def too_many(rate_per_second: float) -> float:
+        return late_probability(rate_per_second, capacity_per_second, units, bound_seconds) - allowed
+
+    if too_many(0.0) > 0:
         return 0.0
-    while high - low > _PRECISION * capacity_per_second:
-        middle = (low + high) / 2
-        if late_probability(middle, capacity_per_second, units, bound_seconds) <= allowed:
-            low = middle
-        else:
-            high = middle
-    return low
+    return float(scipy.optimize.brentq(too_many, 0.0, capacity_per_second, xtol=_PRECISION * capacity_per_second))

@@ -10,18 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy
 
 from rackscope.analysis.intervals import student_quantile
 from rackscope.analysis.wording import listing
 from rackscope.errors import RackscopeError
 from rackscope.models.estimates import LEVEL, require_positive
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from rackscope.models.uncertain import Array
 
 #: Fits reweighted by their own values, so that noise in a value does not weigh its row.
 _ROUNDS = 4
@@ -46,14 +43,14 @@ class NonNegativeFit:
     coefficients: tuple[float, ...]
     relative_deviation: float
     degrees_of_freedom: int
-    covariance: tuple[tuple[float, ...], ...]
+    covariance: Array
     negative: tuple[str, ...]
     highest: tuple[float, ...]
     squares: float
 
     def value(self, terms: Sequence[float]) -> float:
         """The sum at ``terms``."""
-        return sum(coefficient * term for coefficient, term in zip(self.coefficients, terms, strict=True))
+        return float(np.dot(self.coefficients, terms))
 
     def interval(
         self, terms: Sequence[float], level: float = LEVEL, *, form_error: float = 0.0
@@ -65,9 +62,7 @@ class NonNegativeFit:
         value = self.value(terms)
         if value <= 0:
             raise RackscopeError("the fitted model is zero there", "Measure at points that show all of its terms.")
-        spread = sum(
-            first * second * self.covariance[i][j] for i, first in enumerate(terms) for j, second in enumerate(terms)
-        )
+        spread = float(np.asarray(terms) @ self.covariance @ np.asarray(terms))
         deviation = self.relative_deviation * math.sqrt(1 + max(0.0, spread) / value**2)
         noise = student_quantile(self.degrees_of_freedom, level) * deviation
         reach = math.exp(min(math.hypot(noise, form_error), 700.0))
@@ -80,9 +75,6 @@ def fit_non_negative(terms: Sequence[Sequence[float]], values: Sequence[float], 
     Raises RackscopeError for fewer rows than terms and one, values that are not above zero, and terms that the rows
     cannot tell apart.
     """
-    import numpy as np
-    from scipy.optimize import nnls
-
     count, width = len(values), len(names)
     if count <= width:
         raise RackscopeError(
@@ -102,7 +94,7 @@ def fit_non_negative(terms: Sequence[Sequence[float]], values: Sequence[float], 
     fitted = target
     for _ in range(_ROUNDS):
         rows = matrix / fitted[:, None] / scale
-        free, _ = nnls(rows, target / fitted)
+        free, _ = scipy.optimize.nnls(rows, target / fitted)
         again = matrix / scale @ free
         if np.any(again <= 0):
             break
@@ -113,26 +105,23 @@ def fit_non_negative(terms: Sequence[Sequence[float]], values: Sequence[float], 
     active = free > 0
     degrees = count - int(np.count_nonzero(active))
     covariance = np.zeros((width, width))
-    chosen = np.ix_(active, active)
-    covariance[chosen] = np.linalg.pinv(rows[:, active].T @ rows[:, active])
+    covariance[np.ix_(active, active)] = np.linalg.pinv(rows[:, active].T @ rows[:, active])
     deviation = math.sqrt(squares / degrees)
     negative, highest = _unconstrained(rows, target / fitted, names)
     return NonNegativeFit(
         tuple(names),
-        tuple(float(one) for one in free / scale),
+        tuple((free / scale).tolist()),
         deviation,
         degrees,
-        tuple(tuple(float(one) for one in row) for row in covariance / np.outer(scale, scale)),
+        covariance / np.outer(scale, scale),
         negative,
-        tuple(max(float(one), float(least)) for one, least in zip(highest / scale, free / scale, strict=True)),
+        tuple((np.maximum(highest, free) / scale).tolist()),
         squares,
     )
 
 
 def _unconstrained(rows: Array, target: Array, names: Sequence[str]) -> tuple[tuple[str, ...], Array]:
     """Without bounds: which coefficients that matter are below zero beyond chance (95 %), and how high each may be."""
-    import numpy as np
-
     free, *_ = np.linalg.lstsq(rows, target, rcond=None)
     degrees = len(target) - len(names)
     deviation = math.sqrt(float(np.sum((target - rows @ free) ** 2)) / degrees)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rackscope.analysis.intervals import Interval
 from rackscope.analysis.proportions import proportion_interval
 from rackscope.errors import RackscopeError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from rackscope.models.uncertain import Array
 
 
 @dataclass(frozen=True)
@@ -28,24 +27,20 @@ class ParetoChances:
     dominates: tuple[tuple[Interval, ...], ...]
 
 
-def dominance(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def dominance(values: Array) -> NDArray[np.bool_]:
     """Who dominates whom, draw by draw: ``[draw, i, j]`` is whether i is as good as j in all and better in one.
 
     ``values``: draws x options x objectives, more being better in each.
     """
-    import numpy as np
-
     left, right = values[:, :, None, :], values[:, None, :, :]
     return np.asarray((left >= right).all(axis=-1) & (left > right).any(axis=-1))
 
 
-def pareto_chances(names: Sequence[str], values: NDArray[np.float64]) -> ParetoChances:
+def pareto_chances(names: Sequence[str], values: Array) -> ParetoChances:
     """How probable dominance and the Pareto set are. ``values`` as for ``dominance``.
 
     Raises RackscopeError when shapes do not fit or a value is not finite.
     """
-    import numpy as np
-
     if values.ndim != 3 or values.shape[1] != len(names) or 0 in values.shape:
         raise RackscopeError(
             f"values of shape {values.shape} are not draws x {len(names)} options x objectives", "Give one of each."

@@ -10,21 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rackscope.models.estimates import (
-    EXTRAPOLATED,
-    Prediction,
-    require_distinct,
-    require_positive,
-    require_same_length,
-)
+from rackscope.models.estimates import EXTRAPOLATED, Prediction, require_points
+from rackscope.models.execution_time import require_near
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.profiled import BASIS, ProfiledFit, fit_profiled
 
 _FEWEST_FREQUENCIES = 3
-_LEAST_EXPONENT, _MOST_EXPONENT = 1.0, 3.0
-_CANDIDATES = tuple(_LEAST_EXPONENT + (_MOST_EXPONENT - _LEAST_EXPONENT) * step / 20 for step in range(21))
-#: Beyond this many times the measured range on either side, the voltage has other limits.
-_FURTHEST = 1.5
+_EXPONENTS = tuple(1.0 + step / 10 for step in range(21))
 
 
 @dataclass(frozen=True)
@@ -41,13 +33,7 @@ class PowerOverFrequencyModel:
 
     def predict(self, frequency_hertz: float) -> Prediction:
         """Modelled watts at ``frequency_hertz``. Raises ProjectionRefused far from what was measured."""
-        require_positive([frequency_hertz], "the frequency")
-        if not self.lowest_hertz / _FURTHEST <= frequency_hertz <= self.highest_hertz * _FURTHEST:
-            raise ProjectionRefused(
-                f"{frequency_hertz / 1e9:.2f} GHz is too far from the {self.lowest_hertz / 1e9:.2f} to "
-                f"{self.highest_hertz / 1e9:.2f} GHz that power was measured at",
-                "Measure nearer to it.",
-            )
+        require_near(frequency_hertz, self.lowest_hertz, self.highest_hertz)
         ratio = frequency_hertz / self.reference_hertz
         value, low, high = self.profile.interval(lambda exponent: (1.0, ratio**exponent))
         extrapolated = not self.lowest_hertz <= frequency_hertz <= self.highest_hertz
@@ -61,17 +47,14 @@ def fit_power_over_frequency(frequencies_hertz: Sequence[float], watts: Sequence
     Raises RackscopeError for less or for values that are not above zero, ProjectionRefused where power falls as
     frequency rises.
     """
-    require_same_length(frequencies=frequencies_hertz, watts=watts)
-    require_positive(frequencies_hertz, "the frequency")
-    require_positive(watts, "the power")
-    require_distinct(frequencies_hertz, _FEWEST_FREQUENCIES, "frequencies")
+    require_points(_FEWEST_FREQUENCIES, "frequencies", frequency=frequencies_hertz, power=watts)
     reference = max(frequencies_hertz)
     ratios = [one / reference for one in frequencies_hertz]
     profile = fit_profiled(
         lambda exponent: [(1.0, ratio**exponent) for ratio in ratios],
         watts,
         ("fixed watts", "scaling watts"),
-        _CANDIDATES,
+        _EXPONENTS,
     )
     if "scaling watts" in profile.fit.negative:
         raise ProjectionRefused(

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy
 
 from rackscope.errors import RackscopeError
+from rackscope.models.uncertain import Array
 from rackscope.units import format_count
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 #: Fleets larger than this are planned in other ways than server by server.
 MOST_SERVERS = 100_000
@@ -170,9 +169,6 @@ def _solve(
     kinds: Sequence[Kind], demand: Demand, *, lowest_rate: float | None, cheaper_than: float | None = None
 ) -> Fleet | None:
     """Least cost for at least ``lowest_rate``, or, without it, the most rate. Variables: counts, losses, sides."""
-    import numpy as np
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
     order = sorted(range(len(kinds)), key=lambda k: -kinds[k].rate_per_second)
     size, spares = len(kinds), demand.spares
     ceiling = [_ceiling(kind, demand, lowest_rate, cheaper_than) for kind in kinds]
@@ -181,7 +177,7 @@ def _solve(
     served = np.array([kind.rate_per_second / rate_unit for kind in kinds])
     rows, lows, highs = [], [], []
 
-    def add(coefficients: NDArray[np.float64], low: float, high: float) -> None:
+    def add(coefficients: Array, low: float, high: float) -> None:
         rows.append(coefficients)
         lows.append(low)
         highs.append(high)
@@ -213,10 +209,10 @@ def _solve(
         add(costs, -np.inf, cheaper_than - 1e-6 * min(kind.cost_per_year for kind in kinds))
     if lowest_rate is not None:
         add(rate, lowest_rate / rate_unit * (1 - _SLACK), np.inf)
-    answer = milp(
+    answer = scipy.optimize.milp(
         -rate if lowest_rate is None else costs / costs.max(),
-        constraints=LinearConstraint(np.array(rows), np.array(lows), np.array(highs)),
-        bounds=Bounds(np.zeros(3 * size), np.array([*ceiling, *([float(spares)] * size), *([1.0] * size)])),
+        constraints=scipy.optimize.LinearConstraint(np.array(rows), np.array(lows), np.array(highs)),
+        bounds=scipy.optimize.Bounds(0.0, np.array([*ceiling, *([float(spares)] * size), *([1.0] * size)])),
         integrality=np.array([1] * size + [0] * size + [1] * size),
         options={"mip_rel_gap": 0.0},
     )
@@ -229,9 +225,7 @@ def _solve(
     return weigh(kinds, [round(float(count)) for count in answer.x[:size]], spares)
 
 
-def _amounts(kinds: Sequence[Kind], name: str) -> NDArray[np.float64]:
-    import numpy as np
-
+def _amounts(kinds: Sequence[Kind], name: str) -> Array:
     return np.array([*(getattr(kind, name) for kind in kinds), *([0.0] * (2 * len(kinds)))])
 
 

@@ -8,23 +8,17 @@ data (``draw_means``), and decides which way is faster or cheaper over a year; w
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rackscope.errors import RackscopeError
 from rackscope.models.cost import SECONDS_PER_YEAR, CostDraws
 from rackscope.models.job_time import Way
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from rackscope.models.uncertain import Array, generator
 
 SECONDS_PER_DAY = 86_400.0
-DAYS_PER_YEAR = SECONDS_PER_YEAR / SECONDS_PER_DAY
 #: The share of draws in which a deadline, or a day's jobs, must be met to count on it.
 SURE = 0.95
 #: Logarithms beyond which nothing is known, and the arithmetic should survive it.
@@ -37,22 +31,19 @@ def draw_means(way: Way, sizes: Sequence[float], draws: int, seed: int) -> Array
     Student's t of the coefficients together, whose errors make up for each other; what it makes of the time is a share,
     on logarithms as in ``NonNegativeFit.interval``. Ways of one family have the same errors in the same draw.
     """
-    import numpy as np
-
     fit = way.fit
     terms = np.array([way.terms(size) for size in sizes])
     values = np.array([fit.value(row) for row in terms])
     if np.any(values <= 0):
         raise RackscopeError("the fitted model is zero there", "Measure at points that show all of its terms.")
-    generator = _generator(f"coefficients {way.family}", seed)
+    chance = generator(f"coefficients {way.family}", seed)
     # As correlations: a second a byte beside a second a machine would be lost in the arithmetic.
-    covariance = np.array(fit.covariance)
-    scale = np.sqrt(np.diag(covariance))
+    scale = np.sqrt(np.diag(fit.covariance))
     divisor = np.where(scale > 0, scale, 1.0)
-    parts, vectors = np.linalg.eigh(covariance / np.outer(divisor, divisor))
+    parts, vectors = np.linalg.eigh(fit.covariance / np.outer(divisor, divisor))
     root = scale[:, None] * vectors * np.sqrt(np.maximum(parts, 0.0))
-    normal = generator.standard_normal((draws, len(fit.coefficients))) @ root.T
-    heavier = np.sqrt(fit.degrees_of_freedom / generator.chisquare(fit.degrees_of_freedom, draws))
+    normal = chance.standard_normal((draws, len(fit.coefficients))) @ root.T
+    heavier = np.sqrt(fit.degrees_of_freedom / chance.chisquare(fit.degrees_of_freedom, draws))
     shares = fit.relative_deviation * heavier[:, None] * (normal @ terms.T) / values
     factor = way.factor.draw(f"factor {way.server}", draws, seed)
     return np.asarray(values * np.exp(np.clip(shares, -_FURTHEST, _FURTHEST)) * factor[:, None])
@@ -60,10 +51,8 @@ def draw_means(way: Way, sizes: Sequence[float], draws: int, seed: int) -> Array
 
 def draw_jobs(way: Way, data_bytes: float, draws: int, seed: int) -> Array:
     """Seconds of one job of ``data_bytes`` each."""
-    import numpy as np
-
-    generator = _generator(f"job {way.server} {way.machines}", seed)
-    scatter = way.fit.relative_deviation * generator.standard_t(way.fit.degrees_of_freedom, draws)
+    chance = generator(f"job {way.server} {way.machines}", seed)
+    scatter = way.fit.relative_deviation * chance.standard_t(way.fit.degrees_of_freedom, draws)
     # Residuals are a share of the time; on logarithms, as the models have it.
     return draw_means(way, [data_bytes], draws, seed)[:, 0] * np.exp(np.clip(scatter, -_FURTHEST, _FURTHEST))
 
@@ -95,8 +84,6 @@ def chosen_curve(
     The way is chosen at each size before anything is drawn, as a person would who cannot look ahead; NaN where no way
     is known to do a size.
     """
-    import numpy as np
-
     columns = np.full((draws, len(sizes)), np.nan)
     chosen: dict[int, list[int]] = {}
     for place, size in enumerate(sizes):
@@ -117,15 +104,11 @@ def cost_of_job(year: MachineYear, machines: int, seconds: Array) -> Array:
 
 def groups_for(seconds: Array, jobs_per_day: float) -> Array:
     """How many groups of machines do ``jobs_per_day`` in 95 % of the draws (along the first axis)."""
-    import numpy as np
-
     return np.maximum(1.0, np.ceil(np.quantile(seconds, SURE, axis=0) * jobs_per_day / SECONDS_PER_DAY - 1e-12))
 
 
 def cost_of_year(year: MachineYear, machines: int, seconds: Array, jobs_per_day: float) -> Array:
     """A year of machines that are there for ``jobs_per_day`` jobs only: currency, draw by draw."""
-    import numpy as np
-
     groups = groups_for(seconds, jobs_per_day)
     standing, busy, idle = year.standing, year.power_busy, year.power_idle
     if seconds.ndim == 2:
@@ -150,8 +133,6 @@ def crossing(sizes: Sequence[float], first: Array, second: Array, near: float) -
     On logarithms, between sizes that are neighbours. ``None`` where no draw has such a place.
     Raises RackscopeError for less than two sizes, or for sizes that do not rise.
     """
-    import numpy as np
-
     points = np.log(np.asarray(sizes, dtype=np.float64))
     if len(points) < 2 or np.any(np.diff(points) <= 0) or not np.all(np.isfinite(points)):
         raise RackscopeError("a crossing needs two sizes or more, ascending", "Give a wider range of data.")
@@ -168,9 +149,3 @@ def crossing(sizes: Sequence[float], first: Array, second: Array, near: float) -
     found = np.exp(places[np.arange(len(places)), distance.argmin(axis=1)][some])
     low, middle, high = np.quantile(found, [0.05, 0.5, 0.95])
     return Crossing(float(middle), float(low), float(high), float(some.mean()))
-
-
-def _generator(name: str, seed: int) -> np.random.Generator:
-    import numpy as np
-
-    return np.random.Generator(np.random.PCG64([seed, zlib.crc32(name.encode())]))

@@ -1,27 +1,20 @@
 """Throughput on another server, from elasticities: what was squeezed here, and how much of it there is there.
 
 An elasticity e = d ln(throughput) / d ln(resource) says what a small change of a resource is worth, so that
+ln(X' / X) = sum of e_r ln(R'_r / R_r), with R' / R the ratio of what both servers were calibrated to give. Throughput
+that waits for rates only is homogeneous of the first degree, so elasticities add up to 1 at most (Euler's theorem).
 
-    ln(X' / X) = sum of e_r ln(R'_r / R_r)
-
-with R' / R the ratio of what both servers were calibrated to give. Throughput that waits for nothing but rates (cores,
-bandwidths) grows exactly as they do when all of them grow alike: it is homogeneous of the first degree, so elasticities
-add up to 1 at most (Euler's theorem), and each draw of them is held to that.
-
-For less of a resource (ratio below 1) the elasticity is read between the levels of the squeeze: that was measured. For
-more of it nothing was, and what limits may change: the sum above is then an upper end. Where the work is done one part
-after the other, e_r is the share of the time that is spent on r (Amdahl's law), and growth is worth less. It is worth
-less again where parts overlap and the slowest decides. All are cases of
+For less of a resource the elasticity is read between the levels of the squeeze. For more of it nothing was measured,
+and what limits may change: the form is then
 
     X' / X = (sum of s_r (R'_r / R_r)^p + rest)^(1/p)
 
-(constant elasticity of substitution: Arrow, Chenery, Minhas and Solow 1961), with p towards 0, p = -1, and below. p is
+(constant elasticity of substitution: Arrow, Chenery, Minhas and Solow 1961). p towards 0 is the sum above, an upper
+end; -1 is work done one part after the other (Amdahl's law); below that parts overlap and the slowest decides. p is
 drawn from -2 to 0, and the shares s_r are those that make, with this p, the throughput which the squeeze kept.
 
-A quota of CPU time takes away time in which cores compute and time in which they wait for memory alike. So the
-elasticity to CPU time is divided: what DRAM bandwidth and the last-level cache were shown to be worth, and of the rest
-an unknown ``memory_share`` that waits for memory, and what follows the core's own speed. More cores make up for both,
-a faster core for the last only.
+A quota of CPU time takes away time in which cores compute and time in which they wait for memory alike: an unknown
+``memory_share`` of it waits for memory. More cores make up for both, a faster core for the rest only.
 """
 
 from __future__ import annotations
@@ -29,18 +22,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import numpy as np
+import scipy
 
 from rackscope.errors import RackscopeError
-from rackscope.models.estimates import LEVEL, Prediction
+from rackscope.models.estimates import LEVEL, Prediction, from_draws
 from rackscope.models.gates import ProjectionRefused
-from rackscope.models.uncertain import Uncertain
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from rackscope.models.uncertain import NINETY_PERCENT, Array, Uncertain
 
 #: Whether the server is the host that was measured, one with such a processor, or one with another.
 Likeness = Literal["itself", "same processor", "other processor"]
@@ -63,7 +53,7 @@ _SLACK = 0.05
 #: An elasticity whose 95 % interval is wider than this is taken from a deeper level, where there is one. Ours.
 _TOLD = 0.5
 #: Standard deviations in half of an interval.
-_NINETY_FIVE_PERCENT, _NINETY_PERCENT = 1.959964, 1.644854
+_NINETY_FIVE_PERCENT = 1.959964
 #: A calibration loop is not the workload: about 90 % lie within these factors of what the model says of them, for other
 #: processors where requests come many a message, and one by one, which is work for the kernel; and for one processor.
 #: Chosen with pairs of 1,450 public cloud servers of 84 CPU models in view (redis, SpareCores): of either half of those
@@ -127,8 +117,6 @@ class Squeezed:
         A mild level tells best what a small change is worth, but little where it hardly stands out of the noise: such
         levels do not count.
         """
-        import numpy as np
-
         told = self.told
         places = [math.log(level.left) for level in reversed(told)]
         each = [level.elasticity() for level in reversed(told)]
@@ -152,19 +140,14 @@ class ThroughputRatioModel:
         self, ratios: Mapping[str, Uncertain], *, likeness: Likeness, draws: int = 20_000, seed: int = 1
     ) -> Prediction:
         """Throughput there over throughput here. Raises as ``draw``."""
-        import numpy as np
-
         drawn = self.draw(ratios, likeness=likeness, draws=draws, seed=seed)
-        low, value, high = (float(one) for one in np.quantile(drawn, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2]))
         beyond = any(abs(math.log(one.middle)) > 1e-6 for one in ratios.values())
-        return Prediction(value, low, high, "ratio (modelled)", BASIS, beyond)
+        return from_draws(drawn, "ratio (modelled)", BASIS, beyond)
 
     def doubts(
         self, ratios: Mapping[str, Uncertain], *, likeness: Likeness, draws: int = 4_000, seed: int = 1
     ) -> dict[str, float]:
         """How far each of ``DOUBTS`` alone moves the ratio: half of the logarithm of the ends of its 90 %."""
-        import numpy as np
-
         found = {}
         for name in DOUBTS:
             drawn = self.draw(ratios, likeness=likeness, draws=draws, seed=seed, only=name)
@@ -186,8 +169,6 @@ class ThroughputRatioModel:
         With ``only`` one of ``DOUBTS`` varies and everything else is at its middle. Raises ProjectionRefused where a
         ratio is too far from what was squeezed, RackscopeError for an unknown one.
         """
-        import numpy as np
-
         for name, ratio in ratios.items():
             if name not in RESOURCES:
                 raise RackscopeError(f"'{name}' is not a known resource", f"Known: {', '.join(RESOURCES)}.")
@@ -215,12 +196,11 @@ class ThroughputRatioModel:
         if likeness != "itself":
             other = OTHER_PROCESSOR if self.pipelined else OTHER_PROCESSOR_ONE_BY_ONE
             factor = SAME_PROCESSOR if likeness == "same processor" else other
-            total += math.log(factor) / _NINETY_PERCENT * chance.normal("processor")
+            total += math.log(factor) / NINETY_PERCENT * chance.normal("processor")
         return np.asarray(np.exp(total))
 
     def _shares(self, ratios: Mapping[str, Uncertain], power: Array, chance: _Chance) -> dict[tuple[str, ...], Array]:
         """Elasticities by what they answer to, which add up to 1 at most."""
-        import numpy as np
 
         def drawn(name: str, ratio: float) -> Array:
             found = self.squeezed.get(name)
@@ -369,27 +349,19 @@ class _Chance:
         return self.of(Uncertain.uniform(0.0, 1.0), doubt, name)
 
     def normal(self, doubt: str, name: str = "") -> Array:
-        import numpy as np
-        from scipy.special import ndtri
-
-        return np.asarray(ndtri(np.clip(self.uniform(doubt, name), 1e-12, 1 - 1e-12)))
+        return np.asarray(scipy.special.ndtri(np.clip(self.uniform(doubt, name), 1e-12, 1 - 1e-12)))
 
     def within(self, mean: float, deviation: float, doubt: str, name: str) -> Array:
         """Normal, of which only what lies in 0 to 1 can be."""
-        import numpy as np
-        from scipy.special import ndtr, ndtri
-
         if deviation < 1e-9:
             return np.full(self.draws, min(max(mean, 0.0), 1.0))
-        low, high = float(ndtr(-mean / deviation)), float(ndtr((1 - mean) / deviation))
+        low, high = float(scipy.special.ndtr(-mean / deviation)), float(scipy.special.ndtr((1 - mean) / deviation))
         if high - low < 1e-9:
             return np.full(self.draws, 0.0 if mean < 0 else 1.0)
-        drawn = ndtri(low + (high - low) * np.clip(self.uniform(doubt, name), 1e-9, 1 - 1e-9))
+        drawn = scipy.special.ndtri(low + (high - low) * np.clip(self.uniform(doubt, name), 1e-9, 1 - 1e-9))
         return np.clip(mean + deviation * drawn, 0.0, 1.0)
 
     def of(self, amount: Uncertain, doubt: str, name: str) -> Array:
-        import numpy as np
-
         if self._only is not None and self._only != doubt:
             return np.full(self.draws, amount.middle)
         return amount.draw(f"{doubt} {name}", self.draws, self._seed)

@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
 
 Shape = Literal["certain", "uniform", "triangular", "lognormal"]
 #: Standard deviations within which 90 % of a normal lie.
-_NINETY_PERCENT = 1.6448536269514722
+NINETY_PERCENT = 1.6448536269514722
+
+
+def generator(name: str, seed: int) -> np.random.Generator:
+    """Random numbers of ``name``'s own, whatever else is drawn."""
+    return np.random.Generator(np.random.PCG64([seed, zlib.crc32(name.encode())]))
 
 
 @dataclass(frozen=True)
@@ -48,30 +54,19 @@ class Uncertain:
         """90 % within ``factor`` (above one) of ``median`` (above zero), up or down."""
         return cls("lognormal", median / factor, median, median * factor)
 
-    def draw(self, name: str, count: int, seed: int) -> NDArray[np.float64]:
+    def draw(self, name: str, count: int, seed: int) -> Array:
         """``count`` values. Each name has numbers of its own, whatever else is drawn; the same call gives the same."""
-        import numpy as np
-
         if self.shape == "certain":
             return np.full(count, self.middle)
-        uniform = np.random.Generator(np.random.PCG64([seed, zlib.crc32(name.encode())])).random(count)
+        uniform = generator(name, seed).random(count)
         if self.shape == "uniform":
             return np.asarray(self.low + (self.high - self.low) * uniform)
         if self.shape == "lognormal":
             from scipy.special import ndtri
 
-            deviation = math.log(self.high / self.middle) / _NINETY_PERCENT
+            deviation = math.log(self.high / self.middle) / NINETY_PERCENT
             # A uniform number may be zero exactly, whose normal deviate is not a number to go on with.
             return np.asarray(self.middle * np.exp(deviation * ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))))
-        return self._triangle(uniform)
-
-    def _triangle(self, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-        import numpy as np
-
-        width = self.high - self.low
-        if width == 0:
-            return np.full(len(uniform), self.middle)
-        bend = (self.middle - self.low) / width
-        rising = self.low + np.sqrt(uniform * width * (self.middle - self.low))
-        falling = self.high - np.sqrt((1 - uniform) * width * (self.high - self.middle))
-        return np.where(uniform < bend, rising, falling)
+        width, left, right = self.high - self.low, self.middle - self.low, self.high - self.middle
+        rising, falling = self.low + np.sqrt(uniform * width * left), self.high - np.sqrt((1 - uniform) * width * right)
+        return np.where(uniform * width < left, rising, falling)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,11 @@ class Table:
     def numeric(self) -> list[bool]:
         """Of each column, whether it holds numbers only."""
         return [all(_NUMBER.fullmatch(row[place]) for row in self.rows) for place in range(len(self.columns))]
+
+    def markdown(self) -> str:
+        """All columns."""
+        rule = ["---:" if numeric else "---" for numeric in self.numeric()]
+        return "\n".join(f"| {' | '.join(line)} |" for line in (self.columns, rule, *self.rows))
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Document:
         for section in self.sections:
             if section.title:
                 blocks.append(f"{'#' * section.level} {section.title}")
-            blocks += [_wrapped(part) if isinstance(part, str) else _table(part) for part in section.parts]
+            blocks += [_wrapped(part) if isinstance(part, str) else part.markdown() for part in section.parts]
         return "\n\n".join(blocks) + "\n"
 
     def html(self, style: str) -> str:
@@ -70,12 +74,6 @@ class Document:
             + "\n".join(body)
             + "\n</main>\n</body>\n</html>\n"
         )
-
-
-def _table(table: Table) -> str:
-    rule = ["---:" if numeric else "---" for numeric in table.numeric()]
-    lines: list[Sequence[str]] = [table.columns, rule, *table.rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _html_table(table: Table) -> str:

@@ -24,6 +24,9 @@ def format_number(value: str | float, decimals: int | None = None) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.10g}"
 
 
+_SHOWN = ("computed", "difference_percent", "unit", "formula", "verdict", "follows", "counted")
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One printed number beside the computed one.
@@ -95,14 +98,8 @@ class Comparison:
             "item": self.item,
             "printed": self.printed_value,
             "printed_as": self.printed,
-            "computed": self.computed,
             "difference": self.computed - self.printed_value,
-            "difference_percent": self.difference_percent,
-            "unit": self.unit,
-            "formula": self.formula,
-            "verdict": self.verdict,
-            "follows": self.follows,
-            "counted": self.counted,
+            **{name: getattr(self, name) for name in _SHOWN},
         }
 
 

@@ -28,15 +28,10 @@ def render(run: RunDirectory, server: ServerWatts | None = None, share: float | 
     from rackscope.report.page import page_of
 
     page = page_of(run, server, share)
-    return (
-        environment()
-        .get_template("report.html")
-        .render(
-            page=page,
-            style=asset("report.css") + asset("chart.css"),
-            script=asset("report.js"),
-        )
-    )
+    return environment().get_template("report.html").render(
+        page=page, title=page["title"], version=run.manifest.rackscope_version,
+        style=asset("report.css") + asset("chart.css"), script=asset("report.js"),
+    )  # fmt: skip
 
 
 def write_report(
@@ -75,7 +70,8 @@ def environment() -> jinja2.Environment:
     import jinja2
 
     from rackscope.report.configuration import list_metric_names
-    from rackscope.report.quantities import format_cell, format_clock, format_quantity
+    from rackscope.report.intensity import describe_use
+    from rackscope.report.quantities import as_sentence, format_cell, format_clock, format_quantity
 
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("rackscope.report"),
@@ -85,8 +81,12 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["cell"] = format_cell
-    templates.filters["quantity"] = format_quantity
-    templates.filters["clock"] = format_clock
-    templates.filters["metric_names"] = list_metric_names
+    templates.filters |= {
+        "cell": format_cell,
+        "quantity": format_quantity,
+        "clock": format_clock,
+        "sentence": as_sentence,
+        "use": describe_use,
+        "metric_names": list_metric_names,
+    }
     return templates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Aggregate = Literal["mean", "minimum", "maximum"]
-Spans = Sequence[tuple[float, float]]
 
 #: More points than this are not told apart on any screen that a panel is shown on.
 MAXIMUM_POINTS = 900

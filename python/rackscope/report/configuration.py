@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rackscope.report.quantities import format_quantity
 
 if TYPE_CHECKING:
-    from rackscope.runs.manifest import ClientPart, Manifest, OverheadPart, ProbePart
+    from rackscope.runs.manifest import ClientPart, Manifest, OverheadPart
 
 #: Rows that a nested inventory may take; what is longer is in manifest.json.
 MAXIMUM_HOST_ROWS = 160
@@ -35,40 +35,23 @@ class Knob:
     source: str
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """Tables of settings, in the order in which they are shown."""
-
-    system: tuple[Row, ...]
-    knobs: tuple[Knob, ...]
-    workload: tuple[Row, ...]
-    client: tuple[Row, ...]
-    repetition: tuple[Row, ...]
-    host_summary: str
-    host: tuple[Row, ...]
-    probes: tuple[ProbePart, ...]
-    overhead: tuple[Row, ...]
-    ceilings: tuple[Row, ...]
-    ceilings_measured_at: str | None
-    command: str
-
-
-def configuration_of(manifest: Manifest) -> Configuration:
-    """All of it, as text."""
-    return Configuration(
-        system=_system(manifest),
-        knobs=_knobs(manifest),
-        workload=_workload(manifest),
-        client=_client(manifest.client),
-        repetition=_repetition(manifest),
-        host_summary=host_summary(manifest.host),
-        host=inventory_of(manifest.host, "manifest.json"),
-        probes=tuple(sorted(manifest.probes, key=lambda probe: probe.status == "ok")),
-        overhead=_overhead(manifest.overhead),
-        ceilings=_ceilings(manifest),
-        ceilings_measured_at=manifest.ceilings.measured_at,
-        command=shlex.join(manifest.command_line),
-    )
+def configuration_of(manifest: Manifest) -> dict[str, Any]:
+    """All of it as text, as the templates name it; ``settings`` are tables of rows by their headings."""
+    return {
+        "settings": {
+            "System": _system(manifest),
+            "Workload": _workload(manifest),
+            "Client": _client(manifest.client),
+            "Repetition": _repetition(manifest),
+        },
+        "knobs": _knobs(manifest),
+        "host_summary": host_summary(manifest.host),
+        "host": inventory_of(manifest.host, "manifest.json"),
+        "probes": sorted(manifest.probes, key=lambda probe: probe.status == "ok"),
+        "overhead": _overhead(manifest.overhead),
+        "ceilings": _ceilings(manifest),
+        "command": shlex.join(manifest.command_line),
+    }
 
 
 def list_metric_names(columns: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,8 @@ CURVE_PERCENTILES: tuple[float, ...] = tuple(1.0 - 10.0 ** (-step / 24) for step
 TABLE_PERCENTILES: tuple[float, ...] = (0.5, 0.9, 0.99, 0.999, 0.9999)
 #: A percentile is read off only where at least this many measurements lie beyond it.
 MINIMUM_BEYOND = 5
-#: More operations than this share a chart badly; the table has them all.
-MAXIMUM_OPERATIONS = 5
 KINDS = ("response", "service", "lag")
+#: More operations than there are colours share a chart badly; the table has them all.
 _COLOURS: tuple[Colour, ...] = ("blue", "orange", "teal", "magenta", "yellow")
 _STYLES: Mapping[str, Style] = {"response": "line", "service": "dashed"}
 #: Curves that differ by less everywhere cannot be told apart on a logarithmic axis.
@@ -50,11 +50,8 @@ def distribution_of(
     rows = []
     for (phase, operation, kind), histogram in grouped.items():
         name = names[(phase, operation)]
-        rows.append(
-            DistributionRow(
-                name, kind, histogram.total, _quantiles(histogram, TABLE_PERCENTILES), _maximum_seconds(histogram)
-            )
-        )
+        maximum = histogram.quantile_seconds(1.0) or 0.0
+        rows.append(DistributionRow(name, kind, histogram.total, _quantiles(histogram, TABLE_PERCENTILES), maximum))
         colour = colours.get((phase, operation))
         if kind not in _STYLES or colour is None:
             continue
@@ -82,11 +79,10 @@ def _merge_repetitions(
         if row["phase"] not in phases or (row["phase"], row["repetition"]) in discarded or row["kind"] not in KINDS:
             continue
         key = (row["phase"], row["operation"], row["kind"])
-        try:
+        # A row that holds no histogram, as of a damaged file, is left out: the others still say something.
+        with suppress(TypeError, ValueError):
             histogram = Histogram.of(row["grouping_power"], row["max_value_power"], row["index"], row["count"])
             merged[key] = merged[key].merge(histogram) if key in merged else histogram
-        except (TypeError, ValueError):
-            continue  # A row that holds no histogram, as of a damaged file: the others still say something.
     order = {key[:2]: position for position, key in enumerate(merged)}
     ordered = sorted(merged, key=lambda key: (order[key[:2]], KINDS.index(key[2])))
     return {key: merged[key] for key in ordered if merged[key].total}
@@ -113,8 +109,3 @@ def _quantiles(histogram: Histogram, shares: Sequence[float]) -> tuple[float, ..
 def _look_alike(one: Sequence[float], other: Sequence[float]) -> bool:
     known = [(a, b) for a, b in zip(one, other, strict=True) if not math.isnan(a) and not math.isnan(b)]
     return all(math.isclose(a, b, rel_tol=_SAME_LINE) for a, b in known)
-
-
-def _maximum_seconds(histogram: Histogram) -> float:
-    value = histogram.quantile_seconds(1.0)
-    return math.nan if value is None else value

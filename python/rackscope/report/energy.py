@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import RackscopeError
-from rackscope.report.quantities import UNKNOWN, format_half_width, format_quantity
-from rackscope.units import format_count
+from rackscope.report.quantities import UNKNOWN, format_half_width, format_quantity, format_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from rackscope.analysis.energy import HostEnergy, RunEnergy
     from rackscope.analysis.findings import Characterisation, TrustWarning
     from rackscope.analysis.intervals import Interval
-    from rackscope.models.estimates import Prediction
     from rackscope.models.modelled_power import ModelledEnergy, ServerWatts
     from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import Manifest, ServerPart
@@ -79,12 +77,9 @@ def assess(
     run: RunDirectory, given: ServerWatts | None = None, share: float | None = None
 ) -> tuple[Characterisation, RunPower]:
     """A run's characterisation with what is known of its power in it."""
-    from rackscope.analysis.context import Run
-    from rackscope.analysis.thresholds import packaged_thresholds
-    from rackscope.runs.facts import characterise_run, run_facts
+    from rackscope.runs.facts import analysed_run, characterise_run
 
-    analysed = Run.of(run_facts(run.manifest), run.samples(), run.results(), run.latency(), packaged_thresholds())
-    power = power_of(run.manifest, analysed, given, share)
+    power = power_of(run.manifest, analysed_run(run), given, share)
     return with_power(characterise_run(run), power), power
 
 
@@ -94,15 +89,14 @@ def with_power(characterisation: Characterisation, power: RunPower) -> Character
 
     warnings: list[TrustWarning] = list(characterisation.warnings)
     if power.modelled is not None:
+        is_class = power.modelled.model.server.is_class
+        narrower = " The server's own watts (--server FILE) narrow it." if is_class else ""
         warnings.append(
             TrustWarning(
                 "power_modelled",
                 "note",
                 power.modelled.sentence,
-                "A meter says more: 'rackscope doctor' says what each needs here."
-                + (
-                    " The server's own watts (--server FILE) narrow it." if power.modelled.model.server.is_class else ""
-                ),
+                f"A meter says more: 'rackscope doctor' says what each needs here.{narrower}",
             )
         )
     if power.refused is not None:
@@ -172,37 +166,37 @@ def energy_table(power: RunPower) -> EnergyTable | None:
 
 
 def _metered_row(name: str, host: HostEnergy, energy: RunEnergy) -> EnergyRow:
-    watts = host.mean_watts
+    watts, cost, efficiency = host.mean_watts, host.energy_joules_per_operation, host.operations_per_joule
     at_most, at_least = ("", "") if energy.idle is None or energy.idle.is_idle else ("≤ ", "≥ ")
     return EnergyRow(
         name,
         format_quantity(watts.estimate, "watts"),
         _half_width(watts),
-        _joules(host.energy_joules_per_operation),
-        UNKNOWN if host.operations_per_joule is None else format_count(host.operations_per_joule.estimate),
+        format_quantity(cost.estimate if cost else None, "joules"),
+        format_quantity(efficiency.estimate if efficiency else None, "count"),
         UNKNOWN if energy.idle is None else f"{at_most}{format_quantity(energy.idle.watts, 'watts')}",
         UNKNOWN if host.dynamic_watts is None else f"{at_least}{format_quantity(host.dynamic_watts.estimate, 'watts')}",
     )
 
 
 def _modelled_rows(modelled: ModelledEnergy) -> tuple[EnergyRow, ...]:
-    idle = modelled.modelled_idle_watts
-    return tuple(
-        EnergyRow(
-            phase.phase,
-            format_quantity(phase.modelled_mean_watts.value, "watts"),
-            _ends(phase.modelled_mean_watts, "watts"),
-            UNKNOWN
-            if phase.modelled_energy_joules_per_operation is None
-            else format_quantity(phase.modelled_energy_joules_per_operation.value, "joules"),
-            UNKNOWN
-            if phase.modelled_operations_per_joule is None
-            else format_count(phase.modelled_operations_per_joule.value),
-            format_quantity(idle.value, "watts"),
-            format_quantity(max(phase.modelled_mean_watts.value - idle.value, 0.0), "watts"),
+    idle = modelled.modelled_idle_watts.value
+    rows = []
+    for phase in modelled.phases:
+        watts, cost = phase.modelled_mean_watts, phase.modelled_energy_joules_per_operation
+        efficiency = phase.modelled_operations_per_joule
+        rows.append(
+            EnergyRow(
+                phase.phase,
+                format_quantity(watts.value, "watts"),
+                format_range(watts.low, watts.high, "watts"),
+                format_quantity(cost.value if cost else None, "joules"),
+                format_quantity(efficiency.value if efficiency else None, "count"),
+                format_quantity(idle, "watts"),
+                format_quantity(max(watts.value - idle, 0.0), "watts"),
+            )
         )
-        for phase in modelled.phases
-    )
+    return tuple(rows)
 
 
 def _domains(
@@ -227,17 +221,6 @@ def _half_width(interval: Interval) -> str:
     if interval.count == 1:
         return "once"
     return format_half_width(interval.estimate, interval.low, interval.high)
-
-
-def _joules(interval: Interval | None) -> str:
-    return UNKNOWN if interval is None else format_quantity(interval.estimate, "joules")
-
-
-def _ends(prediction: Prediction, unit: str) -> str:
-    low, high = (format_quantity(one, unit) for one in (prediction.low, prediction.high))
-    if low.partition(" ")[2] == high.partition(" ")[2]:
-        low = low.partition(" ")[0]
-    return f"{low} to {high}"
 
 
 def summary_lines(power: RunPower, phases: Sequence[str]) -> tuple[EnergyTable, tuple[EnergyRow, ...]] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from rackscope.report.quantities import UNKNOWN, format_half_width, format_quantity, format_rate
+from rackscope.report.quantities import UNKNOWN, format_half_width, format_quantity, format_range, format_rate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +44,7 @@ class Strip:
     low_label: str
     high_label: str
     mean: float
-    interval: tuple[float, float] | None
+    interval: tuple[float, ...] | None
     description: str
 
 
@@ -77,55 +77,38 @@ def measured_phases(
     """Every measured phase of the results, in order; ``host_busy`` is percent of all cores by phase."""
     import polars as pl
 
+    from rackscope.analysis.intervals import mean_interval
+
     if results.is_empty() or "kind" not in results.columns:
         return ()
     measured = results.filter(pl.col("kind") == "measure")
-    return tuple(
-        _phase(
-            str(name),
-            measured.filter(pl.col("phase") == name).to_dicts(),
-            sequential=sequential,
-            memory_total_bytes=memory_total_bytes,
-            host_busy=host_busy.get(str(name)),
+    phases = []
+    for (name,), frame in measured.group_by("phase", maintain_order=True):
+        rows = frame.to_dicts()
+        kept = [row for row in rows if not row.get("discarded")]
+        throughput = mean_interval(_numbers(kept, "throughput_operations_per_second"), sequential=sequential)
+        figures = (
+            _throughput_figure(throughput, len(kept)),
+            _latency_figure("p50", kept, "response_p50_seconds"),
+            _latency_figure("p99", kept, "response_p99_seconds"),
+            _latency_figure("p99.9", kept, "response_p999_seconds"),
+            _cpu_figure(kept, host_busy.get(str(name))),
+            _memory_figure(kept, memory_total_bytes),
         )
-        for name in measured["phase"].unique(maintain_order=True)
-    )
-
-
-def _phase(
-    name: str,
-    rows: Sequence[dict[str, Any]],
-    *,
-    sequential: bool,
-    memory_total_bytes: float | None,
-    host_busy: float | None,
-) -> MeasuredPhase:
-    from rackscope.analysis.intervals import mean_interval
-
-    kept = [row for row in rows if not row.get("discarded")]
-    throughput = mean_interval(_numbers(kept, "throughput_operations_per_second"), sequential=sequential)
-    figures = (
-        _throughput_figure(throughput, len(kept)),
-        _latency_figure("p50", kept, "response_p50_seconds"),
-        _latency_figure("p99", kept, "response_p99_seconds"),
-        _latency_figure("p99.9", kept, "response_p999_seconds"),
-        _cpu_figure(kept, host_busy),
-        _memory_figure(kept, memory_total_bytes),
-    )
-    strip, positions = _strip(rows, throughput)
-    repetitions = tuple(
-        Repetition(row.get("repetition"), _cells(row), row.get("discarded"), position)
-        for row, position in zip(rows, positions, strict=True)
-    )
-    return MeasuredPhase(name, figures, repetitions, strip)
+        strip, positions = _strip(rows, throughput)
+        repetitions = tuple(
+            Repetition(row.get("repetition"), _cells(row), row.get("discarded"), position)
+            for row, position in zip(rows, positions, strict=True)
+        )
+        phases.append(MeasuredPhase(str(name), figures, repetitions, strip))
+    return tuple(phases)
 
 
 def _throughput_figure(interval: Interval, count: int) -> KeyFigure:
     if not math.isfinite(interval.estimate):
         return KeyFigure("Throughput", UNKNOWN, "", "no repetition was completed")
-    if interval.low is None or interval.high is None:
-        detail = "one repetition: no interval" if count == 1 else "interval not known"
-    else:
+    detail = "one repetition: no interval" if count == 1 else "interval not known"
+    if interval.is_known:
         detail = f"{format_half_width(interval.estimate, interval.low, interval.high)} (95 %, n = {count})"
     return KeyFigure("Throughput", format_rate(interval.estimate).strip(), "operations/s", detail)
 
@@ -137,12 +120,10 @@ def _latency_figure(label: str, rows: Sequence[dict[str, Any]], column: str) -> 
     value, _, unit = format_quantity(median(values), "seconds").partition(" ")
     if len(values) == 1:
         return KeyFigure(label, value, unit, "response time")
-    low, high = format_quantity(min(values), "seconds"), format_quantity(max(values), "seconds")
-    if low == high:
+    low, high = min(values), max(values)
+    if format_quantity(low, "seconds") == format_quantity(high, "seconds"):
         return KeyFigure(label, value, unit, "in every repetition")
-    if low.partition(" ")[2] == high.partition(" ")[2]:
-        low = low.partition(" ")[0]
-    return KeyFigure(label, value, unit, f"{low} to {high}")
+    return KeyFigure(label, value, unit, format_range(low, high, "seconds"))
 
 
 def _cpu_figure(rows: Sequence[dict[str, Any]], host_busy: float | None) -> KeyFigure:
@@ -201,29 +182,20 @@ def _strip(rows: Sequence[dict[str, Any]], interval: Interval) -> tuple[Strip | 
     known = [value for value in values if _is_number(value)]
     if len(known) < 2 or not math.isfinite(interval.estimate):
         return None, [None] * len(rows)
-    ends = [*known, *(end for end in (interval.low, interval.high) if end is not None)]
-    low, high = min(ends), max(ends)
+    interval_ends = [end for end in (interval.low, interval.high) if end is not None]
+    low, high = min(*known, *interval_ends), max(*known, *interval_ends)
     margin = 0.08 * (high - low) or 0.01 * abs(high) or 1.0
     low, high = low - margin, high + margin
 
     def place(value: float) -> float:
         return round(100 * (value - low) / (high - low), 2)
 
-    span = None
-    if interval.low is not None and interval.high is not None:
-        span = (place(interval.low), place(interval.high))
-    description = (
-        f"Throughput of {len(known)} repetitions between {format_quantity(min(known), 'operations_per_second')} and "
-        f"{format_quantity(max(known), 'operations_per_second')}, mean "
-        f"{format_quantity(interval.estimate, 'operations_per_second')}."
+    least, most, mean, first, last = (
+        format_quantity(value, "operations/s") for value in (min(known), max(known), interval.estimate, low, high)
     )
-    strip = Strip(
-        format_quantity(low, "operations/s"),
-        format_quantity(high, "operations/s"),
-        place(interval.estimate),
-        span,
-        description,
-    )
+    description = f"Throughput of {len(known)} repetitions between {least} and {most}, mean {mean}."
+    span = tuple(map(place, interval_ends)) if len(interval_ends) == 2 else None
+    strip = Strip(first, last, place(interval.estimate), span, description)
     return strip, [place(value) if _is_number(value) else None for value in values]
 
 

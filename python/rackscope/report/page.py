@@ -2,62 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rackscope.report.charts import Distribution, Panel, distribution_data, embed_json, panel_data, significant
-from rackscope.report.configuration import Configuration, configuration_of
-from rackscope.report.distribution import DistributionRow, distribution_of
-from rackscope.report.energy import EnergyTable, energy_table, power_of, with_power
-from rackscope.report.figures import REPETITION_COLUMNS, MeasuredPhase, measured_phases
-from rackscope.report.intensity import IntensityTable, intensity_of
-from rackscope.report.logs import LogTail, read_log_tails
-from rackscope.report.notices import Findings, Notice, findings_of, notices_of
+from rackscope.report.configuration import configuration_of
+from rackscope.report.distribution import distribution_of
+from rackscope.report.energy import energy_table, power_of, with_power
+from rackscope.report.figures import REPETITION_COLUMNS, measured_phases
+from rackscope.report.intensity import intensity_of
+from rackscope.report.logs import read_log_tails
+from rackscope.report.notices import findings_of, notices_of
 from rackscope.report.panels import PanelSource, build_panels
 from rackscope.report.quantities import format_quantity
 from rackscope.report.svg.lines import draw_distribution, draw_panel
-from rackscope.report.window import PhaseGroup, Window, groups_of, origin_ns, windows_of
+from rackscope.report.window import Window, groups_of, origin_ns, windows_of
 
 if TYPE_CHECKING:
     import polars as pl
 
     from rackscope.models.modelled_power import ServerWatts
     from rackscope.runs.directory import RunDirectory
-    from rackscope.runs.manifest import Manifest
 
 
-@dataclass(frozen=True)
-class Page:
-    """Everything that the templates show."""
-
-    title: str
-    started: str
-    manifest: Manifest
-    #: Why the run did not finish, what of it is missing; empty when it is whole.
-    remarks: tuple[str, ...]
-    notices: tuple[Notice, ...]
-    notes: tuple[Notice, ...]
-    findings: Findings
-    measured: tuple[MeasuredPhase, ...]
-    repetition_columns: tuple[str, ...]
-    intensity: IntensityTable | None
-    #: ``None`` when nothing is known of power.
-    energy: EnergyTable | None
-    panels: tuple[Panel, ...]
-    groups: tuple[PhaseGroup, ...]
-    distribution: Distribution
-    distribution_rows: tuple[DistributionRow, ...]
-    configuration: Configuration
-    logs: tuple[LogTail, ...]
-    footnotes: tuple[str, ...]
-    #: Charts as HTML, by the panel's identifier.
-    drawings: Mapping[str, str]
-    data: str
-
-
-def page_of(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> Page:
-    """Read the run directory and work out what to say. Raises RunDirectoryError when a table is damaged.
+def page_of(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> dict[str, Any]:
+    """Read the run directory and work out what the templates show, by name. Raises RunDirectoryError when a table is
+    damaged.
 
     ``server`` (and the guest's ``share`` of it) is what power is modelled from where none was metered.
     """
@@ -86,39 +57,38 @@ def page_of(run: RunDirectory, server: ServerWatts | None = None, share: float |
     distribution, rows = distribution_of(latency, measured, discarded)
     notices = notices_of(manifest, characterisation)
     data = _data(panels, distribution, windows, source)
-    return Page(
-        title=f"{manifest.system.name} under {manifest.workload.name}",
-        started=readable_time(manifest.started_at),
-        manifest=manifest,
-        remarks=run.remarks,
-        notices=tuple(notice for notice in notices if notice.severity != "note"),
-        notes=tuple(notice for notice in notices if notice.severity == "note"),
-        findings=findings_of(characterisation),
-        measured=measured_phases(
+    return {
+        "title": f"{manifest.system.name} under {manifest.workload.name}",
+        "started": readable_time(manifest.started_at),
+        "manifest": manifest,
+        # Why the run did not finish, what of it is missing; empty when it is whole.
+        "remarks": run.remarks,
+        "notices": [notice for notice in notices if notice.severity != "note"],
+        "notes": [notice for notice in notices if notice.severity == "note"],
+        "findings": findings_of(characterisation),
+        "measured": measured_phases(
             results,
             sequential=manifest.repetition.maximum is None,
             memory_total_bytes=manifest.host.get("memory_total_bytes"),
             host_busy=_host_busy(source),
         ),
-        repetition_columns=REPETITION_COLUMNS,
-        intensity=intensity_of(characterisation),
-        energy=energy_table(power),
-        panels=panels,
-        groups=groups,
-        distribution=distribution,
-        distribution_rows=rows,
-        configuration=configuration_of(manifest),
-        logs=read_log_tails(run.path / "logs"),
-        footnotes=_footnotes(source),
-        drawings=_drawings(panels, distribution, windows, data["span"], source),
-        data=embed_json(data),
-    )
+        "repetition_columns": REPETITION_COLUMNS,
+        "intensity": intensity_of(characterisation),
+        "energy": energy_table(power),
+        "panels": panels,
+        "groups": groups,
+        "distribution": distribution,
+        "distribution_rows": rows,
+        "configuration": configuration_of(manifest),
+        "logs": read_log_tails(run.path / "logs"),
+        "footnotes": _footnotes(source),
+        "drawings": _drawings(panels, distribution, windows, data["span"], source),
+        "data": embed_json(data),
+    }
 
 
 def readable_time(text: str) -> str:
     """``2025-11-21 18:22 UTC+00:00`` of an ISO time; the text itself where it is none."""
-    from datetime import datetime
-
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from rackscope.units import format_bytes, format_count, format_duration, format_joules, format_watts
@@ -16,33 +17,15 @@ def format_quantity(value: float | None, unit: str) -> str:
     """``71.2 %``, ``1.11 GiB``, ``160 MiB/s``, ``101,240/s``, ``1.08 ms``; a dash where there is no number."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
-    if unit == "percent":
-        return f"{_percent(value)} %"
-    if unit == "ratio":
-        return f"{_percent(100 * value)} %"
-    if unit == "bytes":
-        return format_bytes(value)
-    if unit == "bytes/s":
-        return f"{format_bytes(value)}/s"
-    if unit == "operations/s":
-        return f"{format_rate(value)}/s"
-    if unit == "1/s":
-        return f"{format_count(value)}/s"
-    if unit == "hertz":
-        return f"{format_count(value)}Hz"
-    if unit == "seconds":
-        return format_duration(value)
-    if unit == "cores":
-        return f"{value:.2f} cores"
-    if unit == "cycles":
-        return f"{value:.3g}" if value < 10 else f"{value:.1f}"
-    if unit == "watts":
-        return format_watts(value)
-    if unit == "joules":
-        return format_joules(value)
-    if unit == "count":
-        return format_count(value)
+    if unit in _FORMATS:
+        return _FORMATS[unit](value)
     return f"{value:,.4g}" if unit in ("", "1") else f"{value:,.4g} {unit}"
+
+
+def format_range(low: float, high: float, unit: str) -> str:
+    """``1.10 to 1.30 ms``: the unit once where both have the same."""
+    first, last = format_quantity(low, unit), format_quantity(high, unit)
+    return f"{first.partition(' ')[0] if first.partition(' ')[2] == last.partition(' ')[2] else first} to {last}"
 
 
 def format_cell(value: str | float | bool | None, unit: str) -> str:
@@ -108,3 +91,20 @@ def _digits(value: float) -> str:
     if magnitude >= 100:
         return f"{value:.0f}"
     return f"{value:.1f}" if magnitude >= 1 else f"{value:.2g}"
+
+
+_FORMATS: Mapping[str, Callable[[float], str]] = {
+    "percent": lambda value: f"{_percent(value)} %",
+    "ratio": lambda value: f"{_percent(100 * value)} %",
+    "bytes": format_bytes,
+    "bytes/s": lambda value: f"{format_bytes(value)}/s",
+    "operations/s": lambda value: f"{format_rate(value)}/s",
+    "1/s": lambda value: f"{format_count(value)}/s",
+    "hertz": lambda value: f"{format_count(value)}Hz",
+    "seconds": format_duration,
+    "cores": lambda value: f"{value:.2f} cores",
+    "cycles": lambda value: f"{value:.3g}" if value < 10 else f"{value:.1f}",
+    "watts": format_watts,
+    "joules": format_joules,
+    "count": format_count,
+}

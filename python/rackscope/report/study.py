@@ -44,7 +44,8 @@ def render_study(record: StudyRecord, links: Mapping[str, str] | None = None) ->
 
     style = "".join(asset(name) for name in ("report.css", "chart.css", "study.css"))
     template = environment().get_template("study.html")
-    return template.render(page=study_page_of(record, links or {}), style=style)
+    page = study_page_of(record, links or {})
+    return template.render(page=page, title=record.title, version=record.rackscope_version, style=style, script="")
 
 
 def _link(target: Path, report: Path) -> str:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rackscope.report.configuration import Row, host_summary, inventory_of
 from rackscope.report.page import readable_time
@@ -14,7 +14,7 @@ from rackscope.report.quantities import as_sentence, format_cell, format_clock, 
 from rackscope.report.svg import HALF, NARROW, WIDE, describe_value, draw_chart
 
 if TYPE_CHECKING:
-    from rackscope.runs.study import Chart, Column, Finding, Member, StudyRecord, Table
+    from rackscope.runs.study import Chart, Column, Finding, StudyRecord, Table
 
 _STATES = {"running": "is still going on", "interrupted": "did not finish", "failed": "failed"}
 #: Marks that a cell of text may begin with, such as those of the pressure-point matrix.
@@ -57,56 +57,28 @@ class ShownChart:
     numbers: ShownTable
 
 
-@dataclass(frozen=True)
-class ShownMember:
-    """A run of the study; ``link`` leads to its report where there is one."""
-
-    folder: str
-    label: str
-    discarded: str
-    link: str | None
-
-
-@dataclass(frozen=True)
-class StudyPage:
-    """Everything that the templates show."""
-
-    record: StudyRecord
-    started: str
-    lasted: str
-    host_summary: str
-    #: Why the study is not whole; empty when it is.
-    state: str
-    warnings: tuple[Finding, ...]
-    findings: tuple[Finding, ...]
-    notes: tuple[Finding, ...]
-    charts: tuple[ShownChart, ...]
-    tables: tuple[ShownTable, ...]
-    members: tuple[ShownMember, ...]
-    parameters: tuple[Row, ...]
-    host: tuple[Row, ...]
-    command: str
-
-
-def study_page_of(record: StudyRecord, links: Mapping[str, str]) -> StudyPage:
-    """Work out what to show of ``record``; ``links`` lead to the members' reports, by folder."""
-    severe = [one for one in record.findings if one.severity == "serious"]
-    return StudyPage(
-        record=record,
-        started=readable_time(record.started_at),
-        lasted=_lasted(record.started_at, record.finished_at),
-        host_summary=host_summary(record.host),
-        state=_state(record),
-        warnings=(*severe, *(one for one in record.findings if one.severity == "warning")),
-        findings=tuple(one for one in record.findings if one.severity == "finding"),
-        notes=tuple(one for one in record.findings if one.severity == "note"),
-        charts=tuple(_chart(chart, alone=len(record.charts) == 1) for chart in record.charts),
-        tables=tuple(_table(table) for table in record.tables),
-        members=tuple(_member(member, links) for member in record.members),
-        parameters=tuple(Row(name.replace("_", " "), value) for name, value in record.parameters.items()),
-        host=inventory_of(record.host, "study.json"),
-        command=shlex.join(record.command_line),
-    )
+def study_page_of(record: StudyRecord, links: Mapping[str, str]) -> dict[str, Any]:
+    """What the templates show of ``record``, by name; ``links`` lead to the members' reports, by folder."""
+    by_severity: dict[str, list[Finding]] = {}
+    for finding in record.findings:
+        by_severity.setdefault(finding.severity, []).append(finding)
+    return {
+        "record": record,
+        "started": readable_time(record.started_at),
+        "lasted": _lasted(record.started_at, record.finished_at),
+        "host_summary": host_summary(record.host),
+        # Why the study is not whole; empty when it is.
+        "state": _state(record),
+        "warnings": [*by_severity.get("serious", ()), *by_severity.get("warning", ())],
+        "findings": by_severity.get("finding", []),
+        "notes": by_severity.get("note", []),
+        "charts": [_chart(chart, alone=len(record.charts) == 1) for chart in record.charts],
+        "tables": [_table(table) for table in record.tables],
+        "links": links,
+        "parameters": [Row(name.replace("_", " "), value) for name, value in record.parameters.items()],
+        "host": inventory_of(record.host, "study.json"),
+        "command": shlex.join(record.command_line),
+    }
 
 
 def _state(record: StudyRecord) -> str:
@@ -124,10 +96,6 @@ def _lasted(started: str, finished: str | None) -> str:
     except (ValueError, TypeError):
         return ""
     return f"took {format_clock(seconds)}" if seconds > 0 else ""
-
-
-def _member(member: Member, links: Mapping[str, str]) -> ShownMember:
-    return ShownMember(member.folder, member.label, member.discarded, links.get(member.folder))
 
 
 def _table(table: Table) -> ShownTable:

@@ -39,6 +39,8 @@ def client_configuration(
         "pipeline": plan.pipeline,
         "multiget": plan.multiget,
         "batch": plan.batch,
+        "flags": plan.flags,
+        "expire_seconds": plan.expire_seconds,
         "seed": options.seed,
         "verify": options.verify,
         "keys": dict(plan.keys),

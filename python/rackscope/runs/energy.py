@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from rackscope.errors import RackscopeError
-from rackscope.runs.facts import run_facts
+from rackscope.runs.facts import analysed_run
 from rackscope.runs.study import Axis, Chart, Series
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ def energy_of(run: RunDirectory) -> RunEnergy | None:
     """Metered watts and joules of every phase; ``None`` when no meter was ever read."""
     from rackscope.analysis.energy import measure_energy
 
-    return measure_energy(_analysed(run))
+    return measure_energy(analysed_run(run))
 
 
 def results_with_energy(run: RunDirectory) -> tuple[pl.DataFrame, str | None]:
     """The results with the host's watts and joules in each row, and what they are of (``None``: not metered)."""
     from rackscope.analysis import energy
 
-    results, analysed = run.results(), _analysed(run)
+    results, analysed = run.results(), analysed_run(run)
     with_energy = energy.results_with_energy(analysed, results)
     if "mean_watts" not in with_energy.columns or with_energy["mean_watts"].null_count() == with_energy.height:
         return results, None
@@ -60,7 +60,7 @@ def performance_points(run: RunDirectory) -> list[PerformancePoint]:
     """The measured phases of a run whose operations for each joule are known."""
     from rackscope.analysis.proportionality import PerformancePoint
 
-    energy, analysed = energy_of(run), _analysed(run)
+    energy, analysed = energy_of(run), analysed_run(run)
     points: list[PerformancePoint] = []
     if energy is None or energy.scope is None:
         return points
@@ -69,7 +69,7 @@ def performance_points(run: RunDirectory) -> list[PerformancePoint]:
         rate = throughput.get(phase.phase)
         if phase.kind != "measure" or phase.host is None or phase.host.operations_per_joule is None or rate is None:
             continue
-        clock = _frequency(analysed, phase.seconds)
+        clock = mean_frequency(analysed, phase.seconds)
         points.append(
             PerformancePoint(
                 run.path.name,
@@ -119,14 +119,7 @@ def performance_per_watt_chart(frame: pl.DataFrame, over: Over) -> Chart:
     )
 
 
-def _analysed(run: RunDirectory) -> Run:
-    from rackscope.analysis.context import Run
-    from rackscope.analysis.thresholds import packaged_thresholds
-
-    return Run.of(run_facts(run.manifest), run.samples(), run.results(), run.latency(), packaged_thresholds())
-
-
-def _frequency(run: Run, windows: tuple[tuple[float, float], ...]) -> float | None:
+def mean_frequency(run: Run, windows: tuple[tuple[float, float], ...]) -> float | None:
     """Mean clock of the cores that the system had, of all where it was not pinned."""
     wanted = {str(core) for core in run.facts.system_cores}
     series = [one for one in run.samples.find_all("cpu_frequency_hertz") if not wanted or one.labels["core"] in wanted]

@@ -7,22 +7,11 @@ from pathlib import Path
 
 from rackscope.errors import UsageError
 from rackscope.runs.files import cannot_make
-from rackscope.runs.options import ProgressCallback, RunOptions
-from rackscope.runs.prepare import Prepared, prepare
+from rackscope.runs.options import ProgressCallback
+from rackscope.runs.prepare import Prepared
 from rackscope.runs.repetition import Repetition
 from rackscope.runs.session import Session
 from rackscope.squeezes.base import Isolation
-
-
-def execute(options: RunOptions, progress: ProgressCallback) -> Path:
-    """Do the run; the path of its directory.
-
-    Whatever happens, what was measured is in the directory, its manifest says how the run ended, and the system is
-    gone. Raises RackscopeError (after that), and lets KeyboardInterrupt through.
-    """
-    execution = Execution(prepare(options, progress), progress)
-    execution.run()
-    return execution.path
 
 
 class Execution:

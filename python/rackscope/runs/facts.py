@@ -9,6 +9,7 @@ from rackscope.analysis.characterisation import characterise
 from rackscope.analysis.facts import PhaseWindow, ProbeReport, RunFacts, SamplerCost
 
 if TYPE_CHECKING:
+    from rackscope.analysis.context import Run
     from rackscope.analysis.findings import Characterisation
     from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import Manifest, OverheadPart
@@ -56,6 +57,14 @@ def run_facts(manifest: Manifest) -> RunFacts:
         sequential=manifest.repetition.maximum is None,
         power_asked=bool(manifest.named_meters) or "--meter" in manifest.command_line,
     )
+
+
+def analysed_run(run: RunDirectory) -> Run:
+    """A run directory as the rules of the analysis see it."""
+    from rackscope.analysis.context import Run
+    from rackscope.analysis.thresholds import packaged_thresholds
+
+    return Run.of(run_facts(run.manifest), run.samples(), run.results(), run.latency(), packaged_thresholds())
 
 
 def characterise_run(run: RunDirectory) -> Characterisation:
@@ -107,4 +116,9 @@ def _sampler_cost(overhead: OverheadPart) -> SamplerCost | None:
 
 def _expects_hits(manifest: Manifest) -> bool:
     # Without a preload (Redis' stages) an empty answer is part of the workload.
-    return any(phase.kind == "load" for phase in manifest.phases)
+    # Nor does it mean that an item was evicted where it can have expired.
+    loads = [phase.start_ns for phase in manifest.phases if phase.kind == "load"]
+    ends = [phase.end_ns for phase in manifest.phases if phase.end_ns is not None]
+    seconds = int(manifest.workload.parameters.get("expire_seconds", "0"))
+    expires = seconds > 0 and max(ends, default=0) - min(loads, default=0) > seconds * 1e9
+    return bool(loads) and not expires

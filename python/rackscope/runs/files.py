@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_atomically(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Write ``content`` so that ``path`` holds either the old bytes or all the new ones. Raises RunDirectoryError.
-
-    Without ``sync`` that holds for a killed process, but not for a host that loses power.
-    """
+    """Replace all bytes or none (without ``sync``: unless power is lost). Raises RunDirectoryError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -28,7 +26,9 @@ def write_atomically(path: Path, content: bytes, *, sync: bool = True) -> None:
                 os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException as error:
-        _discard(temporary)
+        # Why the writing failed is worth more than why the cleaning did.
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise cannot_write(path, error) from error
         raise
@@ -53,11 +53,3 @@ def cannot_make(path: Path, error: OSError) -> RunDirectoryError:
     return RunDirectoryError(
         f"cannot make the run directory {path}: {error.strerror or error}", "Choose another folder with --out."
     )
-
-
-def _discard(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        # Why the writing failed is worth more than why the cleaning did.
-        return

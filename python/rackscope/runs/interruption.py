@@ -13,10 +13,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruptions:
-    """Holds back the signals that end rackscope; ``allowed`` lets them act again for a while.
-
-    Only the main thread gets signals: elsewhere this does nothing.
-    """
+    """Holds back the signals that end rackscope, where they arrive: on the main thread; ``allowed`` lets them act."""
 
     def __init__(self) -> None:
         self._handlers: dict[signal.Signals, Any] = {}

@@ -58,11 +58,9 @@ def read_kept(
     another: str,
     upgrade: Callable[[Any], Any] | None = None,
 ) -> _Model:
-    """A file of ours as its model. ``what`` it is is for people; ``again`` and ``another`` are advice.
+    """A file of ours as its model; ``upgrade`` makes an older format's content one of this format.
 
-    ``upgrade`` makes the content of an older format one of this format.
-
-    Raises FileNotFoundError for the caller to explain, and RunDirectoryError for everything else.
+    Raises FileNotFoundError for the caller to explain, and RunDirectoryError, with the advice, for everything else.
     """
     try:
         if file.stat().st_size > limit_bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rackscope.errors import UsageError
 
 if TYPE_CHECKING:
+    # Help is printed without pydantic.
     from rackscope.runs.manifest import ServerPart
 
 Arrivals = Literal["poisson", "constant"]
@@ -111,6 +112,14 @@ class RunOptions:
             raise UsageError("a measured repetition may last at most a day", "Choose --duration 30s.")
         if self.warm_up_seconds > 24 * 3600:
             raise UsageError("warming up may last at most a day", "Choose --warm-up 30s.")
+
+
+def run_options(system: str, workload: str, **fields: Any) -> RunOptions:
+    """The options with these fields. Raises UsageError for one that there is not."""
+    try:
+        return RunOptions(system, workload, **fields)
+    except TypeError as error:
+        raise UsageError(f"invalid option of a run: {error}", "RunOptions has those that there are.") from None
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,7 @@ class Placement:
 def place(
     allowed: Sequence[int], system: Sequence[int] | None = None, client: Sequence[int] | None = None
 ) -> Placement:
-    """Choose cores from ``allowed`` (what this process may use); explicit ones win. Raises UsageError.
-
-    Without a wish the client gets the last quarter, at least one core, and the system the rest.
-    """
+    """Choose from ``allowed``; explicit ones win, else the client gets the last quarter. Raises UsageError."""
     usable = sorted(set(allowed))
     for what, wish in (("--cores", system), ("--client-cores", client)):
         absent = sorted(set(wish or ()) - set(usable))

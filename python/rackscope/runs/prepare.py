@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rackscope
-from rackscope.errors import UsageError
+from rackscope.errors import UsageError, did_you_mean
+from rackscope.host.ceilings import CalibrationError, load_ceilings
+from rackscope.host.inventory import read_inventory
 from rackscope.host.memory import read_memory
 from rackscope.host.tree import Tree
 from rackscope.process_identity import boot_id, process_start_ticks
-from rackscope.runs.hostfacts import ceilings_part, inventory_part
-from rackscope.runs.manifest import ClientPart, KnobValue, Manifest, RepetitionPart, SystemPart, WorkloadPart
+from rackscope.runs.manifest import (
+    CeilingsPart,
+    ClientPart,
+    KnobValue,
+    Manifest,
+    RepetitionPart,
+    SystemPart,
+    WarningPart,
+    WorkloadPart,
+)
 from rackscope.runs.options import Progress, ProgressCallback, RunOptions
 from rackscope.runs.placement import Placement, place
 from rackscope.runs.repetition import Repetition
 from rackscope.systems import find_system, resolve_knobs
 from rackscope.systems.ports import require_free
-from rackscope.units import format_bytes
+from rackscope.units import format_bytes, now_text
 from rackscope.workloads import WorkloadPlan, find_workload
 from rackscope.workloads import plan as plan_workload
 
@@ -61,11 +69,9 @@ def prepare(options: RunOptions, progress: ProgressCallback) -> Prepared:
     knob_names = {knob.name for knob in system.knobs}
     unknown = [name for name in options.settings if name not in parameters | knob_names]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], sorted(parameters | knob_names), n=1)
-        hint = f"Did you mean {near[0]}? " if near else ""
         raise UsageError(
             f"neither {system.name} nor {workload.name} has a setting '{unknown[0]}'",
-            f"{hint}{system.name} has {', '.join(sorted(knob_names))}; "
+            f"{did_you_mean(unknown[0], parameters | knob_names)}{system.name} has {', '.join(sorted(knob_names))}; "
             f"{workload.name} has {', '.join(sorted(parameters))}.",
         )
     settled = plan_workload(
@@ -102,8 +108,8 @@ def prepare(options: RunOptions, progress: ProgressCallback) -> Prepared:
 def first_manifest(prepared: Prepared) -> Manifest:
     """The manifest as it stands before the first phase."""
     options, plan, acquired = prepared.options, prepared.plan, prepared.acquired
-    inventory, identity = inventory_part()
-    ceilings, warnings = ceilings_part(identity)
+    inventory = read_inventory()
+    ceilings, warnings = _ceilings_part(inventory.identity)
     return Manifest(
         rackscope_version=rackscope.__version__,
         command_line=list(options.command_line),
@@ -143,7 +149,7 @@ def first_manifest(prepared: Prepared) -> Manifest:
             seed=options.seed,
             verify=options.verify,
         ),
-        host=inventory,
+        host=inventory.to_dict(),
         server=options.server,
         named_meters=[meter for meter in options.meters if meter != "none"],
         ceilings=ceilings,
@@ -158,9 +164,17 @@ def first_manifest(prepared: Prepared) -> Manifest:
     )
 
 
-def now_text() -> str:
-    """This moment with its offset from UTC."""
-    return datetime.now().astimezone().isoformat(timespec="seconds")
+def _ceilings_part(identity: str) -> tuple[CeilingsPart, list[WarningPart]]:
+    """What ``rackscope calibrate`` measured (empty: never), and a warning when it cannot be read."""
+    try:
+        ceilings = load_ceilings(identity)
+    except CalibrationError as error:
+        return CeilingsPart(), [WarningPart(code="ceilings_unreadable", text=str(error))]
+    if ceilings is None:
+        return CeilingsPart(), []
+    counters = {check.column: check.reason for check in ceilings.counters if check.status == "untrusted"}
+    untrusted = {**ceilings.untrusted(), **counters}
+    return CeilingsPart(measured_at=ceilings.measured_at, values=ceilings.values(), untrusted=untrusted), []
 
 
 def _check_memory(system: System, knobs: Mapping[str, str], plan: WorkloadPlan) -> None:

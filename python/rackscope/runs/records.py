@@ -6,23 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rackscope.analysis.histograms import Histogram
+from rackscope.runs.tables import KEYS, RESULT_FIELDS
 
-_COPIED = (
-    "start_ns",
-    "end_ns",
-    "duration_seconds",
-    "operations",
-    "errors",
-    "hits",
-    "misses",
-    "wrong_values",
-    "offered_operations_per_second",
-    "bytes_sent",
-    "bytes_received",
-    "lag_p99_seconds",
-    "generator_idle_ratio",
-    "generator_cpu_seconds",
-)
+#: Quantiles of a row, by the kind of latency.
+_QUANTILES = {
+    "response": {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999},
+    "service": {"p50": 0.5, "p99": 0.99},
+}
 
 
 def result_row(
@@ -35,7 +25,7 @@ def result_row(
     discarded: str | None,
 ) -> dict[str, Any]:
     """One row of ``results.parquet``; quantiles are over all operations of the phase."""
-    row: dict[str, Any] = {name: result.get(name) for name in _COPIED}
+    row: dict[str, Any] = {name: result.get(name) for name in RESULT_FIELDS if name not in KEYS}
     row |= {
         "phase": phase,
         "kind": kind,
@@ -46,19 +36,14 @@ def result_row(
     }
     duration = result["duration_seconds"]
     row["throughput_operations_per_second"] = result["operations"] / duration if duration > 0 else None
-    response = _merged(result["histograms"], "response")
-    if response is not None:
-        names = {"response_p50_seconds": 0.5, "response_p90_seconds": 0.9, "response_p99_seconds": 0.99}
-        for name, quantile in {**names, "response_p999_seconds": 0.999}.items():
-            row[name] = response.quantile_seconds(quantile)
-        row["response_mean_seconds"] = response.mean_seconds()
-        row["response_max_seconds"] = max(
-            part["max_seconds"] for part in result["histograms"] if part["kind"] == "response"
-        )
-    service = _merged(result["histograms"], "service")
-    if service is not None:
-        row["service_p50_seconds"] = service.quantile_seconds(0.5)
-        row["service_p99_seconds"] = service.quantile_seconds(0.99)
+    for latency, quantiles in _QUANTILES.items():
+        merged = _merged(result["histograms"], latency)
+        if merged is not None:
+            row |= {f"{latency}_{name}_seconds": merged.quantile_seconds(one) for name, one in quantiles.items()}
+            if latency == "response":
+                row["response_mean_seconds"] = merged.mean_seconds()
+    largest = (part["max_seconds"] for part in result["histograms"] if part["kind"] == "response" and part["count"])
+    row["response_max_seconds"] = max(largest, default=None)
     return row
 
 

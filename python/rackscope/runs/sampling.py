@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rackscope.errors import ProbeError
 from rackscope.host.meters import Meters
+from rackscope.mounts import read_memberships
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,11 +100,7 @@ class HostSampler:
         self._system_rows.extend(zip(times, cpu.tolist(), resident.tolist(), strict=True))
 
     def system_use(self, start_ns: int, end_ns: int) -> tuple[float | None, float | None]:
-        """CPU seconds of the system between the two moments, and its resident bytes at the end.
-
-        CPU seconds are interpolated between the ticks around each end; ``None`` where no tick reaches.
-        Forgets everything before ``start_ns``.
-        """
+        """CPU seconds between the two moments, and resident bytes at the end; forgets what is before ``start_ns``."""
         rows = [row for row in self._system_rows if row[1] == row[1]]
         self._system_rows = [row for row in self._system_rows if row[0] >= start_ns - 2_000_000_000]
         start, end = _interpolate(rows, start_ns), _interpolate(rows, end_ns)
@@ -132,18 +129,10 @@ def _interpolate(rows: list[tuple[int, float, float]], moment_ns: int) -> float 
 
 
 def cgroup_of(pid: int, root: Path = Path("/")) -> str | None:
-    """The most specific control group that limits a process (cgroups(7)); ``None`` when it cannot be read.
-
-    A process has one group in the unified hierarchy and one for each v1 controller; limits of CPU and memory hang on
-    the deepest of those.
-    """
+    """The deepest control group that limits a process (cgroups(7)); ``None`` when it cannot be read."""
     try:
-        lines = (root / "proc" / str(pid) / "cgroup").read_text().splitlines()
+        memberships = read_memberships((root / "proc" / str(pid) / "cgroup").read_text())
     except OSError:
         return None
-    paths = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if not controllers or {"cpu", "memory"} & set(controllers.split(",")):
-            paths.append(path)
+    paths = [memberships[controller] for controller in ("", "cpu", "memory") if controller in memberships]
     return max(paths, key=lambda path: path.rstrip("/").count("/"), default=None)

@@ -18,11 +18,11 @@ from rackscope.host.meters import parse_meters
 from rackscope.runs.client import Client, client_configuration, interval_frame
 from rackscope.runs.directory import RunWriter
 from rackscope.runs.ending import Ending, watched
-from rackscope.runs.interruption import Interruptions, held_back
+from rackscope.runs.interruption import held_back
 from rackscope.runs.manifest import PhasePart, ProbePart, meter_parts
 from rackscope.runs.options import Loop, Progress, ProgressCallback
 from rackscope.runs.placement import Placement
-from rackscope.runs.prepare import Prepared, first_manifest, now_text
+from rackscope.runs.prepare import Prepared, first_manifest
 from rackscope.runs.records import latency_rows, result_row
 from rackscope.runs.sampling import HostSampler, cgroup_of
 from rackscope.runs.tables import latency_frame, results_frame
@@ -30,10 +30,11 @@ from rackscope.squeezes.base import Isolation
 from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
 from rackscope.systems.base import Launch
+from rackscope.units import now_text
 from rackscope.workloads import PhasePlan
 
 if TYPE_CHECKING:
-    from rackscope.runs.manifest import Manifest, PhasePart
+    from rackscope.runs.manifest import Manifest
     from rackscope.systems.base import RunningSystem
 
 #: How often samples reach the disk while a phase lasts: what a kill can cost. Each time takes milliseconds of a core
@@ -81,30 +82,22 @@ class Session:
 
         ``close`` may add to the manifest before it is written for the last time. Raises what ``work`` raises.
         """
-        with held_back() as interruptions:
-            self._run(work, close, interruptions)
-
-    def _run(
-        self,
-        work: Callable[[Session], None],
-        close: Callable[[Session], None] | None,
-        interruptions: Interruptions,
-    ) -> None:
-        self.writer.write_manifest(self.manifest)
         ending = Ending()
-        try:
-            with watched() as ending, contextlib.ExitStack() as stack, interruptions.allowed():
-                self._start(stack)
-                work(self)
-                self._collect_statistics()
-        finally:
-            self.progress(Progress("writing the run directory"))
-            if close is not None:
-                close(self)
-            # A log that cannot be read or written is no reason to lose the run.
-            with contextlib.suppress(RackscopeError, OSError):
-                self.writer.redact_logs()
-            self._finish(ending.status, ending.reason)
+        with held_back() as interruptions:
+            self.writer.write_manifest(self.manifest)
+            try:
+                with watched() as ending, contextlib.ExitStack() as stack, interruptions.allowed():
+                    self._start(stack)
+                    work(self)
+                    self.manifest.system.statistics = dict(self.system.statistics())
+            finally:
+                self.progress(Progress("writing the run directory"))
+                if close is not None:
+                    close(self)
+                # A log that cannot be read or written is no reason to lose the run.
+                with contextlib.suppress(RackscopeError, OSError):
+                    self.writer.redact_logs()
+                self._finish(ending.status, ending.reason)
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         prepared, options = self.prepared, self.prepared.options
@@ -172,12 +165,9 @@ class Session:
             self.phase(plan, loop, seconds, activity="warming up")
 
     def ramp(self, plan: PhasePlan, loop: Loop, seconds: float) -> None:
-        """Drive the load of a phase for a while, unmeasured, right before that phase.
-
-        What was idle has credit with every token bucket, and is cold. Raises as ``phase`` does.
-        """
+        """Drive a phase's load, unmeasured, right before it: what was idle has credit with token buckets."""
         assert self._client is not None
-        self._judge(plan, self._client.run_phase(plan, loop, seconds, _ignore))
+        self._judge(plan, self._client.run_phase(plan, loop, seconds, lambda _intervals: None))
 
     def phase(
         self,
@@ -320,10 +310,6 @@ class Session:
         _describe_probes(self.manifest, self._sampler)
         self._flush()
 
-    def _collect_statistics(self) -> None:
-        if self._system is not None:
-            self.manifest.system.statistics = dict(self._system.statistics())
-
     def _finish(self, status: Any, reason: str) -> None:
         """Close the directory. A failure to write must not hide why the run ended."""
         usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -347,22 +333,14 @@ class Session:
             self.writer.join_parts()
 
 
-def _ignore(_intervals: list[dict[str, float]]) -> None:
-    """For phases of which nothing is kept."""
-
-
 def _describe_probes(manifest: Manifest, sampler: HostSampler) -> None:
-
     manifest.probes = [ProbePart.model_validate(probe) for probe in sampler.probes]
     manifest.meters = meter_parts(manifest.probes)
 
 
 @contextlib.contextmanager
 def _beside_the_system(placement: Placement) -> Iterator[None]:
-    """Keep rackscope's own threads off the system's cores while it is measured, where there are others.
-
-    The load generator's threads are started from here, so its cores stay allowed whatever the system uses.
-    """
+    """Keep rackscope's threads, but the load generator's, off the system's cores, where there are others."""
     before = os.sched_getaffinity(0)
     elsewhere = (before - set(placement.system)) | set(placement.client)
     if not elsewhere:

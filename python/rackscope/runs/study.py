@@ -150,7 +150,7 @@ class StudyRecord(Conducted):
     #: How it was done: repetitions, order, what was discarded and why, which statistics.
     method: list[str] = Field(default_factory=list)
     members: list[Member] = Field(default_factory=list)
-    #: The same for programs: each kind of study says in its docstring what is in it.
+    #: The same for programs; docs/reference/study-results.md describes it for each kind of study.
     result: dict[str, Any] = Field(default_factory=dict)
 
 

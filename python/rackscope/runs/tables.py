@@ -89,7 +89,7 @@ def schema_of(name: str) -> Schema:
 
 
 def results_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows of ``results.parquet`` with its fixed schema; a field that a row lacks is null."""
+    """Rows of ``results.parquet`` with its fixed schema; a field that a row does not have is null."""
     return _frame("results", rows)
 
 

@@ -5,10 +5,7 @@ One file a resource; a module of this room with an attribute ``SQUEEZES`` is fou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.base import Squeeze
+from rackscope.squeezes.base import Squeeze
 
 __all__ = ["find_squeezes"]
 

@@ -6,16 +6,12 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.process_identity import process_start_ticks
-from rackscope.squeezes.changes import Changes
-from rackscope.squeezes.held import HeldChanges
+from rackscope.squeezes.held import Changes
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.undo import RestoreAffinity
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 #: A thread that starts another one while it is restricted: the next pass finds that.
 _PASSES = 10
@@ -40,23 +36,16 @@ def read_process_tree(pid: int) -> dict[int, list[int]]:
     return tree
 
 
-def restrict_tree(pid: int, cores: Sequence[int], journal: Journal) -> HeldChanges:
+def restrict_tree(pid: int, cores: Sequence[int], journal: Journal) -> Changes:
     """Let every thread of the tree run on ``cores`` only. Raises SqueezeError."""
     changes = Changes(journal)
-    try:
+    with changes.undone_on_failure():
         _restrict(pid, set(cores), changes)
-    except BaseException:
-        with suppress(SqueezeError):
-            changes.undo_to(0)
-        raise
-    return HeldChanges(changes)
+    return changes
 
 
 def keep_affinity(pid: int, changes: Changes) -> None:
-    """Have the tree's present affinities brought back when ``changes`` are undone.
-
-    A kernel before 6.2 forgets them when a cpuset shrinks: when it grows again, threads may run on all of it.
-    """
+    """Have affinities brought back with ``changes``: a kernel before 6.2 forgets them when a cpuset shrinks."""
     for process, threads in read_process_tree(pid).items():
         with suppress(OSError):
             before = _common_affinity(threads)

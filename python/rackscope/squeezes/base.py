@@ -6,11 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
+from rackscope.squeezes.journal import Journal
 
 #: The macro-architectural categories of Awasthi 2015, Table 4, with DRAM taken apart, and the last-level cache.
 Resource = Literal["cpu", "dram_capacity", "dram_bandwidth", "last_level_cache", "disk", "network"]
@@ -54,10 +52,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Capacity:
-    """How much of the resource the system has when nothing is squeezed, and where that figure comes from.
-
-    ``floor`` is the smallest fraction of it that can be left without endangering the system (0 < floor < 1).
-    """
+    """How much the system has when nothing is squeezed; ``floor`` is the least fraction that does not endanger it."""
 
     value: float
     unit: str
@@ -96,9 +91,7 @@ class Applied(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_ending: object) -> None:
         self.release()
 
 
@@ -116,10 +109,7 @@ class Squeeze(ABC):
 
     @property
     def has_control(self) -> bool:
-        """Whether squeezed windows are compared with windows under ``apply_control``, and not with free ones.
-
-        An antagonist disturbs in more ways than the one meant; its control disturbs in all the others.
-        """
+        """Whether ``apply_control`` is what to compare with: an antagonist disturbs in more ways than the one meant."""
         return False
 
     @abstractmethod
@@ -128,10 +118,7 @@ class Squeeze(ABC):
 
     @abstractmethod
     def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
-        """Leave ``fraction`` of the capacity. The journal knows how to undo it before anything is changed.
-
-        Raises SqueezeError.
-        """
+        """Leave ``fraction`` of the capacity; the journal knows how to undo it before. Raises SqueezeError."""
 
     def apply_control(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
         """The disturbance of ``apply`` without the squeeze; only where ``has_control``."""
@@ -139,7 +126,4 @@ class Squeeze(ABC):
 
     @abstractmethod
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
-        """Apply it for about half a second while the system is idle, measure what is left with a load of its own.
-
-        Raises SqueezeError.
-        """
+        """Apply it for half a second while the system is idle, and measure what a load gets. Raises SqueezeError."""

@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from rackscope.mounts import read_mounts, whole_disks
 from rackscope.squeezes.base import NotSqueezable
 from rackscope.squeezes.held import read_text
 
 _NEEDS = "a folder on a block device that is seen from here"
-_MOST_LAYERS = 16
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,7 @@ class BlockDevice:
 
 
 def find_block_device(folder: Path, root: Path = Path("/"), number: str | None = None) -> BlockDevice | NotSqueezable:
-    """The device of ``folder``, whose ``st_dev`` is ``number`` (by default looked up).
-
-    ``root`` is where /proc and /sys are looked for.
-    """
+    """The device of ``folder``, whose ``st_dev`` is ``number`` (by default looked up); ``root`` has /proc and /sys."""
     if number is None:
         try:
             device = folder.stat().st_dev
@@ -42,7 +39,9 @@ def find_block_device(folder: Path, root: Path = Path("/"), number: str | None =
     whole = read_text(block / "dev")
     if whole is None:
         return NotSqueezable(f"the block device of {folder} has no number", _NEEDS)
-    return BlockDevice(whole, block.name, _lowest(block))
+    disks = whole_disks(block)
+    # As calibration does when it names its ceilings, while there is one below.
+    return BlockDevice(whole, block.name, disks[0] if len(disks) == 1 else block.name)
 
 
 def _block_folder(root: Path, number: str) -> Path | None:
@@ -54,27 +53,9 @@ def _block_folder(root: Path, number: str) -> Path | None:
 
 def _block_folder_of_mount(root: Path, number: str) -> Path | None:
     """Some file systems (btrfs) have numbers of their own; their mounts name the device (proc_pid_mountinfo(5))."""
-    for line in (read_text(root / "proc/self/mountinfo") or "").splitlines():
-        before, _, after = line.partition(" - ")
-        left, right = before.split(), after.split()
-        if len(left) > 2 and left[2] == number and len(right) > 1 and right[1].startswith("/dev/"):
-            name = Path(right[1]).resolve().name
-            actual = read_text(root / "sys/class/block" / name / "dev")
+    for mount in read_mounts(read_text(root / "proc/self/mountinfo") or ""):
+        if mount.device == number and mount.source.startswith("/dev/"):
+            actual = read_text(root / "sys/class/block" / Path(mount.source).resolve().name / "dev")
             if actual is not None:
                 return _block_folder(root, actual)
     return None
-
-
-def _lowest(block: Path) -> str:
-    """Follow layers (dm, md) down to the disk, as calibration does when it names its ceilings, while there is one."""
-    for _ in range(_MOST_LAYERS):
-        try:
-            below = list((block / "slaves").iterdir())
-        except OSError:
-            break
-        if len(below) != 1:
-            break
-        block = below[0].resolve()
-        if (block / "partition").exists():
-            block = block.parent
-    return block.name

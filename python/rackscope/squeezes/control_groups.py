@@ -6,17 +6,15 @@ Sources: Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst of the kernel, c
 from __future__ import annotations
 
 import errno
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from rackscope.mounts import Mount, read_memberships, read_mounts
+from rackscope.squeezes.held import Changes
 from rackscope.squeezes.removal import PARENT_NAME, write_control
 from rackscope.squeezes.undo import RemoveControlGroup, RestoreFile
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.changes import Changes
 
 Version = Literal[1, 2]
 #: The controllers whose limits are squeezes, by the names that they have in each version.
@@ -28,7 +26,6 @@ CONTROLLERS: Mapping[Version, tuple[str, ...]] = {
 _ALL_CONTROLLERS = tuple(dict.fromkeys((*CONTROLLERS[1], *CONTROLLERS[2])))
 #: Without these a v1 cpuset takes no process in (cgroup-v1/cpusets.rst, 1.4).
 _CPUSET_FILES = ("cpuset.cpus", "cpuset.mems")
-_ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True)
@@ -41,10 +38,7 @@ class ControlGroup:
 
 @dataclass(frozen=True)
 class OwnGroups:
-    """The control groups that this process is in: its folder by controller, and how far up one may look.
-
-    ``missing`` says why a controller has none.
-    """
+    """This process's groups: its folder by controller (``missing``: why none), and how far up one may look."""
 
     version: Version | None
     folders: Mapping[str, Path] = field(default_factory=dict)
@@ -52,38 +46,27 @@ class OwnGroups:
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Mount:
-    root: PurePosixPath
-    point: PurePosixPath
-    kind: str
-    options: frozenset[str]
-
-
 def find_own_groups(root: Path = Path("/")) -> OwnGroups:
     """Where this process stands in the host's hierarchies. Version 2 is taken where it has any controller of ours."""
     try:
-        mounts = list(_parse_mounts((root / "proc/self/mountinfo").read_text(errors="replace")))
-        memberships = _parse_memberships((root / "proc/self/cgroup").read_text(errors="replace"))
+        mounts = read_mounts((root / "proc/self/mountinfo").read_text(errors="replace"))
+        memberships = read_memberships((root / "proc/self/cgroup").read_text(errors="replace"))
     except OSError as error:
         reason = f"this process's control groups cannot be told: {error.filename}: {error.strerror}"
         return OwnGroups(None, missing=dict.fromkeys(_ALL_CONTROLLERS, reason))
     for mount in mounts:
-        if mount.kind != "cgroup2":
+        if mount.file_system != "cgroup2":
             continue
-        offered = _words(_below(root, mount.point) / "cgroup.controllers")
+        offered = _words(_below(root, mount.mount_point) / "cgroup.controllers")
         if offered.intersection(CONTROLLERS[2]):
             return _own_unified(root, mount, memberships)
-    if any(mount.kind == "cgroup" for mount in mounts):
+    if any(mount.file_system == "cgroup" for mount in mounts):
         return _own_version_1(root, mounts, memberships)
     return OwnGroups(None, missing=dict.fromkeys(_ALL_CONTROLLERS, "no control groups are mounted here"))
 
 
 def make_control_group(name: str, own: OwnGroups, changes: Changes) -> tuple[ControlGroup | None, dict[str, str]]:
-    """A group ``rackscope/NAME`` below this process's own, and why it lacks the controllers that it lacks.
-
-    ``changes`` holds the steps that remove it. Raises SqueezeError only where those cannot be kept.
-    """
+    """A group ``rackscope/NAME`` below our own, and why controllers are missing. Without a journal: SqueezeError."""
     if own.version is None:
         return None, dict(own.missing)
     folders: dict[str, Path] = {}
@@ -99,18 +82,20 @@ def make_control_group(name: str, own: OwnGroups, changes: Changes) -> tuple[Con
     return (ControlGroup(own.version, folders) if folders else None), missing
 
 
-def _own_unified(root: Path, mount: _Mount, memberships: Mapping[str, PurePosixPath]) -> OwnGroups:
+def _own_unified(root: Path, mount: Mount, memberships: Mapping[str, str]) -> OwnGroups:
     folder = _own_folder(root, mount, memberships.get(""))
     if isinstance(folder, str):
         return OwnGroups(2, missing=dict.fromkeys(CONTROLLERS[2], folder))
-    return OwnGroups(2, dict.fromkeys(CONTROLLERS[2], folder), _below(root, mount.point))
+    return OwnGroups(2, dict.fromkeys(CONTROLLERS[2], folder), _below(root, mount.mount_point))
 
 
-def _own_version_1(root: Path, mounts: list[_Mount], memberships: Mapping[str, PurePosixPath]) -> OwnGroups:
+def _own_version_1(root: Path, mounts: Sequence[Mount], memberships: Mapping[str, str]) -> OwnGroups:
     folders: dict[str, Path] = {}
     missing: dict[str, str] = {}
     for controller in CONTROLLERS[1]:
-        mount = next((one for one in mounts if one.kind == "cgroup" and controller in one.options), None)
+        mount = next(
+            (one for one in mounts if one.file_system == "cgroup" and controller in one.super_options.split(",")), None
+        )
         if mount is None:
             missing[controller] = f"the '{controller}' controller is not mounted here"
             continue
@@ -122,15 +107,15 @@ def _own_version_1(root: Path, mounts: list[_Mount], memberships: Mapping[str, P
     return OwnGroups(1, folders, None, missing)
 
 
-def _own_folder(root: Path, mount: _Mount, membership: PurePosixPath | None) -> Path | str:
+def _own_folder(root: Path, mount: Mount, membership: str | None) -> Path | str:
     """The folder of a group, or why there is none. In a container the mount may show only a part of the hierarchy."""
     if membership is None:
-        return f"this process is in no group of the hierarchy at {mount.point}"
+        return f"this process is in no group of the hierarchy at {mount.mount_point}"
     try:
-        relative = membership.relative_to(mount.root)
+        relative = PurePosixPath(membership).relative_to(mount.root)
     except ValueError:
-        return f"this process's control group {membership} is outside of what is mounted at {mount.point}"
-    folder = _below(root, mount.point / relative)
+        return f"this process's control group {membership} is outside of what is mounted at {mount.mount_point}"
+    folder = _below(root, mount.mount_point) / relative
     return folder if folder.is_dir() else f"this process's control group {folder} is not visible here"
 
 
@@ -235,8 +220,8 @@ def _make_folder(path: Path) -> None:
     path.mkdir(exist_ok=path.name == PARENT_NAME)
 
 
-def _below(root: Path, path: PurePosixPath) -> Path:
-    return root / str(path).lstrip("/")
+def _below(root: Path, path: str) -> Path:
+    return root / path.lstrip("/")
 
 
 def _words(file: Path) -> frozenset[str]:
@@ -244,28 +229,3 @@ def _words(file: Path) -> frozenset[str]:
         return frozenset(file.read_text(encoding="ascii", errors="replace").split())
     except OSError:
         return frozenset()
-
-
-def _parse_mounts(text: str) -> Iterator[_Mount]:
-    """The cgroup mounts of /proc/PID/mountinfo (proc_pid_mountinfo(5))."""
-    for line in text.splitlines():
-        left, separator, right = line.partition(" - ")
-        fields, kind = left.split(" "), right.split(" ")
-        if not separator or len(fields) < 6 or len(kind) < 3 or kind[0] not in {"cgroup", "cgroup2"}:
-            continue
-        root, point = (PurePosixPath(_unescape(field)) for field in fields[3:5])
-        yield _Mount(root, point, kind[0], frozenset(kind[2].split(",")))
-
-
-def _parse_memberships(text: str) -> dict[str, PurePosixPath]:
-    """Controller to path, of /proc/PID/cgroup (cgroups(7)); the unified hierarchy is under the empty name."""
-    found: dict[str, PurePosixPath] = {}
-    for line in text.splitlines():
-        parts = line.split(":", 2)
-        if len(parts) == 3:
-            found |= dict.fromkeys(parts[1].split(","), PurePosixPath(parts[2]))
-    return found
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

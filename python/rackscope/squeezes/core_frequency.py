@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
 from rackscope.squeezes.groups import require
 from rackscope.squeezes.held import Change, hold, read_integer, read_text
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.verifying import judge
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 _CPUS = "sys/devices/system/cpu"
 _NEEDS = "a host whose clock is set by Linux (cpufreq), and root"
@@ -63,7 +60,6 @@ class CoreFrequency(Squeeze):
         return Capacity(min(bounds) * _KILOHERTZ, "hertz", "scaling_max_freq of the system's cores", max(0.05, floor))
 
     def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
-        """See the base class."""
         capacity = require(self.capacity(subject), self.name)
         bound = round(capacity.value * fraction / _KILOHERTZ)
         changes: list[Change] = []

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.affinity import keep_affinity, read_process_tree, restrict_tree
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
-from rackscope.squeezes.changes import Changes
 from rackscope.squeezes.groups import Group, group_folders, group_of, require
-from rackscope.squeezes.held import Change, hold, read_text, with_parents
+from rackscope.squeezes.held import Change, Changes, hold, read_text, with_parents
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.loads import spin
 from rackscope.squeezes.verifying import judge
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 _SPIN_SECONDS = 0.4
 
@@ -41,7 +37,6 @@ class CpuSet(Squeeze):
         return Capacity(float(count), "cores", "the system's cores, by the affinity of its threads", 1 / count)
 
     def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
-        """See the base class."""
         require(self.capacity(subject), self.name)
         kept = subject.cores[: cores_left(len(subject.cores), fraction)]
         group = _usable_group(subject)

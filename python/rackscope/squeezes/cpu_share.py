@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
 from rackscope.squeezes.cpu_quota import (
@@ -15,11 +13,9 @@ from rackscope.squeezes.cpu_quota import (
 )
 from rackscope.squeezes.groups import group_folders, group_of, require
 from rackscope.squeezes.held import hold
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.loads import spin
 from rackscope.squeezes.verifying import verify_rate
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 _FREE_SECONDS, _SPIN_SECONDS = 0.2, 0.4
 
@@ -53,7 +49,6 @@ class CpuShare(Squeeze):
         return Capacity(cores, "cores", source, floor)
 
     def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
-        """See the base class."""
         cores = require(self.capacity(subject), self.name).value * fraction
         group = require(group_of(subject.isolation, "cpu"), self.name)
         try:

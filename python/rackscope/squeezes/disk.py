@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
@@ -17,12 +16,10 @@ from rackscope.squeezes.block_device import BlockDevice, find_block_device
 from rackscope.squeezes.disk_limits import Direction, Kind, limit_changes, limit_file, tightest_limit
 from rackscope.squeezes.groups import Group, group_folders, group_of, require
 from rackscope.squeezes.held import hold
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.loads import read_direct
 from rackscope.squeezes.verifying import verify_rate
 from rackscope.units import format_amount
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 _FILE_BYTES = 32 << 20
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 4096, 1 << 20
@@ -49,22 +46,12 @@ class DiskSqueeze(Squeeze):
     settle_seconds = 0.2
     kind: Kind
     unit: str
+    #: The name of the calibrated ceiling, for a direction and a disk.
+    ceiling: str
 
     def __init__(self, root: Path = Path("/")) -> None:
         """``root`` is where /proc and /sys are looked for."""
         self._root = root
-
-    @abstractmethod
-    def ceiling_name(self, direction: Direction, disk: str) -> str:
-        """The name of the calibrated ceiling."""
-
-    @abstractmethod
-    def block_bytes(self, limit_per_second: float) -> int:
-        """How much the verifying load reads at once, so that a trial holds many of them."""
-
-    @abstractmethod
-    def in_units(self, blocks_per_second: float, block_bytes: int) -> float:
-        """Blocks a second in the unit of the limit."""
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
         """That of reads: the limit that the group has already, or the calibrated ceiling."""
@@ -74,7 +61,6 @@ class DiskSqueeze(Squeeze):
         return Capacity(found.capacities["read"], self.unit, found.source)
 
     def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
-        """See the base class."""
         found = require(self._find(subject), self.name)
         limits = {direction: max(1, round(value * fraction)) for direction, value in found.capacities.items()}
         return hold(self.name, limit_changes(found.group, found.device.number, self.kind, limits), journal)
@@ -84,21 +70,27 @@ class DiskSqueeze(Squeeze):
         capacity = require(self._find(subject), self.name).capacities["read"]
         assert subject.folder is not None  # _find has seen to it
         groups = group_folders(subject, "blkio")
+        block = self._block_bytes(capacity * fraction)
         with _file_to_read(subject.folder) as file:
 
-            def free() -> float:
-                block = self.block_bytes(capacity * fraction)
-                return self._rate(groups, file, block, _FREE_SECONDS, _FREE_WARM_UP_SECONDS)
+            def rate(seconds: float, warm_up: float) -> float:
+                blocks = read_direct(groups, file, block, seconds, warm_up=warm_up)
+                return blocks * block if self.kind == "bps" else blocks
 
             def held(fraction: float) -> float:
-                block = self.block_bytes(capacity * fraction)
                 with self.apply(subject, fraction, journal):
-                    return self._rate(groups, file, block, _SECONDS, _WARM_UP_SECONDS)
+                    return rate(_SECONDS, _WARM_UP_SECONDS)
 
+            free = partial(rate, _FREE_SECONDS, _FREE_WARM_UP_SECONDS)
             return verify_rate(self.unit, capacity, fraction, free, held)
 
-    def _rate(self, groups: list[Path], file: Path, block: int, seconds: float, warm_up: float) -> float:
-        return self.in_units(read_direct(groups, file, block, seconds, warm_up=warm_up), block)
+    def _block_bytes(self, limit_per_second: float) -> int:
+        """How much the verifying load reads at once: of bytes a power of two, so that a trial holds many of them."""
+        if self.kind == "iops":
+            # What was calibrated with; larger ones would be split, and counted several times.
+            return _SMALLEST_BLOCK
+        wanted = int(limit_per_second / _BLOCKS_A_SECOND)
+        return min(max(1 << wanted.bit_length() >> 1, _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
     def _find(self, subject: Subject) -> Throttled | NotSqueezable:
         group = group_of(subject.isolation, "blkio")
@@ -116,7 +108,7 @@ class DiskSqueeze(Squeeze):
         sources = []
         directions: tuple[Direction, ...] = ("read", "write")
         for direction in directions:
-            ceiling = subject.ceilings.get(self.ceiling_name(direction, device.disk))
+            ceiling = subject.ceilings.get(self.ceiling.format(direction, device.disk))
             limit = tightest_limit(group, device.number, self.kind, direction)
             if limit is not None and (ceiling is None or limit <= ceiling):
                 capacities[direction] = float(limit)
@@ -153,17 +145,7 @@ class DiskBandwidth(DiskSqueeze):
     description = "fewer bytes a second from and to the disk, by the throttle of the control group"
     kind: Kind = "bps"
     unit = "bytes/s"
-
-    def ceiling_name(self, direction: Direction, disk: str) -> str:
-        return f'disk_sequential_{direction}_bytes_per_second{{device="{disk}"}}'
-
-    def block_bytes(self, limit_per_second: float) -> int:
-        # A power of two.
-        wanted = int(limit_per_second / _BLOCKS_A_SECOND)
-        return min(max(1 << wanted.bit_length() >> 1, _SMALLEST_BLOCK), _LARGEST_BLOCK)
-
-    def in_units(self, blocks_per_second: float, block_bytes: int) -> float:
-        return blocks_per_second * block_bytes
+    ceiling = 'disk_sequential_{}_bytes_per_second{{device="{}"}}'
 
 
 class DiskOperations(DiskSqueeze):
@@ -173,18 +155,7 @@ class DiskOperations(DiskSqueeze):
     description = "fewer operations a second at the disk, by the throttle of the control group"
     kind: Kind = "iops"
     unit = "operations/s"
-
-    def ceiling_name(self, direction: Direction, disk: str) -> str:
-        return f'disk_random_{direction}_operations_per_second{{device="{disk}"}}'
-
-    def block_bytes(self, limit_per_second: float) -> int:
-        # What was calibrated with; larger ones would be split, and counted several times.
-        del limit_per_second
-        return _SMALLEST_BLOCK
-
-    def in_units(self, blocks_per_second: float, block_bytes: int) -> float:
-        del block_bytes
-        return blocks_per_second
+    ceiling = 'disk_random_{}_operations_per_second{{device="{}"}}'
 
 
 SQUEEZES = (DiskBandwidth(), DiskOperations())

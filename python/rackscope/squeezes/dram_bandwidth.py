@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
-from rackscope.squeezes.antagonists import hold_antagonist
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
 from rackscope.squeezes.groups import require
-from rackscope.squeezes.regulated import Regulated
-from rackscope.squeezes.resctrl import hold_part
+from rackscope.squeezes.regulated import HeldAntagonist, Regulated
 from rackscope.squeezes.verifying import judge
 
 if TYPE_CHECKING:
@@ -44,17 +41,7 @@ class DramBandwidth(Regulated):
 
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
         """Read with the system's cores, in its control group, with and without the squeeze."""
-        alone = _read(subject)
-        regulator = self._regulator()
-        if regulator is None:
-            with self._antagonists("placebo", subject, fraction):
-                alone = _read(subject)
-            with self._antagonists(self.name, subject, fraction):
-                left = _read(subject)
-        else:
-            # Threads that this one starts are born into its group; it falls back to the default one on release.
-            with hold_part(regulator, fraction, lambda: [threading.get_native_id()], journal):
-                left = _read(subject)
+        alone, left = self._measure(subject, fraction, journal, lambda: _read(subject))
         share = left / alone
         figures = f"the system's cores read {left / 1e9:.1f} GB/s instead of {alone / 1e9:.1f} GB/s"
         if share > _UNTOUCHED and fraction < _UNTOUCHED:
@@ -65,10 +52,7 @@ class DramBandwidth(Regulated):
 
 
 class RegulatedChannel(Squeeze):
-    """The memory channel of the synthetic system, whose arbiter is software: what is left is exact.
-
-    Not in ``SQUEEZES``: it is for workloads of known limits, and no other system has such a channel.
-    """
+    """The software channel of the synthetic system, and of no other; so it is not in ``SQUEEZES``."""
 
     name = "regulated_channel"
     resource: Resource = "dram_bandwidth"
@@ -86,7 +70,7 @@ class RegulatedChannel(Squeeze):
         """Lower its rate, for as long as this process puts off the end of it: half a second at most if it is killed."""
         del journal
         channel = require(_find_channel(subject), self.name)
-        return hold_antagonist(self.name, lambda: channel.hold(fraction))
+        return HeldAntagonist(self.name, lambda: channel.hold(fraction))
 
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
         """Draw from it as fast as it lets through."""

@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
 from rackscope.squeezes.groups import Group, group_folders, group_of, require
 from rackscope.squeezes.held import Change, hold, read_integer
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.loads import fill_page_cache
 from rackscope.squeezes.memory_use import MemoryUse, limit_text, read_memory_use, usage_file
 from rackscope.squeezes.verifying import TOLERANCE, judge
 from rackscope.units import format_bytes
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 #: Left above what cannot be taken back: a system grows while it is squeezed, and pages are charged in batches.
 _MARGIN_SHARE, _MARGIN_BYTES = 0.1, 16 << 20

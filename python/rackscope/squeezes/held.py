@@ -1,17 +1,17 @@
-"""Limits that are being held: each kept in the journal before it is written, all given back last first."""
+"""Changes that are being held: each in the journal before it is made, all undone last first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Applied
-from rackscope.squeezes.changes import Changes
-from rackscope.squeezes.journal import Journal, RestoreFile
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.removal import write_control
+from rackscope.squeezes.undo import RestoreFile, Undo
 
 
 @dataclass(frozen=True)
@@ -23,42 +23,74 @@ class Change:
     restore: str
 
 
-class HeldChanges(Applied):
-    """Changes that are undone on release, last first."""
+class Changes(Applied):
+    """Changes that belong together, by the numbers of their steps in the journal; undone on release, last first."""
 
-    def __init__(self, changes: Changes) -> None:
-        self._changes = changes
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._numbers: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def record(self, undo: Undo) -> None:
+        """Keep the step that will undo a change, before the change is made. Raises SqueezeError."""
+        self._numbers.append(self._journal.record(undo))
+
+    def forget_last(self) -> None:
+        """The change that was recorded last was not made."""
+        self._journal.done(self._numbers.pop())
 
     def release(self) -> None:
         """Give everything back. Raises SqueezeError for the first that cannot be, when all else is."""
-        self._changes.undo_to(0)
+        self.undo_to(0)
+
+    def undo_to(self, length: int) -> None:
+        """Undo the changes beyond the first ``length``, last first.
+
+        Raises SqueezeError for the first that cannot be undone, when all others are; the journal keeps that one.
+        """
+        failure: SqueezeError | None = None
+        while len(self._numbers) > length:
+            try:
+                self._journal.undo(self._numbers.pop())
+            except SqueezeError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def try_undo_to(self, length: int) -> None:
+        """As ``undo_to``; what cannot be undone now stays in the journal, and is tried again when that is closed."""
+        with suppress(SqueezeError):
+            self.undo_to(length)
+
+    @contextmanager
+    def undone_on_failure(self, length: int = 0) -> Iterator[None]:
+        """Try to undo those beyond the first ``length`` when the block fails; its mistake is the one to tell."""
+        try:
+            yield
+        except BaseException:
+            self.try_undo_to(length)
+            raise
 
 
 class HeldTogether(Applied):
     """Several that are held and released as one, last first."""
 
-    def __init__(self, parts: Sequence[Applied]) -> None:
-        self._parts = tuple(parts)
+    def __init__(self, *parts: Applied) -> None:
+        self._stack = ExitStack()
+        for part in parts:
+            self._stack.enter_context(part)
 
     def release(self) -> None:
-        """Give everything back, also when some of it cannot be. Raises SqueezeError for the first that cannot."""
-        failed: list[SqueezeError] = []
-        for part in reversed(self._parts):
-            try:
-                part.release()
-            except SqueezeError as error:
-                failed.append(error)
-        if failed:
-            raise failed[0]
+        """Give everything back, also when some of it cannot be. Raises SqueezeError for what cannot."""
+        self._stack.close()
 
 
-def hold(name: str, wanted: Iterable[Change], journal: Journal, changes: Changes | None = None) -> HeldChanges:
-    """Make the changes in order, after those that ``changes`` holds already; all or none.
-
-    Raises SqueezeError that names the file that would not take it.
-    """
+def hold(name: str, wanted: Iterable[Change], journal: Journal, changes: Changes | None = None) -> Changes:
+    """Make the changes after those that ``changes`` holds; all or none. Raises SqueezeError that names the file."""
     changes = Changes(journal) if changes is None else changes
-    try:
+    with changes.undone_on_failure():
         for change in wanted:
             changes.record(RestoreFile(change.path, change.restore))
             try:
@@ -67,12 +99,7 @@ def hold(name: str, wanted: Iterable[Change], journal: Journal, changes: Changes
                 raise SqueezeError(
                     f"{name}: '{change.content}' could not be written to {change.path}: {error.strerror}"
                 ) from error
-    except BaseException:
-        # What cannot be undone now stays in the journal; the first mistake is the one to tell.
-        with suppress(SqueezeError):
-            changes.undo_to(0)
-        raise
-    return HeldChanges(changes)
+    return changes
 
 
 def read_text(path: Path) -> str | None:

@@ -8,16 +8,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Isolation
-from rackscope.squeezes.changes import Changes
 from rackscope.squeezes.control_groups import find_own_groups, make_control_group
+from rackscope.squeezes.held import Changes
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.namespaces import PrivateNetwork, make_private_network
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9_-]+")
 #: What a network of its own takes (network_namespaces(7), capabilities(7)).
@@ -30,12 +27,9 @@ def make_isolation(
 ) -> Iterator[Isolation]:
     """A control group, and with ``network`` a network namespace, for a system; ``name`` is for people to recognise it.
 
-    ``queues`` are those of either end of the veth, by default as many as the kernel gives one.
-
     What cannot be made is in ``Isolation.missing`` with the reason. Everything is in the journal before it is made, and
-    undone in the end: the system must have been stopped by then. ``root`` is where /proc and /sys are looked for.
-
-    Raises SqueezeError, in the end, when something cannot be undone.
+    undone in the end: the system must have been stopped by then. ``queues`` are those of either end of the veth, by
+    default the kernel's. Raises SqueezeError, in the end, when something cannot be undone.
     """
     changes = Changes(journal)
     private: PrivateNetwork | None = None

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from rackscope.errors import SqueezeError
@@ -68,10 +67,7 @@ def journal_folder() -> Path:
 
 
 class Journal:
-    """The steps that undo what this process squeezes. Leaving the ``with`` block does those that are left, last first.
-
-    May be used from several threads. A child made by fork has no part in it.
-    """
+    """The steps that undo what this process (no fork of it) squeezes; closing does what is left, last first."""
 
     def __init__(self, folder: Path | None = None, *, roots: Iterable[Path] = ROOTS) -> None:
         self._folder = folder or journal_folder()
@@ -94,10 +90,7 @@ class Journal:
             return tuple(self._entries.values())
 
     def record(self, undo: Undo) -> int:
-        """Keep the step that will undo a change; then, and only then, make the change.
-
-        Returns the step's number. Raises SqueezeError when it cannot be kept, or would not be obeyed later.
-        """
+        """Keep a step, and only then make the change: its number. Raises SqueezeError where it would not be obeyed."""
         refusal = undo.refusal(self._roots)
         if refusal is not None:
             raise SqueezeError(f"a change that could not be undone was not made: {refusal}")
@@ -131,10 +124,7 @@ class Journal:
             self.done(number)
 
     def close(self) -> None:
-        """Do every step that is left, last first, and remove the file. Raises SqueezeError when some cannot be done.
-
-        Those stay in the file: the next rackscope command tries again.
-        """
+        """Do every step that is left, last first. Raises SqueezeError for those that stay, for the next command."""
         with self._lock:
             if os.getpid() != self._owner.pid:
                 return
@@ -158,9 +148,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             self.close()
         except SqueezeError:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING
-
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, NotSqueezable, Resource, Subject
 from rackscope.squeezes.groups import require
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.regulated import Regulated
-from rackscope.squeezes.resctrl import hold_part
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 _MEASURE_SECONDS = 0.2
 #: How much slower a load must become for its line to have been taken out of the cache rather than to be noise.
@@ -35,7 +29,9 @@ class LastLevelCache(Regulated):
     def amount(self, subject: Subject) -> tuple[float, str, str] | NotSqueezable:
         """The cache's size, as the kernel tells it."""
         del subject
-        size = _cache_bytes()
+        from rackscope import _native
+
+        size = _native.last_level_cache_bytes()
         if size is None:
             return NotSqueezable(
                 "the kernel does not tell the size of the last-level cache", "cache/index* of the cores in sysfs"
@@ -43,36 +39,17 @@ class LastLevelCache(Regulated):
         return float(size), "bytes", "the kernel's figure"
 
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
-        """Loads over a working set that fits into the cache and not into what is left of it, with and without.
-
-        How long they take does not tell a fraction, only whether cache lines were evicted.
-        """
+        """Whether lines of a working set that fits into the cache, not into what is left, are evicted."""
         capacity = require(self.capacity(subject), self.name)
         core = subject.cores[0]
         working_set = int(capacity.value * (fraction + (1 - fraction) * _FILLED))
-        regulator = self._regulator()
-        if regulator is None:
-            with self._antagonists("placebo", subject, fraction):
-                alone = _load_seconds(working_set, core)
-            with self._antagonists(self.name, subject, fraction):
-                squeezed = _load_seconds(working_set, core)
-        else:
-            alone = _load_seconds(working_set, core)
-            # Threads that this one starts are born into its group; it falls back to the default one on release.
-            with hold_part(regulator, fraction, lambda: [threading.get_native_id()], journal):
-                squeezed = _load_seconds(working_set, core)
+        alone, squeezed = self._measure(subject, fraction, journal, lambda: _load_seconds(working_set, core))
         figures = (
             f"a load over {working_set / 2**20:.0f} MiB took {squeezed * 1e9:.1f} ns instead of {alone * 1e9:.1f} ns"
         )
         if squeezed >= alone * _SLOWER:
             return Achieved(None, f"{figures}: cache lines were evicted", effective=True)
         return Achieved(None, f"{figures}: the working set stayed in the cache", effective=False)
-
-
-def _cache_bytes() -> int | None:
-    from rackscope import _native
-
-    return _native.last_level_cache_bytes()
 
 
 def _load_seconds(working_set: int, core: int) -> float:

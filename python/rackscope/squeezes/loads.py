@@ -120,10 +120,7 @@ def read_direct(
 
 
 def fill_page_cache(groups: Iterable[Path], file: Path, count: int, usage: Path, seconds: float) -> tuple[int, int]:
-    """Read ``count`` bytes of ``file`` in ``groups``: bytes read, and what ``usage`` said after the last of them.
-
-    Raises SqueezeError.
-    """
+    """Read ``count`` bytes in ``groups``: bytes read, and what ``usage`` said after the last. Raises SqueezeError."""
     work = {"file": str(file), "bytes": count, "usage": str(usage), "seconds": seconds}
     [result] = _run([_FILL], groups, (), work)
     return int(result["bytes"]), int(result["usage"])

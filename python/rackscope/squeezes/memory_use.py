@@ -18,10 +18,7 @@ _UNLIMITED_BYTES = 1 << 60
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Bytes. ``fixed_bytes`` can go nowhere when memory is short: anonymous beyond what swap takes, locked, kernel's.
-
-    ``limit_bytes`` is the tightest limit of the group and those above it.
-    """
+    """Bytes; ``fixed_bytes`` cannot be reclaimed, ``limit_bytes`` is the tightest limit from the group upwards."""
 
     used_bytes: int
     fixed_bytes: int

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.network_namespace import call_in_namespace, new_namespace
+from rackscope.squeezes.held import Changes
 from rackscope.squeezes.undo import RemoveLink
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
-
-    from rackscope.squeezes.changes import Changes
 
 #: RFC 2544, section C.2.2: for measurements of networks, never routed on the Internet.
 ADDRESSES = IPv4Network("198.18.0.0/15")
@@ -51,9 +50,7 @@ class PrivateNetwork:
 
 
 def make_private_network(changes: Changes, queues: int | None = None) -> PrivateNetwork:
-    """A namespace with loopback, joined to the host by a veth; the step that removes that is in ``changes``.
-
-    ``queues`` are those of either end, by default as many as the kernel gives one.
+    """A namespace with loopback, joined to the host by a veth of so many ``queues`` that ``changes`` removes.
 
     Raises OSError, with the kernel's reason, and SqueezeError.
     """
@@ -66,10 +63,7 @@ def make_private_network(changes: Changes, queues: int | None = None) -> Private
 
 
 def free_network(taken: Iterable[IPv4Network], start: int) -> IPv4Network:
-    """A /30 of ``ADDRESSES`` that overlaps none of ``taken``: the ``start``-th, or one after it.
-
-    Raises SqueezeError when there is none.
-    """
+    """A /30 of ``ADDRESSES`` beside all ``taken``: the ``start``-th, or one after it. Raises SqueezeError."""
     inside = [network for network in taken if network.overlaps(ADDRESSES) and network.prefixlen > 0]
     size = 1 << (32 - _PREFIX_LENGTH)
     count = ADDRESSES.num_addresses // size
@@ -89,25 +83,21 @@ def _join(descriptor: int, changes: Changes, queues: int | None) -> PrivateNetwo
     from pyroute2 import IPRoute
     from pyroute2.netlink.exceptions import NetlinkError
 
-    before = len(changes)
-    try:
-        with IPRoute() as netlink:
-            host, system = _free_names(netlink)
-            addresses = list(free_network(_taken(netlink), os.getpid()).hosts())
-            network = PrivateNetwork(descriptor, host, system, str(addresses[0]), str(addresses[1]))
-            changes.record(RemoveLink(host))
-            # The far end is made inside at once: nothing on the host sees it and takes it for its own.
-            counts = {} if queues is None else {"num_tx_queues": queues, "num_rx_queues": queues}
-            peer = {"ifname": system, "net_ns_fd": descriptor, **counts}
-            netlink.link("add", ifname=host, kind="veth", peer=peer, **counts)
-            _bring_up(netlink, host, network.host_address)
-        call_in_namespace(network.namespace, lambda: _bring_up_inside(network))
-    except NetlinkError as error:
-        changes.try_undo_to(before)
-        raise OSError(error.code, os.strerror(error.code)) from error
-    except BaseException:
-        changes.try_undo_to(before)
-        raise
+    with changes.undone_on_failure(len(changes)):
+        try:
+            with IPRoute() as netlink:
+                host, system = _free_names(netlink)
+                addresses = list(free_network(_taken(netlink), os.getpid()).hosts())
+                network = PrivateNetwork(descriptor, host, system, str(addresses[0]), str(addresses[1]))
+                changes.record(RemoveLink(host))
+                # The far end is made inside at once: nothing on the host sees it and takes it for its own.
+                counts = {} if queues is None else {"num_tx_queues": queues, "num_rx_queues": queues}
+                peer = {"ifname": system, "net_ns_fd": descriptor, **counts}
+                netlink.link("add", ifname=host, kind="veth", peer=peer, **counts)
+                _bring_up(netlink, host, network.host_address)
+            call_in_namespace(network.namespace, lambda: _bring_up_inside(network))
+        except NetlinkError as error:
+            raise OSError(error.code, os.strerror(error.code)) from error
     return network
 
 
@@ -137,14 +127,10 @@ def _free_names(netlink: IPRoute) -> tuple[str, str]:
 
 def _taken(netlink: IPRoute) -> list[IPv4Network]:
     """What the host has addresses in, or a route to that is not the default one."""
-
-    taken = []
-    for address in netlink.get_addr(family=socket.AF_INET):
-        taken.append(_network(address.get_attr("IFA_ADDRESS"), address["prefixlen"]))
-    for route in netlink.get_routes(family=socket.AF_INET):
-        taken.append(_network(route.get_attr("RTA_DST"), route["dst_len"]))
-    return [network for network in taken if network is not None]
-
-
-def _network(address: str | None, prefix_length: int) -> IPv4Network | None:
-    return None if address is None else IPv4Network((IPv4Address(address), prefix_length), strict=False)
+    addresses = [(one.get_attr("IFA_ADDRESS"), one["prefixlen"]) for one in netlink.get_addr(family=socket.AF_INET)]
+    routes = [(one.get_attr("RTA_DST"), one["dst_len"]) for one in netlink.get_routes(family=socket.AF_INET)]
+    return [
+        IPv4Network((IPv4Address(address), length), strict=False)
+        for address, length in (*addresses, *routes)
+        if address is not None
+    ]

@@ -10,16 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Achieved, Applied, Capacity, Isolation, NotSqueezable, Squeeze, Subject
+from rackscope.squeezes.groups import require
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.token_bucket import HIGHEST_RATE, LOWEST_RATE, clear_rate, read_rate, set_rate
 from rackscope.squeezes.transfer import Direction, measure_transfer
 from rackscope.units import format_bytes
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 #: The ceiling under which ``limit_link``'s limit is told: the capacity is that, then.
 LINK_CEILING = "network_link_bytes_per_second"
@@ -73,7 +71,7 @@ class NetworkBandwidth(Squeeze):
     def apply(self, subject: Subject, fraction: float, journal: Journal) -> Applied:
         # The limit is part of a link that the journal removes already.
         del journal
-        rate = self._capacity(subject).value * fraction
+        rate = require(self.capacity(subject), self.name).value * fraction
         if rate > HIGHEST_RATE:
             raise SqueezeError(
                 f"{self.name} cannot be limited to {format_bytes(rate)}/s: the kernel's filter is told 32 bits",
@@ -82,7 +80,7 @@ class NetworkBandwidth(Squeeze):
         return _Limited([_end(subject.isolation, self._direction)], rate)
 
     def verify(self, subject: Subject, fraction: float, journal: Journal) -> Achieved:
-        capacity = self._capacity(subject)
+        capacity = require(self.capacity(subject), self.name)
         namespace, address = _network_of(subject.isolation)
         with self.apply(subject, fraction, journal):
             rate = measure_transfer(namespace, address, self._direction, _VERIFY_SECONDS)
@@ -92,12 +90,6 @@ class NetworkBandwidth(Squeeze):
             f"one TCP connection got {format_bytes(rate)}/s of {format_bytes(capacity.value)}/s in frames",
             abs(left - fraction) <= _TOLERANCE * fraction,
         )
-
-    def _capacity(self, subject: Subject) -> Capacity:
-        capacity = self.capacity(subject)
-        if isinstance(capacity, NotSqueezable):
-            raise SqueezeError(f"{self.name} cannot be squeezed: {capacity.reason}", capacity.needs)
-        return capacity
 
 
 def limit_link(isolation: Isolation, bytes_per_second: float, journal: Journal) -> Applied:

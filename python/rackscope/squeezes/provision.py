@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.base import Applied, Isolation
@@ -14,10 +12,8 @@ from rackscope.squeezes.cpu_quota import quota_changes
 from rackscope.squeezes.disk_limits import Kind, limit_changes
 from rackscope.squeezes.groups import group_of, require
 from rackscope.squeezes.held import Change, HeldTogether, hold
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.memory_use import limit_text
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 
 @dataclass(frozen=True)
@@ -41,26 +37,19 @@ def provision(isolation: Isolation, limits: Limits, journal: Journal, *, folder:
     Memory is a hard limit: a system that needs more than that is ended by the kernel, as on the smaller server.
     Raises SqueezeError that names the limit that cannot be set here.
     """
-    held: list[Applied] = []
-    try:
-        for changes in (
-            _cpu(isolation, limits.cpu_cores),
-            _memory(isolation, limits.memory_bytes),
-            _disk(isolation, folder, "bps", limits.disk_bytes_per_second),
-            _disk(isolation, folder, "iops", limits.disk_operations_per_second),
-        ):
-            if changes:
-                held.append(hold("a limit", changes, journal))
-        if limits.network_bytes_per_second is not None:
-            from rackscope.squeezes.network import limit_link
+    changes = [
+        *_cpu(isolation, limits.cpu_cores),
+        *_memory(isolation, limits.memory_bytes),
+        *_disk(isolation, folder, "bps", limits.disk_bytes_per_second),
+        *_disk(isolation, folder, "iops", limits.disk_operations_per_second),
+    ]
+    held = hold("a limit", changes, journal)
+    if limits.network_bytes_per_second is None:
+        return held
+    from rackscope.squeezes.network import limit_link
 
-            held.append(limit_link(isolation, limits.network_bytes_per_second, journal))
-    except BaseException:
-        # What cannot be undone now stays in the journal; the first mistake is the one to tell.
-        with suppress(SqueezeError):
-            HeldTogether(held).release()
-        raise
-    return HeldTogether(held)
+    with held.undone_on_failure():
+        return HeldTogether(held, limit_link(isolation, limits.network_bytes_per_second, journal))
 
 
 def _cpu(isolation: Isolation, cores: float | None) -> list[Change]:

@@ -54,10 +54,7 @@ def remove_control_group(path: Path) -> None:
 
 
 def remove_link(name: str) -> None:
-    """Remove a veth that ``make_private_network`` made; one that is gone counts as removed.
-
-    Raises SqueezeError when it is no such link, and OSError.
-    """
+    """Remove a veth of ours; one that is gone counts as removed. Raises SqueezeError for another link, and OSError."""
     from pyroute2 import IPRoute
     from pyroute2.netlink.exceptions import NetlinkError
 

@@ -10,17 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.affinity import read_process_tree
-from rackscope.squeezes.changes import Changes
-from rackscope.squeezes.held import HeldChanges, read_integer, read_text
+from rackscope.squeezes.held import Changes, read_integer, read_text
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.removal import write_control
 from rackscope.squeezes.undo import RemoveResctrlGroup
-
-if TYPE_CHECKING:
-    from rackscope.squeezes.journal import Journal
 
 ROOT = Path("/sys/fs/resctrl")
 #: Threads that start while others are being moved are found by looking again, at most this often.
@@ -76,13 +73,11 @@ def find_regulator(name: Literal["MB", "L3"], root: Path = ROOT) -> Regulator | 
     return None
 
 
-def hold_part(
-    regulator: Regulator, fraction: float, threads: Callable[[], Iterable[int]], journal: Journal
-) -> HeldChanges:
+def hold_part(regulator: Regulator, fraction: float, threads: Callable[[], Iterable[int]], journal: Journal) -> Changes:
     """Put ``threads`` in a group that has ``fraction``; asked for again until no new ones come. Raises SqueezeError."""
     group = regulator.root / f"rackscope-{os.getpid()}-{os.urandom(4).hex()}"
     changes = Changes(journal)
-    try:
+    with changes.undone_on_failure():
         changes.record(RemoveResctrlGroup(group))
         try:
             make_group(group)
@@ -91,11 +86,7 @@ def hold_part(
         except OSError as error:
             said = read_text(regulator.root / "info/last_cmd_status") or error.strerror
             raise SqueezeError(f"{regulator.name} of resctrl could not be squeezed in {group}: {said}") from error
-    except BaseException:
-        with suppress(SqueezeError):
-            changes.undo_to(0)
-        raise
-    return HeldChanges(changes)
+    return changes
 
 
 def make_group(group: Path) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,8 +18,6 @@ from rackscope.network_namespace import call_in_namespace
 from rackscope.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyroute2 import IPRoute
 
 #: A full frame of a link with the usual MTU of 1500.
@@ -86,25 +83,18 @@ def clear_rate(interface: str, namespace: Path | None) -> None:
 
 
 def _on_link(interface: str, namespace: Path | None, doing: str, function: Callable[[IPRoute, int], Result]) -> Result:
-    def call() -> Result:
-        from pyroute2 import IPRoute
+    from pyroute2 import IPRoute
+    from pyroute2.netlink.exceptions import NetlinkError
 
+    def call() -> Result:
         with IPRoute() as netlink:
             found = netlink.link_lookup(ifname=interface)
             if not found:
                 raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
             return function(netlink, found[0])
 
-    with _translated(interface, doing):
-        return call() if namespace is None else call_in_namespace(namespace, call)
-
-
-@contextmanager
-def _translated(interface: str, doing: str) -> Iterator[None]:
-    from pyroute2.netlink.exceptions import NetlinkError
-
     try:
-        yield
+        return call() if namespace is None else call_in_namespace(namespace, call)
     except (OSError, NetlinkError) as error:
         number = error.code if isinstance(error, NetlinkError) else error.errno
         hint = "The kernel may lack sch_tbf." if number == errno.ENOENT else "It takes CAP_NET_ADMIN."

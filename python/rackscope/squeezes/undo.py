@@ -48,10 +48,26 @@ class Undo(ABC):
 
 
 @dataclass(frozen=True)
-class RestoreFile(Undo):
-    """Write ``content`` to a file of the kernel's, which holds a limit."""
+class _AtPath(Undo):
+    """A step that changes something at ``path``, which must be in a folder of limits or groups."""
 
     path: Path
+
+    def refusal(self, roots: Iterable[Path]) -> str | None:
+        if not self.path.is_absolute() or ".." in self.path.parts:
+            return f"{self.path} is not a plain absolute path"
+        # Controllers and frequency policies are reached through links, which must not lead elsewhere.
+        real = self.path.parent.resolve() / self.path.name
+        for root in roots:
+            if self.path != root and real != root.resolve() and real.is_relative_to(root.resolve()):
+                return None
+        return f"{self.path} is not where squeezes change anything"
+
+
+@dataclass(frozen=True)
+class RestoreFile(_AtPath):
+    """Write ``content`` to a file of the kernel's, which holds a limit."""
+
     content: str
     kind: ClassVar[str] = "restore_file"
 
@@ -63,42 +79,28 @@ class RestoreFile(Undo):
             if error.errno not in _GONE:
                 raise
 
-    def refusal(self, roots: Iterable[Path]) -> str | None:
-        """Paths outside of the folders of limits."""
-        return _path_refusal(self.path, roots)
-
     def describe(self) -> str:
-        """The file's name."""
         return str(self.path)
 
 
 @dataclass(frozen=True)
-class RemoveControlGroup(Undo):
-    """Remove a control group that was made for a system."""
+class RemoveControlGroup(_AtPath):
+    """Remove a control group that was made for a system, and the parent folder when that is empty."""
 
-    path: Path
     kind: ClassVar[str] = "remove_control_group"
 
     def perform(self) -> None:
-        """Also removes the parent folder when it is empty."""
-        if not self.path.exists():
-            return
-        remove_control_group(self.path)
-
-    def refusal(self, roots: Iterable[Path]) -> str | None:
-        """Paths outside of the folders of groups."""
-        return _path_refusal(self.path, roots)
+        if self.path.exists():
+            remove_control_group(self.path)
 
     def describe(self) -> str:
-        """The group's folder."""
         return f"control group {self.path}"
 
 
 @dataclass(frozen=True)
-class RemoveResctrlGroup(Undo):
+class RemoveResctrlGroup(_AtPath):
     """Remove a resctrl group that was made for a system; its tasks fall back to the default group (resctrl.rst)."""
 
-    path: Path
     kind: ClassVar[str] = "remove_resctrl_group"
 
     def perform(self) -> None:
@@ -107,13 +109,11 @@ class RemoveResctrlGroup(Undo):
             self.path.rmdir()
 
     def refusal(self, roots: Iterable[Path]) -> str | None:
-        """Paths outside of the folders of limits, and groups that rackscope does not make."""
         if not self.path.name.startswith("rackscope-"):
             return f"{self.path} is not a group of rackscope's"
-        return _path_refusal(self.path, roots)
+        return super().refusal(roots)
 
     def describe(self) -> str:
-        """The group's folder."""
         return f"resctrl group {self.path}"
 
 
@@ -125,13 +125,10 @@ class RemoveLink(Undo):
     kind: ClassVar[str] = "remove_link"
 
     def perform(self) -> None:
-        """Over rtnetlink."""
-        if not Path("/sys/class/net", self.name).exists():
-            return
-        remove_link(self.name)
+        if Path("/sys/class/net", self.name).exists():
+            remove_link(self.name)
 
     def refusal(self, roots: Iterable[Path]) -> str | None:
-        """Names that no link has, and links of hardware."""
         del roots
         if not _LINK_NAME.fullmatch(self.name):
             return f"{self.name!r} is not a valid name of a network link"
@@ -140,7 +137,6 @@ class RemoveLink(Undo):
         return None
 
     def describe(self) -> str:
-        """The link's name."""
         return f"network link {self.name}"
 
 
@@ -163,7 +159,6 @@ class RestoreAffinity(Undo):
                 os.sched_setaffinity(int(entry.name), cores)
 
     def refusal(self, roots: Iterable[Path]) -> str | None:
-        """Lists that name no cores."""
         del roots
         try:
             parse_cores(self.cores)
@@ -172,7 +167,6 @@ class RestoreAffinity(Undo):
         return None
 
     def describe(self) -> str:
-        """The process."""
         return f"cores of process {self.pid}"
 
 
@@ -198,14 +192,3 @@ def undo_from_json(content: Mapping[str, Any]) -> Undo:
     if not all(isinstance(value, str) and "\0" not in value for value in values.values()):
         raise TypeError("a step whose values are not text")
     return _KINDS[values["kind"]](values)
-
-
-def _path_refusal(path: Path, roots: Iterable[Path]) -> str | None:
-    if not path.is_absolute() or ".." in path.parts:
-        return f"{path} is not a plain absolute path"
-    # Controllers and frequency policies are reached through links, which must not lead elsewhere.
-    real = path.parent.resolve() / path.name
-    for root in roots:
-        if path != root and real != root.resolve() and real.is_relative_to(root.resolve()):
-            return None
-    return f"{path} is not where squeezes change anything"

@@ -17,7 +17,10 @@ from rackscope.errors import UsageError
 if TYPE_CHECKING:
     from rackscope.studies.base import Study
 
-__all__ = ["list_studies", "load_study"]
+__all__ = ["STUDY_MODULE", "list_studies", "load_study"]
+
+#: How the names of modules begin that are files of the user's.
+STUDY_MODULE = "_study_"
 
 
 def list_studies() -> tuple[Study, ...]:
@@ -42,7 +45,7 @@ def load_study(file: Path) -> Study:
     page = "See docs/reference/adding-a-study.md."
     if not file.is_file():
         raise UsageError(f"there is no file {file}", f"Name a study or a file that defines one. {page}")
-    spec = importlib.util.spec_from_file_location(f"_study_{file.stem}", file)
+    spec = importlib.util.spec_from_file_location(f"{STUDY_MODULE}{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

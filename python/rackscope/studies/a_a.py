@@ -1,13 +1,4 @@
-"""``study a-a``: how often a system is called different from itself.
-
-``StudyRecord.result``::
-
-    {"comparisons", "different", "share", "low", "high", "ratios": [{"estimate", "low", "high", "count", "different"}],
-     "windows", "discarded", "disturbed"}
-
-``share`` is the fraction of comparisons called different, with its exact 95 % interval. ``discarded`` windows were
-measured again because of interference; ``disturbed`` ones count in spite of it.
-"""
+"""``study a-a``: how often a system is called different from itself."""
 
 from __future__ import annotations
 
@@ -107,22 +98,21 @@ def write(conduct: Conduct, subject: str, stage: str, made: list[Comparison], in
         "comparisons": len(made),
         "different": different,
         "share": share.estimate,
-        "low": share.low,
-        "high": share.high,
-        "ratios": [{**(kit.interval_result(one.ratio) or {}), "different": one.different} for one in made],
-        "windows": interference.windows,
-        "discarded": interference.discarded,
+        **kit.picked(share, "low", "high"),
+        "ratios": [{**(kit.plain(one.ratio) or {}), "different": one.different} for one in made],
+        **kit.picked(interference, "windows", "discarded"),
         "disturbed": interference.kept,
     }
     conduct.save()
 
 
 def _chart(made: list[Comparison]) -> Chart:
-    numbered = list(enumerate(made, 1))
-    series = [
-        kit.estimates(label, [(float(number), one.ratio) for number, one in numbered if one.different is different])
-        for label, different in (("no difference found", False), ("called different", True))
-    ]
+    kinds = {False: "no difference found", True: "called different"}
+    series = kit.estimates_by(
+        kinds,
+        {number: float(number) for number in range(1, len(made) + 1)},
+        lambda different, number: made[number - 1].ratio if made[number - 1].different is different else None,
+    )
     return kit.chart(
         "ratios",
         "A / B, which are the same",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,6 +80,16 @@ class Conduct:
             yield save
         finally:
             describe()
+
+
+def later(where: str) -> Callable[..., Any]:
+    """``MODULE:NAME`` of ``rackscope.studies``, imported when it is called: what lists studies stays light."""
+    module, _, name = where.partition(":")
+
+    def call(*given: Any) -> Any:
+        return getattr(importlib.import_module(f"rackscope.studies.{module}"), name)(*given)
+
+    return call
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,15 @@ from typing import Any
 
 import rackscope
 from rackscope.errors import UsageError
+from rackscope.host.inventory import read_inventory
 from rackscope.runs.ending import Ending, watched
 from rackscope.runs.execute import new_folder
-from rackscope.runs.hostfacts import inventory_part
 from rackscope.runs.interruption import Interruptions, held_back
 from rackscope.runs.options import ProgressCallback
-from rackscope.runs.prepare import now_text
 from rackscope.runs.study import MEMBERS, Member, StudyRecord, create_study_folder, read_study, write_study
 from rackscope.studies.base import Conduct, OptionKind, Request, Study
 from rackscope.systems import find_system
-from rackscope.units import format_bytes, format_duration
+from rackscope.units import format_bytes, format_duration, now_text
 from rackscope.workloads import find_workload
 
 
@@ -53,14 +52,13 @@ def begin(study: Study, request: Request, progress: ProgressCallback) -> Conduct
 
 
 def _new_record(study: Study, request: Request) -> StudyRecord:
-    inventory, _ = inventory_part()
     return StudyRecord(
         rackscope_version=rackscope.__version__,
         kind=study.name,
         title=_title(study, request),
         command_line=list(request.command_line),
         started_at=now_text(),
-        host=inventory,
+        host=read_inventory().to_dict(),
         parameters={
             option.name: _written(value, option.kind)
             for option in study.options

@@ -6,8 +6,9 @@ A study's file may import this at its top: nothing heavy is loaded before the fi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rackscope.analysis.wording import listing
 
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
     from rackscope.runs.study import Axis, Chart, Finding, Reference, Series, Table
     from rackscope.studies.bench.interference import Interference
 
+_Item = TypeVar("_Item")
+_Label = TypeVar("_Label")
+_Key = TypeVar("_Key")
 #: A cell is a value in its column's unit; ``None`` is what is not known.
 Row = list[Any]
+Kind = Literal["line", "points", "bars"]
 Severity = Literal["finding", "note", "warning", "serious"]
 #: Ends of an interval of a ratio that are further apart than this say nothing.
 _WIDEST = 20.0
@@ -40,6 +45,11 @@ def warning(sentence: str, evidence: str = "") -> Finding:
     return finding(sentence, evidence, "warning")
 
 
+def when(shown: object, *findings: Finding) -> list[Finding]:
+    """The findings where there is something to show, else none."""
+    return list(findings) if shown else []
+
+
 def table(
     identifier: str, title: str, columns: Iterable[Sequence[str]], rows: Sequence[Row], caption: str = ""
 ) -> list[Table]:
@@ -55,6 +65,19 @@ def table(
         for one in columns
     ]
     return [Table(identifier=identifier, title=title, caption=caption, columns=named, rows=list(rows))]
+
+
+def table_of(
+    identifier: str,
+    title: str,
+    items: Iterable[_Item],
+    columns: Iterable[tuple[str | Sequence[str], Callable[[_Item], Any]]],
+    caption: str = "",
+) -> list[Table]:
+    """The table with a row for each item: of every column what it is called (as ``table`` takes it), and its value."""
+    named = list(columns)
+    rows = [[of(one) for _, of in named] for one in items]
+    return table(identifier, title, [name for name, _ in named], rows, caption)
 
 
 def chart(
@@ -91,9 +114,7 @@ def reference(label: str, value: float, across: Literal["x", "y"] = "y") -> Refe
     return Reference(label=label, value=value, axis=across)
 
 
-def line(
-    label: str, x: Sequence[float], y: Sequence[float | None], kind: Literal["line", "points", "bars"] = "line"
-) -> Series:
+def line(label: str, x: Sequence[float], y: Sequence[float | None], kind: Kind = "line") -> Series:
     """Values without intervals."""
     from rackscope.runs.study import Series
 
@@ -101,11 +122,7 @@ def line(
 
 
 def estimates(
-    label: str,
-    known: Iterable[tuple[float, Interval]],
-    kind: Literal["line", "points", "bars"] = "points",
-    *,
-    lying: bool = False,
+    label: str, known: Iterable[tuple[float, Interval]], kind: Kind = "points", *, lying: bool = False
 ) -> Series:
     """Estimates with their intervals, each at its position; ``lying`` ones are drawn along the horizontal axis."""
     from rackscope.runs.study import Series
@@ -122,16 +139,39 @@ def estimates(
     )
 
 
+def estimates_by(
+    labels: Mapping[_Label, str] | Sequence[_Label],
+    keys: Mapping[_Key, float] | Sequence[_Key],
+    of: Callable[[_Label, _Key], Interval | None],
+    kind: Kind = "points",
+    *,
+    lying: bool = False,
+) -> list[Series]:
+    """A series for each label of what is known of it at every key. Keys without positions are categories.
+
+    A mapping of labels says what is shown of each.
+    """
+    shown = labels if isinstance(labels, Mapping) else {one: str(one) for one in labels}
+    places = keys if isinstance(keys, Mapping) else {one: float(at) for at, one in enumerate(keys)}
+    return [
+        estimates(
+            text,
+            [(place, known) for key, place in places.items() if (known := of(label, key)) is not None],
+            kind,
+            lying=lying,
+        )
+        for label, text in shown.items()
+    ]
+
+
 def is_useful(interval: Interval) -> bool:
     """Whether the ends of a ratio's interval are known, and not so far apart that they say nothing."""
     return interval.low is not None and interval.high is not None and interval.high <= _WIDEST * interval.low
 
 
-def drawable(interval: Interval) -> Interval:
+def drawable(interval: Interval | None) -> Interval | None:
     """The interval of a ratio, without ends that say nothing."""
-    from dataclasses import replace
-
-    return interval if is_useful(interval) else replace(interval, low=None, high=None)
+    return interval if interval is None or is_useful(interval) else replace(interval, low=None, high=None)
 
 
 def ratio_words(interval: Interval) -> str:
@@ -146,6 +186,24 @@ def interval_result(interval: Interval | None) -> dict[str, Any] | None:
     if interval is None or not math.isfinite(interval.estimate):
         return None
     return {"estimate": interval.estimate, "low": interval.low, "high": interval.high, "count": interval.count}
+
+
+def plain(known: Any) -> Any:
+    """As results hold it: objects by the names of their fields, intervals as ``interval_result`` gives them."""
+    from rackscope.analysis.intervals import Interval
+
+    if isinstance(known, Interval):
+        return interval_result(known)
+    if is_dataclass(known):
+        return {one.name: plain(getattr(known, one.name)) for one in fields(known)}
+    if isinstance(known, Mapping):
+        return {name: plain(one) for name, one in known.items()}
+    return [plain(one) for one in known] if isinstance(known, list | tuple) else known
+
+
+def picked(one: object, *names: str) -> dict[str, Any]:
+    """Some attributes of an object by their names, as results hold them."""
+    return {name: plain(getattr(one, name)) for name in names}
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
@@ -183,25 +241,34 @@ def measured_again(seen: Interference, what: str = "windows") -> str:
     return f"{seen.discarded} {what} were discarded and measured again because of interference: {reasons}."
 
 
-def generator_findings(full: Sequence[str], evidence: str = "Give it more cores with --client-cores.") -> list[Finding]:
-    """The warning that the load generator, and not the system, was the limit in these cells; nothing without any."""
-    if not full:
-        return []
+def generator_findings(
+    idle: Mapping[str, float | None], evidence: str = "Give it more cores with --client-cores."
+) -> list[Finding]:
+    """The warning that the load generator, and not the system, was the limit in some cells; nothing without any.
+
+    ``idle`` is the part of its time for which it waited, by cell.
+    """
+    from rackscope.analysis.thresholds import packaged_thresholds
+
+    smallest = packaged_thresholds().limit("generator.idle_minimum")
+    full = [label for label, ratio in idle.items() if ratio is not None and ratio < smallest]
     sentence = f"The load generator was fully busy with {listed(full)}: the system can do more than was measured there."
-    return [warning(sentence, evidence)]
+    return when(full, warning(sentence, evidence))
 
 
-def miss_findings(missed: Sequence[str]) -> list[Finding]:
-    """The warning that reads missed in these cells; nothing without any."""
-    if not missed:
-        return []
+def miss_findings(hits: Mapping[str, float | None], smallest: float) -> list[Finding]:
+    """The warning that reads missed where fewer than this hit, by cell; nothing without any."""
+    missed = [f"{label} ({ratio:.1%} hits)" for label, ratio in hits.items() if ratio is not None and ratio < smallest]
     sentence = f"Reads missed with {listed(missed)}. A miss is cheaper than a hit, so throughput is overstated there."
-    return [warning(sentence)]
+    return when(missed, warning(sentence))
 
 
-def failure_findings(failures: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """What could not be measured, by the reason."""
-    return [warning(f"{listed(labels)} could not be measured: {reason}.") for reason, labels in failures.items()]
+def failure_findings(failures: Iterable[tuple[str, str]]) -> list[Finding]:
+    """What could not be measured, with the reason: one warning for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for what, reason in failures:
+        by_reason.setdefault(reason, []).append(what)
+    return [warning(f"{listed(labels)} could not be measured: {reason}.") for reason, labels in by_reason.items()]
 
 
 def value(interval: Interval | None) -> float | None:

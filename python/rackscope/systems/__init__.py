@@ -6,8 +6,8 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING
 
+from rackscope.errors import unknown_name
 from rackscope.systems.knobs import resolve_knobs
-from rackscope.systems.names import unknown_name
 
 if TYPE_CHECKING:
     from rackscope.systems.base import System

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rackscope.errors import SystemUnderTestError
+from rackscope.errors import SystemUnderTestError, unknown_name
 from rackscope.systems import apt
 from rackscope.systems.base import Acquired, ProgressText
-from rackscope.systems.names import unknown_name
+from rackscope.systems.process import find_companion
 from rackscope.systems.tools import Tool, tools
 
 _RECORD = "record.json"
@@ -47,28 +47,34 @@ def acquire_by_name(name: str, *, fetch: bool, progress: ProgressText | None = N
 
 
 def acquire_tool(name: str, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-    """The program ``name`` of packages.toml: from PATH, else from the cache, else (``fetch``) unpacked into it.
+    """A declared tool, as ``acquire_program``."""
+    return acquire_program(tools()[name], fetch=fetch, progress=progress)
 
-    Raises SystemUnderTestError.
-    """
-    tool = tools()[name]
+
+def acquire_program(*candidates: Tool, fetch: bool, progress: ProgressText | None = None) -> Acquired:
+    """The first of a program's names that is on PATH; else the first name's packages: from the cache, or (``fetch``)
+    unpacked into that. Raises SystemUnderTestError."""
     say = progress or (lambda _: None)
-    return _on_path(tool, say) or _in_cache(tool) or (_fetch(tool, say) if fetch else _refuse(tool))
-
-
-def acquire_from_path(*candidates: Tool, progress: ProgressText | None = None) -> Acquired:
-    """The first of ``candidates``, one program under several names, that is on PATH: no package of it is known.
-
-    Raises SystemUnderTestError.
-    """
     for tool in candidates:
-        found = _on_path(tool, progress or (lambda _: None))
+        found = _on_path(tool, say)
         if found is not None:
             return found
+    tool = candidates[0]
+    if tool.packages:
+        return _in_cache(tool) or (_fetch(tool, say) if fetch else _refuse(tool))
     programs = " or ".join(tool.program for tool in candidates)
     raise SystemUnderTestError(
         f"{candidates[0].name} is not on this machine: no {programs} on PATH", f"Install it, so that {programs} is."
     )
+
+
+def acquire_built_in(tool: Tool) -> Acquired:
+    """A program that came with rackscope. Raises SystemUnderTestError when it is missing or does not run."""
+    program = find_companion(tool.program)
+    try:
+        return Acquired(tool.name, program, tool.ask_version(program, {}), "built in")
+    except ValueError as error:
+        raise SystemUnderTestError(f"{tool.description} does not run: {error}", "Build it again.") from error
 
 
 def cache_folder() -> Path:

@@ -99,7 +99,7 @@ def is_available() -> bool:
 
 
 def unpack(names: Sequence[str], into: Path, lists_folder: Path, progress: ProgressText) -> list[Package]:
-    """Download packages ``names`` with the libraries that this host lacks, and unpack them below ``into``.
+    """Download packages ``names`` with the libraries that this host does not have, and unpack them below ``into``.
 
     ``lists_folder`` keeps package lists of our own, for a host whose lists are missing or old. Raises
     SystemUnderTestError.
@@ -265,17 +265,15 @@ def _first_complaint(text: str) -> str:
 def _staging() -> Iterator[Path]:
     """A temporary folder that ``_apt`` can pass through, so that root's downloads stay in apt's sandbox."""
     try:
-        folder = Path(tempfile.mkdtemp(prefix="rackscope-get-"))
+        temporary = tempfile.TemporaryDirectory(prefix="rackscope-get-", ignore_cleanup_errors=True)
     except OSError as error:
         raise SystemUnderTestError(
             f"there is no space for temporary files: {error.strerror}", "Set TMPDIR to a writable folder."
         ) from error
-    try:
+    with temporary as folder:
         if os.geteuid() == 0:
-            folder.chmod(0o711)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            Path(folder).chmod(0o711)
+        yield Path(folder)
 
 
 def _sandbox() -> Account | None:

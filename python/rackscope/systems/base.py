@@ -13,6 +13,9 @@ from typing import Any, Literal
 
 EndpointKind = Literal["tcp", "unix"]
 KnobKind = Literal["integer", "size", "memory", "choice", "flag", "text"]
+#: What every key-value system can be asked for, and what those with data structures can be asked besides.
+KEY_VALUE = frozenset({"read", "update", "insert", "read_modify_write"})
+DATA_STRUCTURES = KEY_VALUE | {"lpush", "lpop", "zadd", "zrange", "sadd"}
 #: Told, in a few words, what is being done now.
 ProgressText = Callable[[str], None]
 
@@ -57,6 +60,21 @@ class Knob:
     choices: tuple[str, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
+
+
+def bounded(
+    name: str,
+    kind: KnobKind,
+    default: str,
+    what: str,
+    source: str,
+    minimum: int,
+    maximum: int | None = None,
+    *,
+    tuned: str | None = None,
+) -> Knob:
+    """A knob that is a number, a size or memory; ``what`` is its help."""
+    return Knob(name, kind, default, tuned, what, source, (), minimum, maximum)
 
 
 @dataclass(frozen=True)
@@ -114,10 +132,7 @@ class RunningSystem(ABC):
 
     @property
     def target(self) -> Mapping[str, Any]:
-        """Where the load generator reaches it: ``target`` of ``crates/load/src/config/client.rs``.
-
-        Raises SystemUnderTestError when the system does not tell.
-        """
+        """Where the load generator reaches it (``crates/load/src/config/client.rs``). Raises SystemUnderTestError."""
         return self.endpoint.target()
 
     @abstractmethod
@@ -141,16 +156,10 @@ class System(ABC):
 
     @abstractmethod
     def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        """Find the program on PATH or in the user's cache; with ``fetch``, unpack the distribution's package.
-
-        Raises SystemUnderTestError (with ``rackscope get NAME`` as the advice) when it is not there.
-        """
+        """Find the program; with ``fetch``, unpack the distribution's package. Raises SystemUnderTestError."""
 
     def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
-        """How many client connections it serves with these (resolved) knobs; ``None`` when it sets no limit.
-
-        Asking for more is a mistake to be told before the start: memcached, for one, closes those beyond.
-        """
+        """How many client connections it serves with these (resolved) knobs; ``None`` when it sets no limit."""
         del knobs
         return None
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rackscope.errors import SystemUnderTestError, UsageError
 from rackscope.network_namespace import hardware_address, interface_address
 from rackscope.systems.account import Account
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText, RunningSystem
-from rackscope.systems.built_in import acquire_built_in
+from rackscope.systems.base import KEY_VALUE, Acquired, Endpoint, Knob, Launch, RunningSystem, bounded
 from rackscope.systems.ports import give_to
-from rackscope.systems.server import Server, ServerSystem
-from rackscope.systems.text_socket import MemcachedDialect, told
-from rackscope.systems.tools import Tool
+from rackscope.systems.server import ServerSystem
+from rackscope.systems.text_socket import Dialect, MemcachedDialect, told
 
 _TABLE_2 = "as for memcached (Awasthi 2015, Table 2)"
 _MICA = "Lim 2014, section 3.1.1"
@@ -27,13 +26,6 @@ _MOST_QUEUES = 16
 #: The port from which the first AF_XDP connection sends; those of the others follow.
 _FIRST_XDP_PORT = 40_000
 
-_PROGRAM = Tool(
-    name="cache",
-    program="rackscope-cached",
-    version_pattern=r"rackscope-cached (\S+)",
-    description="the embedded cache engine",
-)
-
 
 class Cache(ServerSystem):
     """The embedded cache engine; its knobs are named as memcached's, so that the two compare."""
@@ -42,61 +34,43 @@ class Cache(ServerSystem):
     description = "the embedded cache engine, partitions owned by cores"
     protocols = ("memcached_text", "memcached_meta", "batch")
     #: No scans: it keeps no order among keys, so YCSB-E cannot be asked of it.
-    operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    operations = KEY_VALUE
     usual_port = 11211
-    dialect = MemcachedDialect()
+    built_in = True
+    programs = ("rackscope-cached",)
+    version_pattern = r"rackscope-cached (\S+)"
+    data_folder = "cache-data"
     knobs = (
-        Knob(
-            "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a percentage of what is available",
-            _TABLE_2, minimum=8 * _MEBIBYTE,
-        ),
-        Knob(
-            "threads", "integer", "cores", None, "worker threads (-t); cores is as many as it was given",
-            "a partition is owned by a core", minimum=1, maximum=256,
-        ),
-        Knob(
-            "access", "choice", "crcw", None,
-            "who may touch an item: its worker alone (erew), all may read (crew), all may read and write (crcw)",
-            _MICA, choices=("erew", "crew", "crcw"),
-        ),
-        Knob(
-            "transport", "choice", "tcp", None,
-            "how clients reach it: tcp (or the unix socket), tls (-Z), udp (-U), or af_xdp (--xdp): datagrams that "
-            "bypass the kernel's network stack, over a veth made for the run; takes root, and at most 16 connections",
-            f"{_MANUAL}; Lim 2014, section 4", choices=("tcp", "tls", "udp", "af_xdp"),
-        ),
-        Knob(
-            "certificate", "text", "", None,
-            "path of a PEM file with certificate and key for transport=tls; empty: openssl makes one for the run",
-            _MANUAL,
-        ),
-        Knob(
-            "event_loop", "choice", "epoll", None,
-            "how it waits for sockets (--transport): epoll or io_uring, which takes transport=tcp and access=crcw",
-            _MANUAL, choices=("epoll", "io_uring"),
-        ),
-        Knob(
-            "evict", "flag", "yes", None,
-            "when memory is full: yes, evict the oldest items (a cache); no, refuse writes (a store, -M)",
-            f"cache and store mode of {_MICA}",
-        ),
-        Knob(
-            "memory_file", "text", "", None,
-            "path of a file in which items are kept at the stop and found at the next start (-e: a warm restart); "
-            "empty: none",
-            _MANUAL,
-        ),
-        Knob(
-            "connections", "integer", "4096", None, "client connections that it serves (-c)", _TABLE_2,
-            minimum=1, maximum=1_000_000,
-        ),
-        Knob("item_size_max", "size", "1MiB", None, "largest item (-I); at most half of a thread's share",
-             "as for memcached", minimum=1024),
+        bounded("memory", "memory", "4GiB", "memory for items (-m); a size or a percentage of what is available",
+                _TABLE_2, 8 * _MEBIBYTE, tuned="47%"),
+        bounded("threads", "integer", "cores", "worker threads (-t); cores is as many as it was given",
+                "a partition is owned by a core", 1, 256),
+        Knob("access", "choice", "crcw", None,
+             "who may touch an item: its worker alone (erew), all may read (crew), all may read and write (crcw)",
+             _MICA, choices=("erew", "crew", "crcw")),
+        Knob("transport", "choice", "tcp", None,
+             "how clients reach it: tcp (or the unix socket), tls (-Z), udp (-U), or af_xdp (--xdp): datagrams that "
+             "bypass the kernel's network stack, over a veth made for the run; takes root, and at most 16 connections",
+             f"{_MANUAL}; Lim 2014, section 4", choices=("tcp", "tls", "udp", "af_xdp")),
+        Knob("certificate", "text", "", None,
+             "path of a PEM file with certificate and key for transport=tls; empty: openssl makes one for the run",
+             _MANUAL),
+        Knob("event_loop", "choice", "epoll", None,
+             "how it waits for sockets (--transport): epoll or io_uring, which takes transport=tcp and access=crcw",
+             _MANUAL, choices=("epoll", "io_uring")),
+        Knob("congestion_control", "text", "", None,
+             "of TCP connections (-o congestion): a name such as cubic, or system for the host's; empty: reno for "
+             "those from this host, the host's for others", _MANUAL),
+        Knob("evict", "flag", "yes", None,
+             "when memory is full: yes, evict the oldest items (a cache); no, refuse writes (a store, -M)",
+             f"cache and store mode of {_MICA}"),
+        Knob("memory_file", "text", "", None,
+             "path of a file in which items are kept at the stop and found at the next start (-e: a warm restart); "
+             "empty: none", _MANUAL),
+        bounded("connections", "integer", "4096", "client connections that it serves (-c)", _TABLE_2, 1, 1_000_000),
+        bounded("item_size_max", "size", "1MiB", "largest item (-I); at most half of a thread's share",
+                "as for memcached", 1024),
     )  # fmt: skip
-
-    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        del fetch, progress
-        return acquire_built_in(_PROGRAM)
 
     def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
         return _MOST_QUEUES if knobs["transport"] == "af_xdp" else int(knobs["connections"])
@@ -113,6 +87,11 @@ class Cache(ServerSystem):
         if knobs["transport"] == "tls" and knobs["access"] != "crcw":
             raise UsageError(
                 f"transport=tls does not go with access={knobs['access']}", "Leave access out, or set transport=tcp."
+            )
+        if (name := knobs["congestion_control"]) and not re.fullmatch("[a-z0-9_]+", name):
+            raise UsageError(
+                f"invalid congestion_control: '{name}'",
+                "Name one of /proc/sys/net/ipv4/tcp_available_congestion_control, or system.",
             )
         if (file := knobs["certificate"]) and not Path(file).is_file():
             raise UsageError(f"invalid certificate: '{file}' is not a file", "Name a PEM file, or leave it out.")
@@ -131,23 +110,21 @@ class Cache(ServerSystem):
                 "transport=af_xdp needs a network namespace of its own, joined to this host by a veth",
                 "Run rackscope as root (CAP_SYS_ADMIN, CAP_NET_ADMIN), or set transport=udp.",
             )
-
         return super().start(acquired, launch)
 
-    def server(self, launch: Launch) -> Server:
-        # Where each worker has keys of its own, it has a port of its own.
-        threads, transport = int(launch.knobs["threads"]), launch.knobs["transport"]
-        own_ports = threads if threads > 1 and launch.knobs["access"] != "crcw" else 0
-        if transport == "tls":
+    def dialect_of(self, launch: Launch) -> Dialect:
+        return _Dialect(launch)
+
+    def following_ports(self, launch: Launch) -> int:
+        if launch.knobs["transport"] == "tls":
             # rackscope's own conversations are not encrypted: they have the port, and clients the one that follows.
-            own_ports = 1
-        return replace(
-            super().server(launch),
-            dialect=_Dialect(launch),
-            following_ports=own_ports,
-            starts_as_root=transport == "af_xdp",
-            data_folder="cache-data" if transport == "tls" else None,
-        )
+            return 1
+        # Where each worker has keys of its own, it has a port of its own.
+        threads = int(launch.knobs["threads"])
+        return threads if threads > 1 and launch.knobs["access"] != "crcw" else 0
+
+    def starts_as_root(self, launch: Launch) -> bool:
+        return launch.knobs["transport"] == "af_xdp"
 
     def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
         knobs = launch.knobs
@@ -175,6 +152,8 @@ class Cache(ServerSystem):
             # In a namespace of its own every port is free.
             arguments += ["-U", str(endpoint.port), "--xdp", launch.system_interface or ""]
             arguments += ["-u", account.name] if account is not None else []
+        if knobs["congestion_control"]:
+            arguments += ["-o", f"congestion={knobs['congestion_control']}"]
         if knobs["evict"] == "no":
             arguments += ["-M"]
         if knobs["memory_file"]:
@@ -184,10 +163,7 @@ class Cache(ServerSystem):
 
 @dataclass(frozen=True)
 class _Dialect(MemcachedDialect):
-    """memcached's, and where the load generator reaches the workers: ``stats partitions`` (docs/cache.md).
-
-    Which worker a key belongs to is the partition map of ``crates/wire/src/memcached/partition_map.rs``.
-    """
+    """memcached's, and where the workers are reached: ``stats partitions`` (docs/cache.md)."""
 
     launch: Launch
 
@@ -221,7 +197,7 @@ class _Dialect(MemcachedDialect):
 
 def _certificate(launch: Launch) -> Path:
     """The file with certificate and key."""
-    return Path(launch.knobs["certificate"] or launch.folder / "cache-data" / "certificate.pem").absolute()
+    return Path(launch.knobs["certificate"] or launch.folder / Cache.data_folder / "certificate.pem").absolute()
 
 
 def _make_certificate(file: Path, host: str, account: Account | None) -> None:

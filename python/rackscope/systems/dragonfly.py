@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from rackscope.systems.account import Account
-from rackscope.systems.base import Endpoint, Knob, Launch
+from rackscope.systems.base import DATA_STRUCTURES, Endpoint, Launch, bounded
 from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import RedisDialect
-from rackscope.systems.tools import Tool
 
 _MANUAL = "dragonfly --helpfull"
 _MEBIBYTE = 1024 * 1024
-
-_PROGRAM = Tool(
-    name="dragonfly",
-    program="dragonfly",
-    # The version is in colour, and may have its commit behind it.
-    version_pattern=r"dragonfly\s+(?:\x1b\[[\d;]*m)?v?([\w.]+)",
-    description="in-memory data structures, partitions owned by threads",
-)
 
 
 class Dragonfly(ServerSystem):
@@ -26,28 +17,22 @@ class Dragonfly(ServerSystem):
     name = "dragonfly"
     description = "in-memory data structures, partitions owned by threads, found on PATH"
     protocols = ("resp",)
-    operations = frozenset(
-        {"read", "update", "insert", "read_modify_write", "lpush", "lpop", "zadd", "zrange", "sadd"}
-    )  # fmt: skip
+    operations = DATA_STRUCTURES
     usual_port = 6379
-    programs = (_PROGRAM,)
+    programs = ("dragonfly",)
+    #: It is in colour, and may have its commit behind it.
+    version_pattern = r"dragonfly\s+(?:\x1b\[[\d;]*m)?v?([\w.]+)"
     dialect = RedisDialect()
     data_folder = "dragonfly-data"
     #: Rings, event descriptors, files.
     own_files = 1024
     knobs = (
-        Knob(
-            "memory", "memory", "1GiB", None, "memory for data (--maxmemory), 256 MiB a thread at least", _MANUAL,
-            minimum=8 * _MEBIBYTE,
-        ),
-        Knob(
-            "threads", "integer", "cores", None, "threads (--proactor_threads); cores is as many as it was given",
-            _MANUAL, minimum=1, maximum=1024,
-        ),
-        Knob(
-            "connections", "integer", "10000", None, "client connections that it serves (--maxclients)", _MANUAL,
-            minimum=1, maximum=1_000_000,
-        ),
+        bounded("memory", "memory", "1GiB", "memory for data (--maxmemory), 256 MiB a thread at least", _MANUAL,
+                8 * _MEBIBYTE),
+        bounded("threads", "integer", "cores", "threads (--proactor_threads); cores is as many as it was given",
+                _MANUAL, 1, 1024),
+        bounded("connections", "integer", "10000", "client connections that it serves (--maxclients)", _MANUAL, 1,
+                1_000_000),
     )  # fmt: skip
 
     def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:

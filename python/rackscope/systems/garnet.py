@@ -7,51 +7,32 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rackscope.systems.account import Account
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText
+from rackscope.systems.base import KEY_VALUE, Acquired, Endpoint, Launch, ProgressText, bounded
 from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import RedisDialect
-from rackscope.systems.tools import Tool
 
 _MANUAL = "garnet-server --help"
 _MEBIBYTE = 1024 * 1024
 
 
-def _tool(program: str) -> Tool:
-    return Tool(
-        name="garnet",
-        program=program,
-        version_pattern=r"(\d+\.\d+[\w.]*)",
-        description="in-memory store of Microsoft Research",
-    )
-
-
-#: As a .NET tool, and as its build calls it.
-_PROGRAMS = (_tool("garnet-server"), _tool("GarnetServer"))
-
-
 class Garnet(ServerSystem):
-    """Garnet on loopback. Its thread pool is as large as .NET makes it for the cores that it was given.
-
-    Beside a unix socket it would keep a TCP port open, so it is offered on TCP alone.
-    """
+    """Garnet on TCP alone, as it keeps a port open beside a unix socket; .NET sizes its thread pool by the cores."""
 
     name = "garnet"
     description = "in-memory store of Microsoft Research, found on PATH"
     protocols = ("resp",)
-    operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    operations = KEY_VALUE
     endpoint_kinds = ("tcp",)
     usual_port = 6379
-    programs = _PROGRAMS
+    #: As a .NET tool, and as its build calls it.
+    programs = ("garnet-server", "GarnetServer")
+    version_pattern = r"(\d+\.\d+[\w.]*)"
     dialect = RedisDialect()
     data_folder = "garnet-data"
     knobs = (
-        Knob(
-            "memory", "memory", "1GiB", None, "memory of its log (--memory)", _MANUAL, minimum=8 * _MEBIBYTE,
-        ),
-        Knob(
-            "index_memory", "size", "128MiB", None, "memory that its hash index starts with (--index)", _MANUAL,
-            minimum=_MEBIBYTE,
-        ),
+        bounded("memory", "memory", "1GiB", "memory of its log (--memory)", _MANUAL, 8 * _MEBIBYTE),
+        bounded("index_memory", "size", "128MiB", "memory that its hash index starts with (--index)", _MANUAL,
+                _MEBIBYTE),
     )  # fmt: skip
 
     def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:

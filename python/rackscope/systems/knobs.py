@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rackscope.errors import UsageError
-from rackscope.systems.names import unknown_name
+from rackscope.errors import UsageError, unknown_name
+from rackscope.mounts import read_memberships
 from rackscope.units import format_bytes, parse_count, parse_size_bytes
 
 if TYPE_CHECKING:
@@ -50,10 +51,7 @@ class KnobContext:
 
 @dataclass(frozen=True)
 class ResolvedKnobs:
-    """For every knob its value, what it would be by default, and where the value comes from.
-
-    Values are in one form: integers and bytes as digits, flags as ``yes`` or ``no``.
-    """
+    """For every knob its value in one form (digits, ``yes``, ``no``), its default, and where the value comes from."""
 
     values: Mapping[str, str]
     defaults: Mapping[str, str]
@@ -174,25 +172,18 @@ def _cgroup_memory_limit_bytes(root: Path) -> int | None:
     """The tightest memory limit on the way from this process's cgroup to the root, v2 or v1; ``None`` without one."""
     limits: list[int] = []
     try:
-        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        memberships = read_memberships((root / "proc/self/cgroup").read_text(encoding="utf-8"))
     except OSError:
         return None
-    for line in lines:
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        if not controllers:
-            top, name = root / "sys/fs/cgroup", "memory.max"
-        elif "memory" in controllers.split(","):
-            top, name = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        else:
+    for controller, top, name in (
+        ("", root / "sys/fs/cgroup", "memory.max"),
+        ("memory", root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+    ):
+        if controller not in memberships:
             continue
-        folder = top / path.lstrip("/")
+        folder = top / memberships[controller].lstrip("/")
         for level in (folder, *folder.parents):
-            if not level.is_relative_to(top):
-                break
-            try:
-                text = (level / name).read_text(encoding="ascii").strip()
-            except (OSError, UnicodeDecodeError):
-                continue
-            if text.isdigit():
-                limits.append(int(text))
+            if level.is_relative_to(top):
+                with suppress(OSError, UnicodeDecodeError, ValueError):
+                    limits.append(int((level / name).read_text(encoding="ascii")))
     return min(limits, default=None)

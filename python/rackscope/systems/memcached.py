@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rackscope.systems.account import Account
-from rackscope.systems.acquire import acquire_tool
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText
+from rackscope.systems.base import KEY_VALUE, Endpoint, Knob, Launch, bounded
 from rackscope.systems.server import ServerSystem, needs_root_flag
 from rackscope.systems.text_socket import MemcachedDialect
 
@@ -28,55 +27,35 @@ class Memcached(ServerSystem):
     description = "in-memory cache, many threads over one shared table"
     protocols = ("memcached_text", "memcached_meta")
     #: No scans: it keeps no order among keys, so YCSB-E cannot be asked of it.
-    operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    operations = KEY_VALUE
     usual_port = 11211
+    programs = ("memcached",)
+    version_pattern = r"memcached (\S+)"
+    packages = ("memcached",)
     dialect = MemcachedDialect()
     knobs = (
-        Knob(
-            "memory", "memory", "4GiB", "47%", "memory for items (-m); a size or a percentage of what is available",
-            f"{_TABLE_2}: 4 GB -> 60 GB of 128. Its text says over 90 %, which would leave a client here nothing",
-            minimum=8 * _MEBIBYTE,
-        ),
-        Knob(
-            "threads", "integer", "4", "cores", "worker threads (-t); cores is as many as it was given",
-            f"{_TABLE_2}: 4 -> 32, the hardware threads of that server", minimum=1, maximum=1024,
-        ),
-        Knob(
-            "connections", "integer", "200", "4096", "client connections that it serves (-c)",
-            f"{_TABLE_2}: 200 -> 4096", minimum=1, maximum=1_000_000,
-        ),
-        Knob(
-            "item_size_max", "size", "1MiB", None, "largest item (-I); at most half of the memory", _MANUAL,
-            minimum=1024, maximum=1024 * _MEBIBYTE,
-        ),
-        Knob(
-            "hash_power", "integer", "16", None, "the hash table starts with 2^N buckets (-o hashpower)", _MANUAL,
-            minimum=12, maximum=32,
-        ),
+        bounded("memory", "memory", "4GiB", "memory for items (-m); a size or a percentage of what is available",
+                f"{_TABLE_2}: 4 GB -> 60 GB of 128. Its text says over 90 %, which would leave a client here nothing",
+                8 * _MEBIBYTE, tuned="47%"),
+        bounded("threads", "integer", "4", "worker threads (-t); cores is as many as it was given",
+                f"{_TABLE_2}: 4 -> 32, the hardware threads of that server", 1, 1024, tuned="cores"),
+        bounded("connections", "integer", "200", "client connections that it serves (-c)", f"{_TABLE_2}: 200 -> 4096",
+                1, 1_000_000, tuned="4096"),
+        bounded("item_size_max", "size", "1MiB", "largest item (-I); at most half of the memory", _MANUAL, 1024,
+                1024 * _MEBIBYTE),
+        bounded("hash_power", "integer", "16", "the hash table starts with 2^N buckets (-o hashpower)", _MANUAL, 12,
+                32),
         Knob("cas", "flag", "yes", None, "keep a compare-and-swap number with every item, 8 bytes (no: -C)", _MANUAL),
         Knob("evict", "flag", "yes", None, "evict old items when memory is full; no: refuse writes (-M)", _MANUAL),
-        Knob(
-            "lru", "choice", "segmented", None, "segmented with a maintenance thread, or the flat one of 1.4", _MANUAL,
-            choices=("segmented", "flat"),
-        ),
-        Knob(
-            "requests_per_event", "integer", "20", None,
-            "requests taken from a connection before the next one's turn (-R); matters with pipelining", _MANUAL,
-            minimum=1, maximum=1_000_000,
-        ),
-        Knob(
-            "slab_chunk_min", "size", "48", None, "smallest slot for key, value and flags (-n)", _MANUAL,
-            minimum=1, maximum=10240,
-        ),
-        Knob(
-            "backlog", "integer", "1024", None, "connections that may wait to be accepted (-b)", _MANUAL,
-            minimum=1, maximum=65535,
-        ),
+        Knob("lru", "choice", "segmented", None, "segmented with a maintenance thread, or the flat one of 1.4", _MANUAL,
+             choices=("segmented", "flat")),
+        bounded("requests_per_event", "integer", "20",
+                "requests taken from a connection before the next one's turn (-R); matters with pipelining", _MANUAL, 1,
+                1_000_000),
+        bounded("slab_chunk_min", "size", "48", "smallest slot for key, value and flags (-n)", _MANUAL, 1, 10240),
+        bounded("backlog", "integer", "1024", "connections that may wait to be accepted (-b)", _MANUAL, 1, 65535),
         Knob("large_pages", "flag", "no", None, "ask for large memory pages (-L)", _MANUAL),
     )  # fmt: skip
-
-    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        return acquire_tool(self.name, fetch=fetch, progress=progress)
 
     def served_connections(self, knobs: Mapping[str, str]) -> str:
         own = _OWN_CONNECTIONS + _OWN_CONNECTIONS_PER_THREAD * int(knobs["threads"])

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from rackscope.systems.account import Account
-from rackscope.systems.base import Endpoint, Knob, Launch
+from rackscope.systems.base import KEY_VALUE, Endpoint, Launch, bounded
 from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import MemcachedDialect
-from rackscope.systems.tools import Tool
 
 _MANUAL = "pogocache --help, 1.3"
 _MEBIBYTE = 1024 * 1024
-
-_PROGRAM = Tool(
-    name="pogocache",
-    program="pogocache",
-    version_pattern=r"pogocache v?(\S+)",
-    description="in-memory cache of many protocols",
-)
 
 
 class Pogocache(ServerSystem):
@@ -25,23 +17,18 @@ class Pogocache(ServerSystem):
     name = "pogocache"
     description = "in-memory cache of many protocols, found on PATH"
     protocols = ("memcached_text", "resp")
-    operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    operations = KEY_VALUE
     usual_port = 9401
-    programs = (_PROGRAM,)
+    programs = ("pogocache",)
+    version_pattern = r"pogocache v?(\S+)"
     dialect = MemcachedDialect()
     knobs = (
-        Knob(
-            "memory", "memory", "80%", None, "memory for data (--maxmemory); a size or a percentage", _MANUAL,
-            minimum=8 * _MEBIBYTE,
-        ),
-        Knob(
-            "threads", "integer", "cores", None, "worker threads (--threads); cores is as many as it was given",
-            _MANUAL, minimum=1, maximum=1024,
-        ),
-        Knob(
-            "connections", "integer", "1024", None, "client connections that it serves (--maxconns)", _MANUAL,
-            minimum=1, maximum=1_000_000,
-        ),
+        bounded("memory", "memory", "80%", "memory for data (--maxmemory); a size or a percentage", _MANUAL,
+                8 * _MEBIBYTE),
+        bounded("threads", "integer", "cores", "worker threads (--threads); cores is as many as it was given", _MANUAL,
+                1, 1024),
+        bounded("connections", "integer", "1024", "client connections that it serves (--maxconns)", _MANUAL, 1,
+                1_000_000),
     )  # fmt: skip
 
     def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:

@@ -26,10 +26,7 @@ LONGEST_SOCKET_PATH_BYTES = 107
 
 @dataclass(frozen=True)
 class Network:
-    """Where ports are counted: an address in a network namespace, by default loopback in this process's own.
-
-    ``namespace`` is the file under which another one can be entered.
-    """
+    """Where ports are counted: an address in the namespace of a file, by default loopback in this process's own."""
 
     address: str = LOOPBACK
     namespace: Path | None = None
@@ -60,10 +57,7 @@ _PORTS_END = 65536
 
 
 def choose_port(network: Network = HERE, following: int = 0) -> int:
-    """A port that was free there a moment ago; the caller tries another when it has been taken since.
-
-    So many ports that follow it were free as well, unless that could not be had in a few attempts.
-    """
+    """A port that was free a moment ago, and so many that follow it, unless a few attempts found no such row."""
     for _ in range(_ATTEMPTS_AT_SEVERAL):
         with _socket_in(network) as probe:
             probe.bind((network.address, 0))

@@ -105,10 +105,7 @@ class KeptProcess:
         )
 
     def stop(self) -> None:
-        """End the whole tree: SIGTERM, a grace period, SIGKILL. Returns when nothing is left; may be called again.
-
-        Raises SystemUnderTestError when something cannot be ended, such as a process stuck in the kernel.
-        """
+        """End the whole tree: SIGTERM, a grace period, SIGKILL; idempotent. Raises SystemUnderTestError."""
         if self._report < 0:
             return
         if self._keeper.poll() is None:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from rackscope.errors import UsageError
 from rackscope.systems.account import Account
-from rackscope.systems.acquire import acquire_tool
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText
+from rackscope.systems.base import DATA_STRUCTURES, Endpoint, Knob, Launch, bounded
 from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import RedisDialect
 
@@ -49,79 +48,49 @@ class Redis(ServerSystem):
     description = "in-memory data structures, one thread for commands"
     protocols = ("resp",)
     #: No scans in YCSB's meaning: keys have no order, and SCAN walks them in none.
-    operations = frozenset(
-        {"read", "update", "insert", "read_modify_write", "lpush", "lpop", "zadd", "zrange", "sadd"}
-    )  # fmt: skip
+    operations = DATA_STRUCTURES
     usual_port = 6379
+    programs = ("redis-server",)
+    version_pattern = r"v=(\S+)"
+    #: The program is a link to redis-check-rdb, which redis-tools holds.
+    packages: tuple[str, ...] = ("redis-server", "redis-tools")
     dialect = RedisDialect()
     #: It looks for a snapshot where it starts, so that is a folder that holds none.
     data_folder = "redis-data"
     knobs = (
-        Knob(
-            "open_files", "integer", "10040", "15000", "files and sockets that it may open (ulimit -n)",
-            f"{_PAPER}: default configuration, open sockets raised to 15000", minimum=64, maximum=1_000_000,
-        ),
-        Knob(
-            "connections", "integer", "10000", None, "client connections that it serves (maxclients)", _MANUAL,
-            minimum=1, maximum=900_000,
-        ),
-        Knob(
-            "memory", "memory", "0", None, "memory for data (maxmemory), a size or a percentage; 0: no limit", _MANUAL,
-        ),
-        Knob(
-            "eviction", "choice", "noeviction", None, "what is evicted when memory is full (maxmemory-policy)", _MANUAL,
-            choices=(
-                "noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu",
-                "volatile-random", "volatile-ttl",
-            ),
-        ),
-        Knob(
-            "io_threads", "integer", "1", None, "threads that write to sockets (io-threads); commands stay on one",
-            f"{_MANUAL}. {_PAPER} took four instances to saturate a server; several are not offered here",
-            minimum=1, maximum=128,
-        ),
+        bounded("open_files", "integer", "10040", "files and sockets that it may open (ulimit -n)",
+                f"{_PAPER}: default configuration, open sockets raised to 15000", 64, 1_000_000, tuned="15000"),
+        bounded("connections", "integer", "10000", "client connections that it serves (maxclients)", _MANUAL, 1,
+                900_000),
+        bounded("memory", "memory", "0", "memory for data (maxmemory), a size or a percentage; 0: no limit", _MANUAL,
+                0),
+        Knob("eviction", "choice", "noeviction", None, "what is evicted when memory is full (maxmemory-policy)",
+             _MANUAL,
+             choices=("noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru",
+                      "volatile-lfu", "volatile-random", "volatile-ttl")),
+        bounded("io_threads", "integer", "1", "threads that write to sockets (io-threads); commands stay on one",
+                f"{_MANUAL}. {_PAPER} took four instances to saturate a server; several are not offered here", 1, 128),
         Knob("io_threads_read", "flag", "no", None, "io_threads read and parse too (io-threads-do-reads)", _MANUAL),
         Knob("append_only", "flag", "no", None, "log every write to a file (appendonly)", _MANUAL),
-        Knob(
-            "append_sync", "choice", "everysec", None, "when that log reaches the disk (appendfsync)", _MANUAL,
-            choices=("always", "everysec", "no"),
-        ),
-        Knob(
-            "save", "text", "", None,
-            "when to write a snapshot, as pairs of seconds and changes: '3600 1 300 100'; empty is never",
-            "redis.conf saves by default; a cache under measurement does not",
-        ),
-        Knob(
-            "list_node_size", "choice", "8KiB", None, "largest node of a list (list-max-ziplist-size)", _MANUAL,
-            choices=tuple(_LIST_NODE_SIZES),
-        ),
-        Knob(
-            "sorted_set_compact_entries", "integer", "128", None,
-            "sorted sets up to this many entries are kept compact (zset-max-ziplist-entries)", _MANUAL,
-            maximum=1_000_000,
-        ),
-        Knob(
-            "hash_compact_entries", "integer", "512", None,
-            "hashes up to this many entries are kept compact (hash-max-ziplist-entries)", _MANUAL,
-            maximum=1_000_000,
-        ),
-        Knob(
-            "set_integer_entries", "integer", "512", None,
-            "sets of integers up to this many are kept compact (set-max-intset-entries)", _MANUAL, maximum=1_000_000,
-        ),
+        Knob("append_sync", "choice", "everysec", None, "when that log reaches the disk (appendfsync)", _MANUAL,
+             choices=("always", "everysec", "no")),
+        Knob("save", "text", "", None,
+             "when to write a snapshot, as pairs of seconds and changes: '3600 1 300 100'; empty is never",
+             "redis.conf saves by default; a cache under measurement does not"),
+        Knob("list_node_size", "choice", "8KiB", None, "largest node of a list (list-max-ziplist-size)", _MANUAL,
+             choices=tuple(_LIST_NODE_SIZES)),
+        bounded("sorted_set_compact_entries", "integer", "128",
+                "sorted sets up to this many entries are kept compact (zset-max-ziplist-entries)", _MANUAL, 0,
+                1_000_000),
+        bounded("hash_compact_entries", "integer", "512",
+                "hashes up to this many entries are kept compact (hash-max-ziplist-entries)", _MANUAL, 0, 1_000_000),
+        bounded("set_integer_entries", "integer", "512",
+                "sets of integers up to this many are kept compact (set-max-intset-entries)", _MANUAL, 0, 1_000_000),
         Knob("rehash_actively", "flag", "yes", None, "spend 1 ms in 100 on growing tables (activerehashing)", _MANUAL),
-        Knob(
-            "ticks_per_second", "integer", "10", None, "how often background work runs (hz)", _MANUAL,
-            minimum=1, maximum=500,
-        ),
-        Knob(
-            "backlog", "integer", "511", None, "connections that may wait to be accepted (tcp-backlog)", _MANUAL,
-            minimum=1, maximum=65535,
-        ),
+        bounded("ticks_per_second", "integer", "10", "how often background work runs (hz)", _MANUAL, 1, 500),
+        bounded("backlog", "integer", "511", "connections that may wait to be accepted (tcp-backlog)", _MANUAL, 1,
+                65535),
     )  # fmt: skip
-
-    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        return acquire_tool(self.name, fetch=fetch, progress=progress)
 
     def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
         return min(int(knobs["connections"]), int(knobs["open_files"]) - _RESERVED_FILES - self.own_connections)

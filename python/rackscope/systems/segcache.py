@@ -8,28 +8,14 @@ from pathlib import Path
 
 from rackscope.errors import SystemUnderTestError
 from rackscope.systems.account import Account
-from rackscope.systems.base import Endpoint, Knob, Launch
+from rackscope.systems.base import KEY_VALUE, Endpoint, Launch, bounded
 from rackscope.systems.ports import choose_port, give_to, network_of
 from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import Dialect, converse
-from rackscope.systems.tools import Tool
 
 _MANUAL = "config/segcache.toml of Pelikan"
 _MEBIBYTE = 1024 * 1024
 _CONFIGURATION = "segcache.toml"
-
-
-def _tool(program: str) -> Tool:
-    return Tool(
-        name="segcache",
-        program=program,
-        version_pattern=r"segcache\S* v?(\d\S*)",
-        description="in-memory cache, segments of items that expire together",
-    )
-
-
-#: As it is called now, and as it was.
-_PROGRAMS = (_tool("pelikan-segcache"), _tool("pelikan_segcache_rs"), _tool("segcache"))
 
 
 class SegcacheDialect(Dialect):
@@ -51,28 +37,20 @@ class Segcache(ServerSystem):
     name = "segcache"
     description = "in-memory cache, segments of items that expire together, found on PATH"
     protocols = ("memcached_text",)
-    operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    operations = KEY_VALUE
     endpoint_kinds = ("tcp",)
     usual_port = 12321
-    programs = _PROGRAMS
+    #: As it is called now, and as it was.
+    programs = ("pelikan-segcache", "pelikan_segcache_rs", "segcache")
+    version_pattern = r"segcache\S* v?(\d\S*)"
     dialect = SegcacheDialect()
     data_folder = "segcache-data"
     knobs = (
-        Knob(
-            "memory", "memory", "1GiB", None, "memory for items (heap_size)", _MANUAL, minimum=8 * _MEBIBYTE,
-        ),
-        Knob(
-            "threads", "integer", "cores", None, "worker threads; cores is as many as it was given", _MANUAL,
-            minimum=1, maximum=1024,
-        ),
-        Knob(
-            "hash_power", "integer", "22", None, "its hash table has 2^N slots for items", _MANUAL,
-            minimum=12, maximum=36,
-        ),
-        Knob(
-            "segment_size", "size", "1MiB", None, "bytes of a segment, which the largest item must fit into", _MANUAL,
-            minimum=4096, maximum=1024 * _MEBIBYTE,
-        ),
+        bounded("memory", "memory", "1GiB", "memory for items (heap_size)", _MANUAL, 8 * _MEBIBYTE),
+        bounded("threads", "integer", "cores", "worker threads; cores is as many as it was given", _MANUAL, 1, 1024),
+        bounded("hash_power", "integer", "22", "its hash table has 2^N slots for items", _MANUAL, 12, 36),
+        bounded("segment_size", "size", "1MiB", "bytes of a segment, which the largest item must fit into", _MANUAL,
+                4096, 1024 * _MEBIBYTE),
     )  # fmt: skip
 
     def open_files(self, knobs: Mapping[str, str]) -> int | None:

@@ -6,15 +6,13 @@ import os
 import shutil
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rackscope.errors import SystemUnderTestError, UsageError
 from rackscope.systems.account import Account, account_for_systems
-from rackscope.systems.acquire import acquire_from_path
+from rackscope.systems.acquire import acquire_built_in, acquire_program
 from rackscope.systems.base import Acquired, Endpoint, Launch, ProgressText, RunningSystem, System
 from rackscope.systems.ports import (
     choose_port,
@@ -36,29 +34,64 @@ _SHORTEST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.05
 
 
-@dataclass(frozen=True)
-class Server:
-    """One kind of server: how it is told what to do, and how it is talked to.
+class ServerSystem(System):
+    """A system that is one server: subclasses say how its program is found and what it is told."""
 
-    ``arguments`` builds the command line for an endpoint and the account it will run as. ``data_folder`` names a
-    folder to make and start it in, for one that reads or writes files; it is removed in the end.
-    """
-
-    name: str
-    arguments: Callable[[Endpoint, Account | None], Sequence[str]]
+    #: What its program may be called, how it is asked for its version, and what finds that in the reply.
+    programs: tuple[str, ...]
+    version_option = "--version"
+    version_pattern: str
+    #: The distribution's packages that hold the first of ``programs``; empty: it must be on PATH.
+    packages: tuple[str, ...] = ()
+    #: Whether the program comes with rackscope.
+    built_in = False
     dialect: Dialect
-    open_files: int | None = None
+    #: A folder to make and start it in, for one that reads or writes files; it is removed in the end.
     data_folder: str | None = None
-    #: Ports that it takes behind the one that it is given.
-    following_ports: int = 0
-    #: Whether it is started as root and gives that up by itself (its arguments say as whom it goes on).
-    starts_as_root: bool = False
+    #: Connections of rackscope's own (readiness, statistics), beyond those of the client.
+    own_connections = 8
+    #: Descriptors beyond connections: listening sockets, event queues, files.
+    own_files = 256
 
-    def start(self, acquired: Acquired, launch: Launch) -> RunningServer:
-        """Start it and wait until it responds: only then is it sure that a chosen port is really its own.
+    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
+        tried = [
+            Tool(self.name, program, self.version_pattern, self.description, self.packages, self.version_option)
+            for program in self.programs
+        ]
+        return acquire_built_in(tried[0]) if self.built_in else acquire_program(*tried, fetch=fetch, progress=progress)
 
-        Raises SystemUnderTestError or UsageError.
-        """
+    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
+        return int(knobs["connections"]) if "connections" in knobs else None
+
+    def open_files(self, knobs: Mapping[str, str]) -> int | None:
+        """How many descriptors it may need."""
+        return int(knobs["connections"]) + self.own_connections + self.own_files
+
+    def served_connections(self, knobs: Mapping[str, str]) -> str:
+        """What the server is told: the client's connections and rackscope's own."""
+        return str(int(knobs["connections"]) + self.own_connections)
+
+    @abstractmethod
+    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> Sequence[str]:
+        """The command line, without the program; ``account`` is who it will run as."""
+
+    def dialect_of(self, launch: Launch) -> Dialect:
+        """How it is talked to."""
+        del launch
+        return self.dialect
+
+    def following_ports(self, launch: Launch) -> int:
+        """How many ports it takes behind the one that it is given."""
+        del launch
+        return 0
+
+    def starts_as_root(self, launch: Launch) -> bool:
+        """Whether it is started as root and gives that up by itself (its arguments say as whom it goes on)."""
+        del launch
+        return False
+
+    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
+        """Start it and wait until it responds: only then is it sure that a chosen port is really its own."""
         account = account_for_systems()
         network = network_of(launch)
         if launch.endpoint_kind == "unix":
@@ -70,30 +103,25 @@ class Server:
         if launch.port is not None:
             require_free(launch.port, self.name, network)
             return self._start_at(Endpoint("tcp", network.address, launch.port), acquired, launch, account, [])
-        for _ in range(_PORT_ATTEMPTS - 1):
-            endpoint = Endpoint("tcp", network.address, choose_port(network, self.following_ports))
+        following = self.following_ports(launch)
+        attempts = 0
+        while True:
+            attempts += 1
+            endpoint = Endpoint("tcp", network.address, choose_port(network, following))
             try:
                 return self._start_at(endpoint, acquired, launch, account, [])
             except SystemUnderTestError:
-                taken = range(endpoint.port, endpoint.port + 1 + self.following_ports)
-                if all(is_free(port, network) for port in taken):
+                taken = range(endpoint.port, endpoint.port + 1 + following)
+                if attempts == _PORT_ATTEMPTS or all(is_free(port, network) for port in taken):
                     raise
-        return self._start_at(
-            Endpoint("tcp", network.address, choose_port(network, self.following_ports)), acquired, launch, account, []
-        )
 
     def _start_at(
-        self,
-        endpoint: Endpoint,
-        acquired: Acquired,
-        launch: Launch,
-        account: Account | None,
-        scratch: list[Path],
+        self, endpoint: Endpoint, acquired: Acquired, launch: Launch, account: Account | None, scratch: list[Path]
     ) -> RunningServer:
         started = time.monotonic()
         try:
             folder = self._working_folder(launch, account, scratch)
-            arguments = tuple(self.arguments(endpoint, account))
+            arguments = tuple(self.arguments(launch, endpoint, account))
             process = KeptProcess(
                 Command(
                     name=self.name,
@@ -102,9 +130,9 @@ class Server:
                     folder=folder,
                     log=launch.folder / f"{self.name}.log",
                     cores=launch.cores,
-                    account=None if self.starts_as_root else account,
+                    account=None if self.starts_as_root(launch) else account,
                     environment=acquired.environment,
-                    open_files=self.open_files,
+                    open_files=self.open_files(launch.knobs),
                     scratch=scratch,
                     control_groups=launch.control_groups,
                     network_namespace=launch.network_namespace,
@@ -114,7 +142,8 @@ class Server:
             for path in scratch:
                 shutil.rmtree(path, ignore_errors=True)
             raise
-        server = RunningServer(self, process, endpoint, (str(acquired.program), *arguments), started)
+        command = (str(acquired.program), *arguments)
+        server = RunningServer(self.name, self.dialect_of(launch), process, endpoint, command, started)
         try:
             server.wait_ready(_READY_SECONDS)
         except BaseException:
@@ -137,58 +166,24 @@ class Server:
         return folder
 
 
-class ServerSystem(System):
-    """A system that is one server: subclasses say how its program is found and what it is told."""
-
-    #: What its program may be called, looked for on PATH; ``acquire`` may find it in another way.
-    programs: tuple[Tool, ...] = ()
-    dialect: Dialect
-    data_folder: str | None = None
-    #: Connections of rackscope's own (readiness, statistics), beyond those of the client.
-    own_connections = 8
-    #: Descriptors beyond connections: listening sockets, event queues, files.
-    own_files = 256
-
-    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        del fetch
-        return acquire_from_path(*self.programs, progress=progress)
-
-    def connection_limit(self, knobs: Mapping[str, str]) -> int | None:
-        return int(knobs["connections"]) if "connections" in knobs else None
-
-    def open_files(self, knobs: Mapping[str, str]) -> int | None:
-        """How many descriptors it may need."""
-        return int(knobs["connections"]) + self.own_connections + self.own_files
-
-    def served_connections(self, knobs: Mapping[str, str]) -> str:
-        """What the server is told: the client's connections and rackscope's own."""
-        return str(int(knobs["connections"]) + self.own_connections)
-
-    @abstractmethod
-    def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> Sequence[str]:
-        """The command line, without the program; ``account`` is who it will run as."""
-
-    def server(self, launch: Launch) -> Server:
-        """How it is started."""
-        arguments = partial(self.arguments, launch)
-        return Server(self.name, arguments, self.dialect, self.open_files(launch.knobs), self.data_folder)
-
-    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
-        return self.server(launch).start(acquired, launch)
-
-
 class RunningServer(RunningSystem):
     """A server under the keeper."""
 
     def __init__(
-        self, server: Server, process: KeptProcess, endpoint: Endpoint, command: tuple[str, ...], started: float
+        self,
+        name: str,
+        dialect: Dialect,
+        process: KeptProcess,
+        endpoint: Endpoint,
+        command: tuple[str, ...],
+        started: float,
     ) -> None:
-        self.name = server.name
+        self.name = name
         self.pid = process.pid
         self.endpoint = endpoint
         self.command = command
         self.log = process.log
-        self._dialect = server.dialect
+        self._dialect = dialect
         self._process = process
         self._started = started
         self._ready_seconds: float | None = None

@@ -7,23 +7,14 @@ from collections.abc import Mapping
 
 from rackscope.errors import UsageError
 from rackscope.systems.account import Account
-from rackscope.systems.base import Acquired, Endpoint, Knob, Launch, ProgressText
-from rackscope.systems.built_in import acquire_built_in
+from rackscope.systems.base import KEY_VALUE, Endpoint, Knob, Launch, bounded
 from rackscope.systems.server import ServerSystem
 from rackscope.systems.text_socket import MemcachedDialect
-from rackscope.systems.tools import Tool
 
 _MEBIBYTE = 1024 * 1024
 _SOURCE = "rackscope's own"
 #: The folder, inside the system's own, where the server makes its files; it is removed in the end.
 DATA_FOLDER = "synthetic-data"
-
-_PROGRAM = Tool(
-    name="synthetic",
-    program="rackscope-synthetic",
-    version_pattern=r"rackscope-synthetic (\S+)",
-    description="the server of known limits",
-)
 
 _KINDS = (
     "cpu:MICROSECONDS, memory-stream:BYTES, memory-stream-regulated:BYTES, page-touch:PAGES, disk-sequential:BYTES, "
@@ -44,35 +35,25 @@ class Synthetic(ServerSystem):
     name = "synthetic"
     description = "a known amount of work for each request; for checking rackscope itself"
     protocols = ("memcached_text",)
-    operations = frozenset({"read", "update", "insert", "read_modify_write"})
+    operations = KEY_VALUE
     usual_port = 11211
+    built_in = True
+    programs = ("rackscope-synthetic",)
+    version_pattern = r"rackscope-synthetic (\S+)"
     dialect = MemcachedDialect()
     data_folder = DATA_FOLDER
     own_files = 64
     knobs = (
         Knob("on_read", "text", "cpu:20", None, f"what a read does: {_KINDS}", _SOURCE),
         Knob("on_update", "text", "cpu:20", None, "what an update does, as on_read", _SOURCE),
-        Knob(
-            "value_size", "size", "1000", None, "bytes of the value that a read is answered with; as the workload's",
-            _SOURCE, minimum=1, maximum=32 * _MEBIBYTE,
-        ),
-        Knob(
-            "file_size", "size", "256MiB", None, "bytes of each file that work reads, writes or maps", _SOURCE,
-            minimum=_MEBIBYTE, maximum=1024 * _MEBIBYTE,
-        ),
-        Knob(
-            "channel_rate", "size", "1GiB", None, "bytes a second of the regulated memory channel", _SOURCE,
-            minimum=1024, maximum=2**50,
-        ),
-        Knob(
-            "connections", "integer", "1024", None, "client connections that it serves, each by a thread", _SOURCE,
-            minimum=1, maximum=10_000,
-        ),
+        bounded("value_size", "size", "1000", "bytes of the value that a read is answered with; as the workload's",
+                _SOURCE, 1, 32 * _MEBIBYTE),
+        bounded("file_size", "size", "256MiB", "bytes of each file that work reads, writes or maps", _SOURCE, _MEBIBYTE,
+                1024 * _MEBIBYTE),
+        bounded("channel_rate", "size", "1GiB", "bytes a second of the regulated memory channel", _SOURCE, 1024, 2**50),
+        bounded("connections", "integer", "1024", "client connections that it serves, each by a thread", _SOURCE, 1,
+                10_000),
     )  # fmt: skip
-
-    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        del fetch, progress
-        return acquire_built_in(_PROGRAM)
 
     def check_knobs(self, knobs: Mapping[str, str]) -> None:
         for name in ("on_read", "on_update"):

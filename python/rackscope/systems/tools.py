@@ -16,20 +16,20 @@ _VERSION_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Tool:
-    """One program, the distribution's packages that hold it, and how it tells its version."""
+    """One program, the distribution's packages that hold it (none: only PATH may), and how it tells its version."""
 
     name: str
     program: str
     version_pattern: str
     description: str
     packages: tuple[str, ...] = ()
-    version_arguments: tuple[str, ...] = ("--version",)
+    version_option: str = "--version"
 
     def ask_version(self, program: Path, environment: Mapping[str, str]) -> str:
         """The version that ``program`` prints. Raises ValueError with what it did instead."""
         try:
             result = subprocess.run(
-                [str(program), *self.version_arguments],
+                [str(program), self.version_option],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_VERSION_SECONDS,
@@ -39,14 +39,15 @@ class Tool:
         except OSError as error:
             raise ValueError(f"{program} cannot be run: {error.strerror}") from error
         except subprocess.TimeoutExpired as error:
-            raise ValueError(f"{program} did not tell its version within {_VERSION_SECONDS:g} s") from error
+            asked = f"{program} {self.version_option}"
+            raise ValueError(f"'{asked}' did not tell the version within {_VERSION_SECONDS:g} s") from error
         text = (result.stdout + result.stderr).decode("utf-8", errors="replace")
         match = re.search(self.version_pattern, text)
         # Part of a path in the cache, so of plain characters only.
         version = re.sub(r"[^\w.+~-]", "", match[1]).strip(".") if match else ""
         if not version:
             said = " ".join(text.split())[:200] or "nothing"
-            raise ValueError(f"{program} did not tell its version but said: {said}")
+            raise ValueError(f"{program} did not tell its version but said, to {self.version_option}: {said}")
         return version
 
 
@@ -54,14 +55,4 @@ class Tool:
 def tools() -> Mapping[str, Tool]:
     """Every declared tool by name."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-    return {
-        name: Tool(
-            name,
-            entry["program"],
-            entry["version_pattern"],
-            entry["description"],
-            tuple(entry["packages"]),
-            tuple(entry["version_arguments"]),
-        )
-        for name, entry in table.items()
-    }
+    return {name: Tool(name, **{**entry, "packages": tuple(entry["packages"])}) for name, entry in table.items()}

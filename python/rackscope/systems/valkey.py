@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from rackscope.systems.base import Acquired, ProgressText
 from rackscope.systems.redis import Redis
-from rackscope.systems.server import ServerSystem
-from rackscope.systems.tools import Tool
-
-_PROGRAM = Tool(
-    name="valkey",
-    program="valkey-server",
-    version_pattern=r"v=(\S+)",
-    description="in-memory data structures",
-)
 
 
 class Valkey(Redis):
@@ -20,10 +10,8 @@ class Valkey(Redis):
 
     name = "valkey"
     description = "in-memory data structures, the continuation of Redis, found on PATH"
-    programs = (_PROGRAM,)
-
-    def acquire(self, *, fetch: bool, progress: ProgressText | None = None) -> Acquired:
-        return ServerSystem.acquire(self, fetch=fetch, progress=progress)
+    programs = ("valkey-server",)
+    packages = ()
 
 
 SYSTEM = Valkey()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 
-from rackscope.errors import UsageError
+from rackscope.errors import UsageError, did_you_mean
 from rackscope.workloads.base import Parameter, PhasePlan, Stage, Workload, WorkloadPlan
 from rackscope.workloads.parameters import plan
 
@@ -27,7 +26,10 @@ def list_workloads() -> tuple[Workload, ...]:
     found: list[Workload] = []
     for module_info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
         module = importlib.import_module(f"{__name__}.{module_info.name}")
-        found.extend(getattr(module, "WORKLOADS", ()))
+        family = getattr(module, "WORKLOADS", ())
+        if not isinstance(family, tuple):
+            raise UsageError(f"WORKLOADS of {module.__file__} is not a tuple", "Put a comma after its only entry.")
+        found.extend(family)
     return tuple(found)
 
 
@@ -36,6 +38,4 @@ def find_workload(name: str) -> Workload:
     known = {workload.name: workload for workload in list_workloads()}
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=2)
-    hint = f"Did you mean {' or '.join(near)}? " if near else ""
-    raise UsageError(f"there is no workload '{name}'", f"{hint}There are {', '.join(known)}.")
+    raise UsageError(f"there is no workload '{name}'", f"{did_you_mean(name, known)}There are {', '.join(known)}.")

@@ -5,6 +5,7 @@ A family is one module of this room with an attribute ``WORKLOADS``; adding a fi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -60,6 +61,14 @@ class Stage:
     name: str
     operations: Mapping[str, float]
 
+    def __post_init__(self) -> None:
+        total = sum(self.operations.values())
+        if not math.isclose(total, 1, abs_tol=1e-6):
+            raise UsageError(
+                f"the shares of stage {self.name} sum to {total:g}, not to 1",
+                f"They are {', '.join(f'{name} {share:g}' for name, share in self.operations.items()) or 'none'}.",
+            )
+
 
 @dataclass(frozen=True)
 class PhasePlan:
@@ -88,6 +97,10 @@ class WorkloadPlan:
     notes: tuple[str, ...] = ()
     #: Requests of a datagram, where there are datagrams.
     batch: int = 1
+    #: Of every item that is set.
+    flags: int = 0
+    #: After how many seconds every item that is set expires; 0: never.
+    expire_seconds: int = 0
 
     @property
     def data_bytes(self) -> int | None:

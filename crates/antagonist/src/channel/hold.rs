@@ -38,7 +38,7 @@ impl Hold {
             )));
         }
         let channel = Channel::open(path)?;
-        let words = channel.words();
+        let words = &channel.words;
         let now = monotonic_ns();
         let until = words.held_until_ns().load(Ordering::Acquire);
         let leased = now + LEASE.as_nanos() as u64;
@@ -48,9 +48,7 @@ impl Hold {
                 .compare_exchange(until, leased, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok();
         if !free {
-            return Err(Error::Held {
-                path: path.to_owned(),
-            });
+            return Err(Error::Held(path.to_owned()));
         }
         words
             .held_millionths()
@@ -59,7 +57,9 @@ impl Hold {
         let thread = thread::Builder::new()
             .name("channel-hold".into())
             .spawn(move || keep(&channel, now, &stopped))
-            .map_err(Error::Thread)?;
+            .map_err(ceiling::Error::host(
+                "an antagonist's thread could not be started",
+            ))?;
         Ok(Self {
             stop: Some(stop),
             thread: Some(thread),
@@ -84,7 +84,7 @@ impl Drop for Hold {
 }
 
 fn keep(channel: &Channel, start_ns: u64, stopped: &mpsc::Receiver<()>) -> u64 {
-    let words = channel.words();
+    let words = &channel.words;
     while stopped.recv_timeout(RENEWAL) == Err(RecvTimeoutError::Timeout) {
         let until = monotonic_ns() + LEASE.as_nanos() as u64;
         words.held_until_ns().store(until, Ordering::Release);

@@ -51,7 +51,7 @@ impl Channel {
     /// Makes the channel's file, replacing one that is there. It starts without any kept bandwidth.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a rate out of [`RATE_BOUNDS`], [`Error::ChannelFile`].
+    /// [`Error::Argument`] for a rate out of [`RATE_BOUNDS`], [`Error::Host`].
     pub fn create(path: &Path, bytes_per_second: u64) -> Result<Self> {
         if !RATE_BOUNDS.contains(&bytes_per_second) {
             return Err(Error::Argument(format!(
@@ -68,7 +68,7 @@ impl Channel {
     /// Opens the channel of another process.
     ///
     /// # Errors
-    /// [`Error::ChannelFile`], and [`Error::NotAChannel`] for a file of another kind.
+    /// [`Error::Host`], and [`Error::Argument`] for a file of another kind.
     pub fn open(path: &Path) -> Result<Self> {
         Words::open(path).map(|words| Self { words })
     }
@@ -76,25 +76,25 @@ impl Channel {
     /// Bytes a second that it carries when nothing is taken away.
     #[must_use]
     pub fn bytes_per_second(&self) -> u64 {
-        self.words().bytes_per_second().load(Ordering::Relaxed)
+        self.words.bytes_per_second().load(Ordering::Relaxed)
     }
 
     /// Bytes a second that it carries now.
     #[must_use]
     pub fn bytes_per_second_left(&self) -> u64 {
-        left(self.words(), monotonic_ns())
+        left(&self.words, monotonic_ns())
     }
 
     /// Bytes that all who draw from it have drawn so far.
     #[must_use]
     pub fn carried_bytes(&self) -> u64 {
-        self.words().carried_bytes().load(Ordering::Relaxed)
+        self.words.carried_bytes().load(Ordering::Relaxed)
     }
 
     /// Draws `bytes`. They have passed once the returned time has come: read them meanwhile, then
     /// [`Channel::wait_for`] it.
     pub fn draw(&self, bytes: u64) -> Passage {
-        let words = self.words();
+        let words = &self.words;
         let now = monotonic_ns();
         let duration = nanoseconds_for(bytes, left(words, now));
         let earliest = now.saturating_sub(DEPTH.as_nanos() as u64);
@@ -125,7 +125,7 @@ impl Channel {
     pub fn measure(&self, duration: Duration) -> (u64, Duration) {
         // A hundredth of a second's worth at a time would round; a ten-thousandth does not.
         let portion = (self.bytes_per_second() / 10_000).max(1);
-        while monotonic_ns() >= self.words().free_at_ns().load(Ordering::Relaxed) {
+        while monotonic_ns() >= self.words.free_at_ns().load(Ordering::Relaxed) {
             let _ = self.draw(portion);
         }
         let (start, end) = (monotonic_ns(), monotonic_ns() + duration.as_nanos() as u64);
@@ -136,10 +136,6 @@ impl Channel {
             bytes += portion;
         }
         (bytes, Duration::from_nanos(monotonic_ns() - start))
-    }
-
-    fn words(&self) -> &Words {
-        &self.words
     }
 }
 

@@ -63,7 +63,7 @@ fn unused_bandwidth_is_kept_for_the_depth_only() {
     // As if nothing had been drawn for an hour.
     let hour = 3600 * NANOSECONDS;
     channel
-        .words()
+        .words
         .free_at_ns()
         .store(monotonic_ns().saturating_sub(hour), Ordering::Relaxed);
     let depth = DEPTH.as_nanos() as u64;
@@ -107,7 +107,7 @@ fn a_hold_leaves_the_fraction_to_all_who_draw_until_it_ends() {
 fn what_a_killed_holder_left_ends_by_itself() {
     let file = Scratch::new();
     let channel = Channel::create(&file.0, RATE).unwrap();
-    let words = channel.words();
+    let words = &channel.words;
     words.held_millionths().store(900_000, Ordering::Relaxed);
     let now = monotonic_ns();
     words.held_until_ns().store(now + 1000, Ordering::Relaxed);
@@ -121,21 +121,13 @@ fn what_a_killed_holder_left_ends_by_itself() {
 #[test]
 fn only_a_channel_is_opened() {
     let file = Scratch::new();
-    assert!(matches!(
-        Channel::open(&file.0),
-        Err(Error::ChannelFile { done: "opened", .. })
-    ));
+    let said = |path: &Path| Channel::open(path).unwrap_err().to_string();
+    assert!(said(&file.0).contains("could not be opened"));
     for content in [vec![], vec![0; 4096], vec![1; 4096], b"rschann1".to_vec()] {
         std::fs::write(&file.0, content).unwrap();
-        assert!(matches!(
-            Channel::open(&file.0),
-            Err(Error::NotAChannel { .. })
-        ));
+        assert!(said(&file.0).contains("is not a regulated channel"));
     }
-    assert!(matches!(
-        Channel::open(&std::env::temp_dir()),
-        Err(Error::ChannelFile { .. } | Error::NotAChannel { .. })
-    ));
+    assert!(said(&std::env::temp_dir()).contains("regulated channel"));
     // Making one replaces whatever is there.
     Channel::create(&file.0, RATE).unwrap();
     assert_eq!(Channel::open(&file.0).unwrap().bytes_per_second(), RATE);

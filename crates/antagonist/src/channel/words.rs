@@ -50,11 +50,7 @@ impl Words {
 
     /// Makes the file anew; one that is there is replaced.
     pub fn create(path: &Path, bytes_per_second: u64) -> Result<Self> {
-        let failed = |source: io::Error| Error::ChannelFile {
-            path: path.to_owned(),
-            done: "made",
-            source,
-        };
+        let failed = |source| Error::channel_file(path, "made")(source);
         // Whoever still maps an old file keeps it: it is not written over.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -78,19 +74,18 @@ impl Words {
     }
 
     pub fn open(path: &Path) -> Result<Self> {
-        let failed = |source: io::Error| Error::ChannelFile {
-            path: path.to_owned(),
-            done: "opened",
-            source,
-        };
+        let failed = |source| Error::channel_file(path, "opened")(source);
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .open(path)
             .map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
-        let not_one = || Error::NotAChannel {
-            path: path.to_owned(),
+        let not_one = || {
+            Error::Argument(format!(
+                "{} is not a regulated channel of this version",
+                path.display()
+            ))
         };
         if !metadata.is_file() || metadata.len() != FILE_BYTES as u64 {
             return Err(not_one());
@@ -107,10 +102,6 @@ impl Words {
     fn map(path: &Path, file: &File) -> Result<Self> {
         Mapping::of_file(file, 0, FILE_BYTES, Access::ReadWrite, false)
             .map(Self)
-            .map_err(|source| Error::ChannelFile {
-                path: path.to_owned(),
-                done: "mapped",
-                source,
-            })
+            .map_err(Error::channel_file(path, "mapped"))
     }
 }

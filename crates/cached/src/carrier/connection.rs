@@ -1,20 +1,17 @@
 use super::connections::{Arrival, ClientState, Connected};
 use super::tls::{Stage, TlsSession};
+use crate::engine::client_memory::{Charge, ClientBuffer, Spent};
 use crate::engine::{Count, Counters, Storage};
 use crate::options::Options;
 use crate::session::{Outlet, Status, Tools};
 use net::{Interest, Stream};
 use std::io::{ErrorKind, IoSlice};
-use std::os::fd::{AsFd, AsRawFd};
 
 /// Bytes of the buffer that all connections of a worker read into.
 pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
 
 /// Up to this many bytes of an unfinished command are moved to the shared buffer to read the rest behind them.
 pub(super) const MOVED_BYTES_MAX: usize = 16 << 10;
-
-/// Buffers of a connection that are larger go back to the system when they become empty.
-const KEPT_BYTES_MAX: usize = 4 << 10;
 
 /// Capacity that a growing value gets at least.
 const GROWTH_BYTES: usize = 16 << 10;
@@ -24,7 +21,9 @@ pub(crate) struct Connection {
     pub(super) client: ClientState,
     pub(super) output: Output,
     /// Received (and decrypted), and not yet consumed.
-    pub(super) input: Vec<u8>,
+    pub(super) input: ClientBuffer,
+    /// For what a TLS session keeps of what was received.
+    pub(super) charge: Charge,
     interest: Interest,
     /// The second at which a TLS handshake is given up.
     handshake_until: u32,
@@ -36,7 +35,7 @@ pub(super) struct Output {
     /// Where the stream is encrypted.
     pub encryption: Option<Box<TlsSession>>,
     /// Bytes that the socket did not take; the first `sent` of them are sent.
-    pub pending: Vec<u8>,
+    pub pending: ClientBuffer,
     sent: usize,
 }
 
@@ -50,15 +49,16 @@ impl Connection {
         let tls = options.tls.as_ref();
         let handshake_seconds = tls.map_or(u32::MAX, |tls| tls.handshake_seconds_max);
         Some(Self {
-            handshake_until: client.seat.active_at().saturating_add(handshake_seconds),
+            handshake_until: client.active_at.saturating_add(handshake_seconds),
             client,
             output: Output {
                 stream: arrival.stream,
                 encryption,
-                pending: Vec::new(),
+                pending: ClientBuffer::default(),
                 sent: 0,
             },
-            input: Vec::new(),
+            input: ClientBuffer::default(),
+            charge: Charge::default(),
             interest: Interest::READ,
         })
     }
@@ -77,7 +77,6 @@ impl Connection {
         };
         (wanted != self.interest).then(|| {
             self.interest = wanted;
-            self.client.seat.set_writing(status == Status::Writing);
             wanted
         })
     }
@@ -85,8 +84,8 @@ impl Connection {
     /// The socket is ready for what was waited for: do a bounded piece of work.
     #[inline]
     pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
-        self.client.seat.set_active(tools.context.now);
-        if self.output.pending.is_empty() && !self.client.session.has_more() {
+        self.client.active_at = tools.context.now;
+        if self.output.pending.is_empty() {
             return match self.output.encryption {
                 None => self.receive(tools),
                 Some(_) => self.receive_encrypted(tools),
@@ -104,15 +103,7 @@ impl Connection {
     /// It comes from another worker: go on with what it brings.
     pub fn resume<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
         // Whichever it is to be is a change.
-        if self.interest != Interest::READ {
-            self.interest = Interest::READ;
-            self.client.seat.set_writing(false);
-        }
-        self.deliver(tools)
-    }
-
-    /// There are lines for it, or commands: go on with them, unless it has replies to take first.
-    pub fn deliver<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        self.interest = Interest::READ;
         let status = if self.output.pending.is_empty() {
             self.run_held(tools)
         } else {
@@ -143,11 +134,45 @@ impl Connection {
             self.client
                 .session
                 .run(&scratch[..held + received], &mut self.output, tools);
-        self.input
-            .extend_from_slice(&scratch[consumed..held + received]);
+        let status = self.hold(&scratch[consumed..held + received], status, tools);
         tools.scratch = scratch;
-        release(&mut self.input);
         status
+    }
+
+    /// Keep what is not consumed yet.
+    #[inline]
+    pub(super) fn hold<S: Storage>(
+        &mut self,
+        bytes: &[u8],
+        status: Status,
+        tools: &mut Tools<'_, S>,
+    ) -> Status {
+        let counters = tools.context.counters;
+        let status = match self.input.extend(bytes, counters.allowance()) {
+            Ok(()) => status,
+            Err(Spent) => self.refuse(status, tools),
+        };
+        self.input.release(counters.allowance());
+        status
+    }
+
+    /// There is no memory for what it sends; it was about to wait for `status`.
+    #[cold]
+    pub(super) fn refuse<S: Storage>(
+        &mut self,
+        status: Status,
+        tools: &mut Tools<'_, S>,
+    ) -> Status {
+        self.input = ClientBuffer::default();
+        if status == Status::Reading && self.output.encryption.is_none() {
+            return self.client.session.refuse(&mut self.output, tools);
+        }
+        if status == Status::Reading {
+            return self.refuse_encrypted(tools);
+        }
+        // It does not take the replies before, so it would not take this one.
+        tools.context.counters.add(Count::ReadsOutOfMemory, 1);
+        Status::Ended
     }
 
     /// Receive behind what is there, in memory of the connection's own, which at most doubles at a time: a client
@@ -156,9 +181,16 @@ impl Connection {
         let held = self.input.len();
         let wanted = self.client.session.wanted();
         let growth = wanted.saturating_sub(held).min(held).max(GROWTH_BYTES);
-        self.input.resize(held + growth, 0);
-        let read = self.output.stream.read(&mut self.input[held..]);
-        self.input.truncate(held + *read.as_ref().unwrap_or(&0));
+        let stream = &self.output.stream;
+        let read = self
+            .input
+            .fill(growth, tools.context.counters.allowance(), |room| {
+                let read = stream.read(room);
+                (*read.as_ref().unwrap_or(&0), read)
+            });
+        let Ok(read) = read else {
+            return self.refuse(Status::Reading, tools);
+        };
         let bytes = match received(read) {
             Ok(bytes) => bytes,
             Err(status) => return status,
@@ -177,8 +209,7 @@ impl Connection {
             None => self.client.session.run(&input, &mut self.output, tools),
             Some(_) => self.run_encrypted(&input, tools),
         };
-        input.drain(..consumed);
-        release(&mut input);
+        input.consume(consumed, tools.context.counters.allowance());
         self.input = input;
         status
     }
@@ -187,6 +218,11 @@ impl Connection {
 impl Connected for Connection {
     fn client(&self) -> &ClientState {
         &self.client
+    }
+
+    #[cfg(feature = "harness")]
+    fn client_bytes(&self) -> usize {
+        self.input.capacity() + self.output.pending.capacity()
     }
 
     fn is_handshake_overdue(&self, now: u32) -> bool {
@@ -201,16 +237,12 @@ impl Outlet for Output {
     fn send(&mut self, replies: &mut Vec<u8>, counters: &Counters) -> Status {
         let (sent, status) = write_all(&self.stream, replies);
         counters.add(Count::BytesWritten, sent as u64);
-        if status == Status::Writing {
-            counters.add(Count::Stalls, 1);
-            self.pending.extend_from_slice(&replies[sent..]);
-        }
+        let status = match status {
+            Status::Writing => self.hold([&replies[sent..]], counters),
+            status => status,
+        };
         replies.clear();
         status
-    }
-
-    fn descriptor(&self) -> Option<i32> {
-        Some(self.stream.as_fd().as_raw_fd())
     }
 
     fn takes_values(&self) -> bool {
@@ -227,22 +259,39 @@ impl Outlet for Output {
         let parts = [&replies[..], value, end];
         let (sent, status) = write_parts(&self.stream, parts);
         counters.add(Count::BytesWritten, sent as u64);
-        if status == Status::Writing {
-            counters.add(Count::Stalls, 1);
-            for part in behind(parts, sent) {
-                self.pending.extend_from_slice(part);
-            }
-        }
+        let status = match status {
+            Status::Writing => self.hold(behind(parts, sent), counters),
+            status => status,
+        };
         replies.clear();
         status
-    }
-
-    fn takes_turns(&self) -> bool {
-        true
     }
 }
 
 impl Output {
+    /// Keep replies that the socket does not take. Where there is no memory for them, the client is given up, as with
+    /// memcached: the socket would not take another reply either.
+    pub fn hold<const N: usize>(&mut self, parts: [&[u8]; N], counters: &Counters) -> Status {
+        counters.add(Count::Stalls, 1);
+        let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
+        let all = self.pending.len() + bytes;
+        let held = self
+            .pending
+            .reserve(all, counters.allowance())
+            .and_then(|()| {
+                parts
+                    .iter()
+                    .try_for_each(|part| self.pending.extend(part, counters.allowance()))
+            });
+        match held {
+            Ok(()) => Status::Writing,
+            Err(Spent) => {
+                counters.add(Count::RepliesOutOfMemory, 1);
+                Status::Ended
+            }
+        }
+    }
+
     /// Send what the socket did not take before. What is encrypted was counted when it was.
     pub fn send_pending(&mut self, counters: &Counters) -> Status {
         let (sent, status) = write_all(&self.stream, &self.pending[self.sent..]);
@@ -253,7 +302,7 @@ impl Output {
         if status == Status::Reading {
             self.sent = 0;
             self.pending.clear();
-            release(&mut self.pending);
+            self.pending.release(counters.allowance());
         }
         status
     }
@@ -307,12 +356,5 @@ pub(super) fn received(read: std::io::Result<usize>) -> Result<usize, Status> {
             Err(Status::Reading)
         }
         Err(_) => Err(Status::Ended),
-    }
-}
-
-/// Give an empty buffer's memory back if it is more than a short command needs.
-pub(super) fn release(buffer: &mut Vec<u8>) {
-    if buffer.is_empty() && buffer.capacity() > KEPT_BYTES_MAX {
-        *buffer = Vec::new();
     }
 }

@@ -1,13 +1,10 @@
 //! What an encrypted connection does otherwise: records come in and go out, through a TLS session.
 
-use super::connection::{
-    Connection, MOVED_BYTES_MAX, Output, SCRATCH_BYTES, received, release, write_all,
-};
+use super::connection::{Connection, MOVED_BYTES_MAX, Output, SCRATCH_BYTES, received, write_all};
 use super::tls::{ENCRYPTED_BYTES_MAX, RECORD_BYTES_MAX, Stage};
 use crate::engine::{Count, Counters, Storage};
 use crate::options::Options;
 use crate::session::{Outlet, Status, Tools};
-use std::os::fd::{AsFd, AsRawFd};
 
 /// Bytes of the shared buffer for what comes encrypted, and for what is encrypted to go; the rest is for what that
 /// says. As long as a whole record, and as the most of the handshake that a client may have us hold.
@@ -60,6 +57,7 @@ impl Connection {
             self.input.clear();
         }
         let input = &mut self.input;
+        let (mut reply, mut is_spent) = (Vec::new(), false);
         let mut decrypted = 0;
         let each = |bytes: &[u8]| {
             decrypted += bytes.len();
@@ -67,10 +65,16 @@ impl Connection {
                 plain[said..said + bytes.len()].copy_from_slice(bytes);
                 said += bytes.len();
             } else {
-                input.extend_from_slice(bytes);
+                is_spent |= input.extend(bytes, counters.allowance()).is_err();
             }
         };
-        let opened = match session.open(&mut sealed[..arrived], each, pending) {
+        let opened = session.open(&mut sealed[..arrived], each, &mut reply);
+        is_spent |= self
+            .charge
+            .set(session.incoming().len(), counters.allowance())
+            .is_err();
+        is_spent |= pending.extend(&reply, counters.allowance()).is_err();
+        let opened = match opened {
             Ok(()) if session.incoming().len() == sealed.len() => Err(rustls::Error::General(
                 format!("more than {RECORDS_BYTES} bytes make no message"),
             )),
@@ -94,14 +98,13 @@ impl Connection {
             _ = self.output.send_pending(counters);
             return Status::Ended;
         }
-        match self.output.send_pending(counters) {
-            Status::Reading => {}
-            status => {
-                if is_moved {
-                    self.input.extend_from_slice(&plain[..said]);
-                }
-                return status;
-            }
+        let status = self.output.send_pending(counters);
+        if is_spent {
+            return self.refuse(status, tools);
+        }
+        if status != Status::Reading {
+            let held = if is_moved { &plain[..said] } else { &[] };
+            return self.hold(held, status, tools);
         }
         if !is_moved {
             if self.input.len() < self.client.session.wanted() {
@@ -109,8 +112,7 @@ impl Connection {
             }
             let mut input = std::mem::take(&mut self.input);
             let (consumed, status) = self.run_sealing(&input, sealed, tools);
-            input.drain(..consumed);
-            release(&mut input);
+            input.consume(consumed, counters.allowance());
             self.input = input;
             return status;
         }
@@ -119,9 +121,18 @@ impl Connection {
         } else {
             self.run_sealing(&plain[..said], sealed, tools)
         };
-        self.input.extend_from_slice(&plain[consumed..said]);
-        release(&mut self.input);
-        status
+        self.hold(&plain[consumed..said], status, tools)
+    }
+
+    /// As [`refuse`](Self::refuse), of one that takes replies.
+    #[cold]
+    pub(super) fn refuse_encrypted<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        let mut buffer = [0; RECORD_BYTES_MAX];
+        let mut outlet = Sealing {
+            output: &mut self.output,
+            buffer: &mut buffer,
+        };
+        self.client.session.refuse(&mut outlet, tools)
     }
 
     /// Carry out the commands in `bytes` and send the replies, encrypted.
@@ -202,6 +213,7 @@ impl Outlet for Sealing<'_> {
             return Status::Ended;
         };
         let mut status = Status::Reading;
+        let mut is_spent = false;
         for piece in replies.chunks(ENCRYPTED_BYTES_MAX) {
             let Ok(bytes) = encryption.seal(piece, self.buffer) else {
                 status = Status::Ended;
@@ -214,7 +226,17 @@ impl Outlet for Sealing<'_> {
             if status == Status::Ended {
                 break;
             }
-            pending.extend_from_slice(&self.buffer[sent..bytes]);
+            if pending
+                .extend(&self.buffer[sent..bytes], counters.allowance())
+                .is_err()
+            {
+                is_spent = true;
+                break;
+            }
+        }
+        if is_spent {
+            counters.add(Count::RepliesOutOfMemory, 1);
+            status = Status::Ended;
         }
         counters.add(Count::BytesWritten, replies.len() as u64);
         if status == Status::Writing {
@@ -222,14 +244,6 @@ impl Outlet for Sealing<'_> {
         }
         replies.clear();
         status
-    }
-
-    fn descriptor(&self) -> Option<i32> {
-        Some(self.output.stream.as_fd().as_raw_fd())
-    }
-
-    fn takes_turns(&self) -> bool {
-        true
     }
 }
 

@@ -59,7 +59,6 @@ impl Epoll {
             return;
         };
         let status = work(connection, tools);
-        let began_watching = std::mem::take(&mut tools.began_watching);
         let polled = connection
             .changed_interest(status)
             .map_or(Ok(()), |interest| {
@@ -68,9 +67,7 @@ impl Epoll {
         if let Status::OtherWorker(worker) = status {
             self.move_to(worker, token, tools.context.counters);
         } else if status == Status::Ended || polled.is_err() {
-            self.close(token, "normal", tools);
-        } else if began_watching {
-            self.connections.watch(token);
+            self.close(token, tools);
         }
     }
 
@@ -110,8 +107,11 @@ fn forward<'f>(
     counters: &'f Counters,
 ) -> impl FnMut(usize, ForwardedDatagram) + 'f {
     move |worker, datagram| {
-        counters.add(Count::Moves, 1);
-        inboxes[worker].send(Message::Datagram(Box::new(datagram)));
+        let count = match inboxes[worker].forward(datagram) {
+            true => Count::Moves,
+            false => Count::DatagramsNotForwarded,
+        };
+        counters.add(count, 1);
     }
 }
 
@@ -162,15 +162,9 @@ impl Carrier for Epoll {
         connection.is_some_and(|connection| self.insert(Box::new(connection)).is_some())
     }
 
-    fn close<S: Storage>(&mut self, token: u64, reason: &str, tools: &mut Tools<'_, S>) {
-        if let Some(connection) = self.take(token) {
-            connection.client.record_closed(reason, tools);
-        }
-    }
-
-    fn deliver<S: Storage>(&mut self, watching: Vec<u64>, tools: &mut Tools<'_, S>) {
-        for token in watching {
-            self.serve_connection(token, tools, Connection::deliver);
+    fn close<S: Storage>(&mut self, token: u64, tools: &mut Tools<'_, S>) {
+        if self.take(token).is_some() {
+            tools.context.counters.add(Count::Closed, 1);
         }
     }
 

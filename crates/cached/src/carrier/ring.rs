@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::connections::{Arrival, ClientState, Connections};
 use super::datagrams::ForwardedDatagram;
 use super::worker::Carrier;
-use crate::engine::Storage;
+use crate::engine::{Count, Storage};
 use crate::session::Tools;
 use net::{Completion, Ring, SendMode, Unavailable};
 use std::io;
@@ -63,7 +63,7 @@ impl RingCarrier {
                     return;
                 };
                 let Ok(sent) = sent else {
-                    return self.close(token, "error", tools);
+                    return self.close(token, tools);
                 };
                 let (stream, output) = (self.ring.idle_stream(token), &mut self.output);
                 let rest = connection.finish_send(bytes, sent, stream, tools, output);
@@ -74,17 +74,14 @@ impl RingCarrier {
             }
             Completion::Ended { token, error: None } => {
                 if let Some(connection) = self.connections.get(token) {
-                    connection.end_input(self.ring.idle_stream(token));
+                    connection.end_input();
                 }
                 token
             }
-            Completion::Ended { token, .. } => return self.close(token, "error", tools),
+            Completion::Ended { token, .. } => return self.close(token, tools),
             // Closes it.
             Completion::Removed { .. } | Completion::Woken => return,
         };
-        if std::mem::take(&mut tools.began_watching) {
-            self.connections.watch(token);
-        }
         self.go_on(token, tools);
     }
 
@@ -95,7 +92,7 @@ impl RingCarrier {
         };
         match connection.next() {
             Next::Wait => {}
-            Next::Close => return self.close(token, "normal", tools),
+            Next::Close => return self.close(token, tools),
             Next::Send if connection.is_queued => {}
             Next::Send => {
                 connection.is_queued = true;
@@ -137,14 +134,7 @@ impl RingCarrier {
     ) {
         // It is sending nothing else: it would not be here. If it were, its client must not get half of its replies.
         if self.ring.send(token, bytes, from, mode).is_err() {
-            self.close(token, "error", tools);
-        }
-    }
-
-    /// Take the buffers of replies that were sent.
-    fn reclaim(&mut self) {
-        for buffer in self.ring.sent() {
-            self.output.recycle(buffer);
+            self.close(token, tools);
         }
     }
 }
@@ -157,9 +147,7 @@ impl Carrier for RingCarrier {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.ring.wait(timeout)?;
-        self.reclaim();
-        Ok(())
+        self.ring.wait(timeout)
     }
 
     fn serve<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> io::Result<bool> {
@@ -170,7 +158,6 @@ impl Carrier for RingCarrier {
             if self.output.waiting_bytes >= BATCH_BYTES_MAX {
                 self.send_queued(tools);
                 self.ring.submit()?;
-                self.reclaim();
             }
         }
         self.send_queued(tools);
@@ -194,21 +181,11 @@ impl Carrier for RingCarrier {
         true
     }
 
-    fn close<S: Storage>(&mut self, token: u64, reason: &str, tools: &mut Tools<'_, S>) {
-        if let Some(connection) = self.connections.take(token) {
-            connection.client.record_closed(reason, tools);
+    fn close<S: Storage>(&mut self, token: u64, tools: &mut Tools<'_, S>) {
+        if self.connections.take(token).is_some() {
+            tools.context.counters.add(Count::Closed, 1);
             self.ring.remove(token);
         }
-    }
-
-    fn deliver<S: Storage>(&mut self, watching: Vec<u64>, tools: &mut Tools<'_, S>) {
-        for token in watching {
-            if let Some(connection) = self.connections.get(token) {
-                connection.deliver(self.ring.idle_stream(token), tools, &mut self.output);
-            }
-            self.go_on(token, tools);
-        }
-        self.send_queued(tools);
     }
 
     fn resume<S: Storage>(&mut self, _: Box<Connection>, _: &mut Tools<'_, S>) {}

@@ -3,16 +3,15 @@
 use super::connection::{Connection, SCRATCH_BYTES};
 use super::connections::{Arrival, ClientState, Connected, Connections};
 use super::datagrams::ForwardedDatagram;
-use super::inbox::Message;
-use crate::engine::events::EventLog;
+use super::inbox::{Message, Messages};
 use crate::engine::statistics::totals;
-use crate::engine::{Context, Count, ServerState, Storage};
+use crate::engine::{Context, Count, Partitions, ServerState, Storage};
 use crate::session::accounts::Accounts;
 use crate::session::{BURST, Session, Tools};
 use net::Waker;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 use wire::memcached::server::KeyBuffer;
 
@@ -45,11 +44,8 @@ pub(crate) trait Carrier {
         tools: &mut Tools<'_, S>,
     ) -> bool;
 
-    /// Close a connection for `reason`, if it is still there.
-    fn close<S: Storage>(&mut self, token: u64, reason: &str, tools: &mut Tools<'_, S>);
-
-    /// Send their lines to these connections, which watch.
-    fn deliver<S: Storage>(&mut self, watching: Vec<u64>, tools: &mut Tools<'_, S>);
+    /// Close a connection, if it is still there.
+    fn close<S: Storage>(&mut self, token: u64, tools: &mut Tools<'_, S>);
 
     /// Go on with a connection that comes from another worker.
     fn resume<S: Storage>(&mut self, connection: Box<Connection>, tools: &mut Tools<'_, S>);
@@ -72,79 +68,126 @@ pub(crate) struct Shared {
     pub accounts: Option<Accounts>,
 }
 
-/// A thread's share of the clients.
-pub(crate) struct Worker<S> {
+/// A worker's place among all.
+pub(crate) struct Post {
     pub index: usize,
     pub waker: Arc<Waker>,
-    pub inbox: Receiver<Message>,
-    pub storage: S,
+    pub inbox: Messages,
     pub shared: Arc<Shared>,
 }
 
-impl<S: Storage> Worker<S> {
-    /// Serve until a message ends it, and give back the storage.
-    pub fn run(mut self, mut carrier: impl Carrier) -> io::Result<S> {
-        let shared = Arc::clone(&self.shared);
-        let (state, clock) = (&shared.state, shared.state.clock);
-        let idle_seconds_max = state.options.idle_seconds_max;
+/// A thread's share of the clients.
+pub(crate) struct Worker<S, C> {
+    post: Post,
+    storage: S,
+    carrier: C,
+    buffers: Buffers,
+    /// The second in which it last looked for connections whose time is over.
+    checked_at: u32,
+}
+
+impl<S, C> Worker<S, C> {
+    pub fn new(post: Post, storage: S, carrier: C) -> Self {
+        Self {
+            checked_at: post.shared.state.clock.now(),
+            post,
+            storage,
+            carrier,
+            buffers: Buffers::default(),
+        }
+    }
+}
+
+/// A worker, whichever way it gets at items and clients.
+pub(crate) trait Serve: Send {
+    /// Serve until a message ends it.
+    fn run(&mut self) -> io::Result<()>;
+
+    /// Wait at most `timeout` for something to do, and do it; false once a message ends it.
+    fn turn(&mut self, timeout: Option<Duration>) -> io::Result<bool>;
+
+    /// Begin, where [`turn`](Self::turn) is called from outside.
+    #[cfg(feature = "harness")]
+    fn start(&mut self) -> io::Result<()>;
+
+    /// Bytes that its buffers hold for clients.
+    #[cfg(feature = "harness")]
+    fn held(&mut self) -> usize;
+
+    /// What it had, once it has ended.
+    fn into_storage(self: Box<Self>) -> Box<dyn Partitions>;
+}
+
+impl<S: Storage + Send + 'static, C: Carrier + Send> Serve for Worker<S, C> {
+    fn run(&mut self) -> io::Result<()> {
+        let options = &self.post.shared.state.options;
         // Handshakes have a time of their own.
-        let is_timed = idle_seconds_max > 0 || state.options.tls.is_some();
+        let is_timed = options.idle_seconds_max > 0 || options.tls.is_some();
         let timeout = is_timed.then_some(IDLE_CHECK);
-        let mut checked_at = clock.now();
-        let mut buffers = Buffers::default();
-        carrier.start()?;
-        loop {
-            buffers.log.finish(&state.events, &mut self.storage, clock);
-            buffers.shrink();
-            carrier.wait(timeout)?;
-            let now = clock.now();
-            buffers.log.begin(&state.events, &mut self.storage);
-            let mut tools = buffers.tools(self.index, &mut self.storage, &shared, now);
-            let is_woken = carrier.serve(&mut tools)?;
-            if is_timed && now != checked_at {
-                checked_at = now;
-                for (token, count) in carrier.connections().overdue(idle_seconds_max, now) {
-                    tools.context.counters.add(count, 1);
-                    let reason = match count {
-                        Count::IdleKicks => "idle_timeout",
-                        _ => "error",
-                    };
-                    carrier.close(token, reason, &mut tools);
-                }
-            }
-            // Only now, so that no event of this batch meets a new connection under the token of one that ended.
-            if is_woken {
-                self.waker.reset();
-                if !read_inbox(&self.inbox, &mut carrier, &mut tools) {
-                    carrier.end();
-                    return Ok(self.storage);
-                }
+        self.carrier.start()?;
+        while self.turn(timeout)? {}
+        self.carrier.end();
+        Ok(())
+    }
+
+    #[cfg(feature = "harness")]
+    fn start(&mut self) -> io::Result<()> {
+        self.carrier.start()
+    }
+
+    #[cfg(feature = "harness")]
+    fn held(&mut self) -> usize {
+        let all = self.carrier.connections().all();
+        all.map(|connection| connection.client_bytes()).sum()
+    }
+
+    fn turn(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        let Self {
+            post,
+            storage,
+            carrier,
+            buffers,
+            checked_at,
+        } = self;
+        buffers.shrink();
+        carrier.wait(timeout)?;
+        let now = post.shared.state.clock.now();
+        let mut tools = buffers.tools(post.index, storage, &post.shared, now);
+        let is_woken = carrier.serve(&mut tools)?;
+        if timeout.is_some() && now != *checked_at {
+            *checked_at = now;
+            let idle_seconds_max = post.shared.state.options.idle_seconds_max;
+            for (token, count) in carrier.connections().overdue(idle_seconds_max, now) {
+                tools.context.counters.add(count, 1);
+                carrier.close(token, &mut tools);
             }
         }
+        // Only now, so that no event of this batch meets a new connection under the token of one that ended.
+        if is_woken {
+            post.waker.reset();
+            return Ok(read_inbox(&post.inbox, carrier, &mut tools));
+        }
+        Ok(true)
+    }
+
+    fn into_storage(self: Box<Self>) -> Box<dyn Partitions> {
+        Box::new(self.storage)
     }
 }
 
 /// Do what the inbox says; false at the end.
 fn read_inbox<S: Storage>(
-    inbox: &Receiver<Message>,
+    inbox: &Messages,
     carrier: &mut impl Carrier,
     tools: &mut Tools<'_, S>,
 ) -> bool {
     loop {
-        match inbox.try_recv() {
+        match inbox.next() {
             Ok(Message::Serve(arrival)) => {
-                let Context {
-                    counters,
-                    state,
-                    log,
-                    now,
-                    ..
-                } = &mut tools.context;
-                counters.add(Count::Opened, 1);
-                log.opened(&state.events, || arrival.client());
+                tools.context.counters.add(Count::Opened, 1);
                 let client = ClientState {
-                    seat: counters.roster().seat(arrival.client(), *now),
-                    session: Session::new(state, tools.accounts.is_none()),
+                    active_at: tools.context.now,
+                    session: Session::new(tools.context.state, tools.accounts.is_none()),
                 };
                 if !carrier.open(arrival, client, tools) {
                     tools.context.counters.add(Count::Closed, 1);
@@ -152,13 +195,9 @@ fn read_inbox<S: Storage>(
             }
             Ok(Message::Connection(connection)) => carrier.resume(connection, tools),
             Ok(Message::Datagram(datagram)) => carrier.resume_datagram(*datagram, tools),
-            Ok(Message::Deliver) => {
-                let watching = carrier.connections().watching();
-                carrier.deliver(watching, tools);
-            }
             Ok(Message::Total(reply_to)) => {
                 // The asking thread may have stopped waiting.
-                _ = reply_to.send(totals(tools.context.storage, tools.context.now));
+                _ = reply_to.send(totals(tools.context.storage));
             }
             Ok(Message::End) | Err(TryRecvError::Disconnected) => return false,
             Err(TryRecvError::Empty) => return true,
@@ -171,7 +210,6 @@ pub(crate) struct Buffers {
     scratch: Vec<u8>,
     out: Vec<u8>,
     key_buffers: [KeyBuffer; BURST],
-    log: EventLog,
 }
 
 impl Default for Buffers {
@@ -180,7 +218,6 @@ impl Default for Buffers {
             scratch: vec![0; SCRATCH_BYTES],
             out: Vec::with_capacity(SCRATCH_BYTES * 2),
             key_buffers: std::array::from_fn(|_| KeyBuffer::default()),
-            log: EventLog::default(),
         }
     }
 }
@@ -204,15 +241,11 @@ impl Buffers {
                 now,
                 state,
                 gathered: None,
-                client: None,
-                log: &mut self.log,
-                subscription: None,
             },
             accounts: shared.accounts.as_ref(),
             scratch: &mut self.scratch,
             out: &mut self.out,
             key_buffers: &mut self.key_buffers,
-            began_watching: false,
         }
     }
 

@@ -8,8 +8,6 @@ use std::sync::Arc;
 /// A socket that is listened on.
 pub(crate) struct Listening {
     pub listener: Listener,
-    /// As clients see it.
-    pub endpoint: Arc<Endpoint>,
     /// The worker that serves those that come here; `None` for all in turn.
     pub worker: Option<usize>,
     /// Whether what is said there is encrypted.
@@ -71,7 +69,6 @@ pub(crate) fn worker_listeners(
         let listener =
             Listener::bind(&endpoint, how(options)).map_err(|source| Error::Listen { source })?;
         own.push(Listening {
-            endpoint: Arc::new(listener.endpoint().clone()),
             listener,
             worker: Some(worker),
             is_tls: first.is_tls,
@@ -184,11 +181,9 @@ fn listen_on(
         let endpoint = same_port(endpoint, first.as_ref());
         match Listener::bind(&endpoint, how) {
             Ok(listener) => {
-                let endpoint = Arc::new(listener.endpoint().clone());
-                first.get_or_insert_with(|| (*endpoint).clone());
+                first.get_or_insert_with(|| listener.endpoint().clone());
                 listeners.push(Listening {
                     listener,
-                    endpoint,
                     worker: None,
                     is_tls,
                 });

@@ -22,7 +22,7 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// Statistics that go up and down, or stand still; all others only grow.
 const GAUGES: &str = "\
     accepting_conns bytes curr_connections curr_items free_bytes hash_bytes limit_maxbytes log_bytes \
-    log_watchers max_connections pid pointer_size threads time time_since_server_cert_refresh uptime \
+    max_connections pid pointer_size read_buf_bytes read_buf_bytes_free threads time time_since_server_cert_refresh uptime \
     verbosity";
 
 /// Names and values.
@@ -149,22 +149,4 @@ fn exposition(statistics: &[(String, String)]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statistics_become_metrics() {
-        let statistics = [
-            ("pid", "7"),
-            ("version", "x"),
-            ("total_items", "9"),
-            ("get_hits", "3"),
-        ];
-        assert_eq!(
-            exposition(&statistics.map(|(name, value)| (name.to_owned(), value.to_owned()))),
-            "# TYPE rackscope_cached_pid gauge\nrackscope_cached_pid 7\n\
-             # TYPE rackscope_cached_items_total counter\nrackscope_cached_items_total 9\n\
-             # TYPE rackscope_cached_get_hits_total counter\nrackscope_cached_get_hits_total 3\n"
-        );
-    }
-}
+mod tests;

@@ -4,9 +4,13 @@
 
 use crate::options::ProcessOptions;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
+use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
+
+/// The texts of a user's entry are shorter.
+const ENTRY_BYTES: usize = 64 << 10;
 
 /// What of it could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -25,11 +29,11 @@ pub struct Process {
     pid_file: Option<PathBuf>,
 }
 
-/// Do what is asked, in an order in which each step may still do what it needs. To be called before any thread is
-/// started: threads do not survive going to the background. Then comes what needs root, then [`give_up_root`].
+/// Do what is asked, in an order in which each step may still do what it needs. Then comes what needs root, then
+/// [`give_up_root`].
 ///
 /// # Errors
-/// [`Error`] says what was refused.
+/// [`Error`] says what was refused: going to the background where there are other threads, which do not survive it.
 pub fn prepare(options: &ProcessOptions) -> Result<Process, Error> {
     if options.dumps_core {
         let mut limit = getrlimit(Resource::Core);
@@ -78,7 +82,15 @@ fn write_pid(path: &Path) -> Result<(), Error> {
 }
 
 fn go_to_background() -> Result<(), Error> {
-    // SAFETY: no other thread runs yet (the caller's promise), so the child is as whole as its parent.
+    let others = std::fs::read_dir("/proc/self/task")
+        .map(|threads| threads.count() - 1)
+        .map_err(system("see which threads there are (/proc/self/task)"))?;
+    if others > 0 {
+        return Err(system("go to the background")(io::Error::other(
+            "another thread runs, which would be lost",
+        )));
+    }
+    // SAFETY: no other thread runs, nor can one start another, so the child is as whole as its parent.
     if unsafe { libc::daemon(1, 0) } != 0 {
         return Err(system("go to the background")(io::Error::last_os_error()));
     }
@@ -86,8 +98,10 @@ fn go_to_background() -> Result<(), Error> {
 }
 
 fn lock_memory() -> Result<(), Error> {
+    // As pages are used: the index reserves far more than it ever fills, and the log may stay empty.
+    let which = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
     // SAFETY: takes flags and changes no memory.
-    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+    if unsafe { libc::mlockall(which) } != 0 {
         return Err(system(
             "lock memory (it takes CAP_IPC_LOCK or a larger 'ulimit -l')",
         )(io::Error::last_os_error()));
@@ -103,6 +117,25 @@ pub fn give_up_root(options: &ProcessOptions) -> Result<(), Error> {
     options.user.as_deref().map_or(Ok(()), become_user)
 }
 
+/// User and group of who has this name (`getpwnam_r(3)`).
+fn find_user(name: &CStr) -> Option<(libc::uid_t, libc::gid_t)> {
+    let mut texts = vec![0; ENTRY_BYTES];
+    let mut entry = MaybeUninit::<libc::passwd>::uninit();
+    let mut found = std::ptr::null_mut();
+    // SAFETY: the name ends with a zero; the entry and its texts are written to memory of ours, of the length given.
+    unsafe {
+        libc::getpwnam_r(
+            name.as_ptr(),
+            entry.as_mut_ptr(),
+            texts.as_mut_ptr(),
+            texts.len(),
+            &raw mut found,
+        );
+        // SAFETY: null, or the entry, which is filled then.
+        found.as_ref().map(|entry| (entry.pw_uid, entry.pw_gid))
+    }
+}
+
 /// Give up root for good. A process that is not root stays who it is.
 fn become_user(name: &str) -> Result<(), Error> {
     if !rustix::process::geteuid().is_root() {
@@ -110,9 +143,7 @@ fn become_user(name: &str) -> Result<(), Error> {
     }
     let unknown = || Error::User(name.to_owned());
     let text = CString::new(name).map_err(|_| unknown())?;
-    // SAFETY: the name ends with a zero, and no other thread runs that could use the same static entry.
-    let entry = unsafe { libc::getpwnam(text.as_ptr()).as_ref() }.ok_or_else(unknown)?;
-    let (user, group) = (entry.pw_uid, entry.pw_gid);
+    let (user, group) = find_user(&text).ok_or_else(unknown)?;
     // SAFETY: plain numbers, and the name from above. Groups go first: without root they no longer could.
     let refused = unsafe {
         libc::initgroups(text.as_ptr(), group) != 0
@@ -124,3 +155,6 @@ fn become_user(name: &str) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

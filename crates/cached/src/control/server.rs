@@ -6,19 +6,19 @@ use super::listen::{Listening, listen, listen_for_datagrams, worker_listeners};
 use super::memory_file::MemoryFile;
 use super::metrics::{Metrics, PATIENCE, Statistics};
 use super::process::{self, Process};
+use crate::carrier::choose;
 use crate::carrier::connections::Arrival;
 use crate::carrier::datagrams::{Socket, Source};
 use crate::carrier::inbox::{Inbox, Message};
-use crate::carrier::tls::Tls;
-use crate::carrier::worker::{Shared, Worker};
+use crate::carrier::tls::{Refresher, Tls};
+use crate::carrier::worker::{Serve, Shared};
+use crate::carrier::workers::workers;
 use crate::carrier::xdp_interface::{XdpInterface, attach};
-use crate::carrier::{self, Waiting};
 use crate::engine::state::Addresses;
-use crate::engine::storage::{Concurrent, Owned, SharedPartitions};
-use crate::engine::{Certificates, Clock, Partitions, ServerState, Storage, StorageTotals};
-use crate::options::{Access, Options};
+use crate::engine::{Certificates, Clock, Partitions, ServerState, StorageTotals};
+use crate::options::Options;
 use crate::session::accounts::Accounts;
-use mica::{Hasher, Partition, Reader};
+use mica::{Hasher, Partition};
 use net::{DatagramSocket, Endpoint, Events, Interest, Poller, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
@@ -28,7 +28,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -70,15 +70,9 @@ pub struct Server {
 /// A worker as seen from outside.
 struct Handle {
     inbox: Inbox,
+    /// It serves once there is something; it ends if this is dropped before.
+    start: Sender<()>,
     thread: JoinHandle<io::Result<Option<Box<dyn Partitions>>>>,
-}
-
-/// What a worker waits for, before it starts.
-struct Post {
-    waiting: Waiting,
-    waker: Arc<Waker>,
-    inbox: Receiver<Message>,
-    sources: Vec<Source>,
 }
 
 impl Server {
@@ -105,6 +99,13 @@ impl Server {
             datagrams: datagram_addresses(&sockets),
         };
         listeners.extend(own);
+        for listening in &mut listeners {
+            let set = listening.listener.set_congestion(&options.congestion);
+            set.map_err(|source| Error::Setup {
+                source,
+                advice: "Give -o congestion one of /proc/sys/net/ipv4/tcp_allowed_congestion_control, or system",
+            })?;
+        }
         // Before the process goes to the background, where errors are not seen.
         let mut xdp_interface = attach(options, &sockets)?;
         let process =
@@ -123,7 +124,7 @@ impl Server {
         process::give_up_root(&options.process).map_err(|source| Error::Process { source })?;
         // With the rights that it will serve with.
         let options = &Options {
-            transport: carrier::choose(options)?,
+            transport: choose(options)?,
             ..options.clone()
         };
         let fresh_seed = RandomState::new().hash_one(std::process::id());
@@ -147,7 +148,11 @@ impl Server {
             }
             None => Clock::start(),
         };
-        let certificates = tls.clone().map(|tls| tls as Arc<dyn Certificates>);
+        let certificates = tls
+            .clone()
+            .map(|tls| Refresher::start(tls).map(|one| Arc::new(one) as Arc<dyn Certificates>))
+            .transpose()
+            .map_err(system("start a thread"))?;
         let item_bytes_max = layout.config.item_bytes_max;
         let shared = Shared {
             state: ServerState::new(
@@ -177,7 +182,9 @@ impl Server {
             _process: process,
         };
         server.watch_listeners()?;
-        server.start_workers(options, &hasher, partitions, sources)?;
+        for (worker, inbox) in workers(&server.shared, &hasher, partitions, sources)? {
+            server.start_worker(worker, inbox)?;
+        }
         if let Some(address) = options.metrics {
             let metrics = Metrics::start(address, server.ask_for_statistics());
             server.metrics = Some(metrics.map_err(|source| Error::Metrics { address, source })?);
@@ -185,6 +192,10 @@ impl Server {
         if let Some(file) = &server.memory_file {
             // Nothing can fail any more, and no client is served yet.
             file.consume()?;
+        }
+        for worker in &server.workers {
+            // One that has ended is found by `run`.
+            _ = worker.start.send(());
         }
         Ok(server)
     }
@@ -269,7 +280,9 @@ impl Server {
             if has(REFRESH) {
                 // However many signals there were; what comes meanwhile is for the next time.
                 _ = rustix::io::read(&refresh, &mut [0; 64]);
-                self.refresh();
+                if let Some(certificates) = &self.shared.state.certificates {
+                    certificates.refresh();
+                }
             }
             if self.exhausted {
                 self.exhausted = false;
@@ -309,20 +322,16 @@ impl Server {
         let ended: Vec<_> = self
             .workers
             .drain(..)
-            .map(|worker| worker.thread.join())
+            .map(|worker| {
+                drop(worker.start);
+                worker.thread.join()
+            })
             .collect();
         let storage = ended
             .into_iter()
             .map(joined)
             .collect::<Result<Vec<_>, _>>()?;
         Ok(storage.into_iter().flatten().collect())
-    }
-
-    /// Read the certificates again, if there are any.
-    fn refresh(&self) {
-        if let Some(Err(error)) = self.tls.as_ref().map(|tls| tls.refresh()) {
-            eprintln!("rackscope-cached: the certificates stay as they are. {error}");
-        }
     }
 
     fn watch_listeners(&self) -> Result<(), Error> {
@@ -339,16 +348,13 @@ impl Server {
         loop {
             let Listening {
                 listener,
-                endpoint,
                 worker,
                 is_tls,
             } = &self.listeners[index];
-            match listener.accept_from() {
-                Ok(Some((stream, peer))) => {
+            match listener.accept() {
+                Ok(Some(stream)) => {
                     let arrival = Arrival {
                         stream,
-                        peer,
-                        local: Arc::clone(endpoint),
                         tls: self
                             .tls
                             .as_ref()
@@ -396,79 +402,16 @@ impl Server {
         }
     }
 
-    /// Start all workers, each with the storage that the access mode gives it.
-    fn start_workers(
-        &mut self,
-        options: &Options,
-        hasher: &Hasher,
-        mut partitions: Vec<Partition>,
-        sources: Vec<Vec<Source>>,
-    ) -> Result<(), Error> {
-        let workers = options.threads;
-        let mut inboxes = Vec::with_capacity(workers);
-        let mut posts = Vec::with_capacity(workers);
-        for sources in sources {
-            let (waiting, waker) = carrier::waiting(options.transport)?;
-            let waker = Arc::new(waker);
-            let (inbox, receiver) = Inbox::new(Arc::clone(&waker));
-            inboxes.push(inbox);
-            posts.push(Post {
-                waiting,
-                waker,
-                inbox: receiver,
-                sources,
-            });
-        }
-        let inboxes: Arc<[Inbox]> = inboxes.into();
-        let watching = Arc::clone(&inboxes);
-        let wake = move |worker: usize| watching[worker].send(Message::Deliver);
-        self.shared.state.events.wake_by(wake);
-        if workers > 1 && options.parts() == 1 {
-            let storage = SharedPartitions::new(hasher.clone(), partitions);
-            for post in posts {
-                self.start_worker(options, post, &inboxes, storage.clone())?;
-            }
-            return Ok(());
-        }
-        let share = partitions.len() / workers;
-        let readers: Arc<[Box<[Reader]>]> = partitions
-            .chunks(share)
-            .map(|own| own.iter().filter_map(Partition::reader).collect())
-            .collect();
-        for (worker, post) in (0..).zip(posts) {
-            let own = partitions.drain(..share).collect();
-            let own = Owned::new(hasher.clone(), own, worker, workers);
-            if workers > 1 && options.access == Access::Crew {
-                let storage = Concurrent::new(hasher.clone(), own, Arc::clone(&readers));
-                self.start_worker(options, post, &inboxes, storage)?;
-            } else {
-                self.start_worker(options, post, &inboxes, own)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn start_worker<S: Storage + Send + 'static>(
-        &mut self,
-        options: &Options,
-        post: Post,
-        inboxes: &Arc<[Inbox]>,
-        storage: S,
-    ) -> Result<(), Error> {
+    /// Have a worker's thread. It does not serve yet.
+    fn start_worker(&mut self, mut worker: Box<dyn Serve>, inbox: Inbox) -> Result<(), Error> {
         let index = self.workers.len();
-        let worker = Worker {
-            index,
-            waker: post.waker,
-            inbox: post.inbox,
-            storage,
-            shared: Arc::clone(&self.shared),
-        };
-        let run = carrier::run(post.waiting, post.sources, Arc::clone(inboxes), worker);
+        let options = &self.shared.state.options;
         let core = options
             .cores
             .get(index % options.cores.len().max(1))
             .copied();
         let (pinned, is_pinned) = mpsc::channel();
+        let (start, started) = mpsc::channel();
         let ended = WakeOnDrop(Arc::clone(&self.worker_ended));
         let thread = std::thread::Builder::new()
             .name(format!("worker-{index}"))
@@ -478,7 +421,12 @@ impl Server {
                 let go_on = result.is_ok();
                 // The receiver is gone if an earlier worker could not be pinned.
                 _ = pinned.send(result);
-                if go_on { run().map(Some) } else { Ok(None) }
+                if go_on && started.recv().is_ok() {
+                    worker.run()?;
+                    Ok(Some(worker.into_storage()))
+                } else {
+                    Ok(None)
+                }
             })
             .map_err(system("start a thread"))?;
         if let Ok(Err(source)) = is_pinned.recv() {
@@ -488,7 +436,8 @@ impl Server {
             });
         }
         self.workers.push(Handle {
-            inbox: inboxes[index].clone(),
+            inbox,
+            start,
             thread,
         });
         Ok(())

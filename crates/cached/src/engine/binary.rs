@@ -3,14 +3,11 @@
 use super::conditions::{self, Change, Outcome};
 use super::context::{After, Context};
 use super::counters::Count;
-use super::prefixes::Use;
 use super::statistics::Section;
 use super::storage::{Read, Storage};
 use mica::{Contents, Entry, Key, Marks};
 use std::fmt::Display;
-use wire::memcached::binary::{
-    Command, HEADER_BYTES, Refusal, Request, Status, error, statistic, success,
-};
+use wire::memcached::binary::{Command, Refusal, Request, Status, error, statistic, success};
 use wire::memcached::server::{Direction, StoreMode, reply};
 
 /// Carry out `request`, whose key is `key` if it has one, and append the answer to `out`.
@@ -120,7 +117,6 @@ fn get<S: Storage>(
     out: &mut Vec<u8>,
 ) -> After {
     let named = if with_key { key.bytes() } else { b"" };
-    let start = out.len();
     let read = match exptime {
         None if with_value => context.storage.read(key, context.now, out, |out, front| {
             let flags = front.flags.to_be_bytes();
@@ -137,8 +133,6 @@ fn get<S: Storage>(
         Read::OtherWorker(worker) => return After::OtherWorker(worker),
     };
     context.counters.add(count, 1);
-    let value_bytes = || (out.len() - start).saturating_sub(HEADER_BYTES + 4 + named.len());
-    context.record_read(key, (read == Read::Hit).then_some(value_bytes));
     if read == Read::Miss && !request.quiet {
         error(out, request, Status::NotFound, named);
     }
@@ -187,7 +181,8 @@ fn put<S: Storage>(
             let status = Status::OutOfMemory("Out of memory allocating item");
             error(out, request, status, b"");
         }
-        Outcome::NotStored | Outcome::TooLarge => {
+        Outcome::TooLarge => error(out, request, Status::TooLarge, b""),
+        Outcome::NotStored => {
             let status = match compared {
                 StoreMode::Add => Status::Exists,
                 StoreMode::Replace => Status::NotFound,
@@ -205,7 +200,6 @@ fn delete<S: Storage>(
     out: &mut Vec<u8>,
 ) {
     let now = context.now;
-    context.state.prefixes.count(key.bytes(), Use::Delete);
     let failed = context.storage.with(key, |partition, key| {
         let Entry::Occupied(entry) = partition.entry(key, now) else {
             return Some(Status::NotFound);
@@ -293,9 +287,6 @@ fn stats<S: Storage>(
         section if section.starts_with(b"settings") => b"settings",
         section => section,
     };
-    if let Some(what) = section.strip_prefix(b"detail") {
-        return detail(request, what, context, out);
-    }
     let mut each = |name: &str, value: &dyn Display| {
         statistic(out, request, name.as_bytes(), value.to_string().as_bytes());
     };
@@ -303,26 +294,4 @@ fn stats<S: Storage>(
         Section::Unknown => error(out, request, Status::NotFound, b""),
         Section::Written | Section::Reset => statistic(out, request, b"", b""),
     }
-}
-
-/// `stats detail`, all of whose lines are one statistic here.
-fn detail<S: Storage>(
-    request: &Request<'_>,
-    what: &[u8],
-    context: &Context<'_, S>,
-    out: &mut Vec<u8>,
-) {
-    let prefixes = &context.state.prefixes;
-    match what {
-        b" on" => prefixes.switch(true),
-        b" off" => prefixes.switch(false),
-        b" dump" => {
-            let mut lines = Vec::new();
-            prefixes.write(&mut lines);
-            reply::line(&mut lines, b"END");
-            statistic(out, request, b"detailed", &lines);
-        }
-        _ => return error(out, request, Status::InvalidArguments, b""),
-    }
-    statistic(out, request, b"", b"");
 }

@@ -26,8 +26,8 @@ impl Clock {
     #[must_use]
     pub fn start() -> Self {
         Self {
-            zero: clock_gettime(ClockId::MonotonicCoarse).tv_sec - i64::from(START),
-            zero_unix: clock_gettime(ClockId::Realtime).tv_sec - i64::from(START),
+            zero: steady_seconds() - i64::from(START),
+            zero_unix: unix_seconds() - i64::from(START),
             started: START,
         }
     }
@@ -48,12 +48,12 @@ impl Clock {
     /// counted.
     #[must_use]
     pub fn resume(zero_unix: i64, then: u32) -> Option<Self> {
-        let unix = clock_gettime(ClockId::Realtime).tv_sec;
+        let unix = unix_seconds();
         let elapsed = unix.checked_sub(zero_unix)?;
         let now = u32::try_from(elapsed.max(then.into())).ok()?;
         // Half of all seconds are left to count.
         (START..u32::MAX / 2).contains(&now).then(|| Self {
-            zero: clock_gettime(ClockId::MonotonicCoarse).tv_sec - i64::from(now),
+            zero: steady_seconds() - i64::from(now),
             zero_unix: unix - i64::from(now),
             started: now,
         })
@@ -63,7 +63,7 @@ impl Clock {
     #[inline]
     #[must_use]
     pub fn now(&self) -> u32 {
-        (clock_gettime(ClockId::MonotonicCoarse).tv_sec - self.zero) as u32
+        (steady_seconds() - self.zero) as u32
     }
 
     /// How long it has run at second `now`, in seconds.
@@ -91,6 +91,30 @@ impl Clock {
                 .map_or(PAST, |seconds| seconds.max(PAST)),
         }
     }
+}
+
+/// Seconds of a clock that nobody sets.
+#[inline]
+fn steady_seconds() -> i64 {
+    #[cfg(feature = "harness")]
+    if let Some(seconds) = SIMULATED_SECONDS.get() {
+        return seconds;
+    }
+    clock_gettime(ClockId::MonotonicCoarse).tv_sec
+}
+
+fn unix_seconds() -> i64 {
+    #[cfg(feature = "harness")]
+    if let Some(seconds) = SIMULATED_SECONDS.get() {
+        return seconds;
+    }
+    clock_gettime(ClockId::Realtime).tv_sec
+}
+
+#[cfg(feature = "harness")]
+thread_local! {
+    /// What all clocks of this thread say, where a simulation says what time it is.
+    pub(crate) static SIMULATED_SECONDS: std::cell::Cell<Option<i64>> = const { std::cell::Cell::new(None) };
 }
 
 #[cfg(test)]

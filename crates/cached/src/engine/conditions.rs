@@ -6,7 +6,7 @@ use wire::memcached::server::{Direction, StoreMode, parse_u64, reply};
 // Replies of the text and the meta commands.
 pub const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache";
 pub const OUT_OF_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object";
-pub const NO_MEMORY_FOR_NUMBER: &[u8] = b"SERVER_ERROR out of memory";
+pub const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory";
 pub const NOT_A_NUMBER: &[u8] = b"CLIENT_ERROR cannot increment or decrement non-numeric value";
 
 /// What became of a value.
@@ -26,12 +26,23 @@ pub enum Outcome {
     OutOfMemory,
 }
 
-/// Store `contents` whatever was there. Where memory is full, what was there goes, as with memcached: a client must not take
-/// it for what was just sent.
+impl Outcome {
+    /// Whether the value could not be kept, whatever is there.
+    #[inline]
+    pub fn is_refusal(self) -> bool {
+        match self {
+            Self::TooLarge | Self::OutOfMemory => true,
+            Self::Stored(_) | Self::NotStored | Self::Exists | Self::NotFound => false,
+        }
+    }
+}
+
+/// Store `contents` whatever was there. Where that is refused, what was there goes, as with memcached: a client must not
+/// take it for what was just sent.
 #[inline]
 pub fn set(partition: &mut Partition, key: Key<'_>, now: u32, contents: &Contents<'_>) -> Outcome {
     let outcome = stored(partition.set(key, now, contents));
-    if outcome == Outcome::OutOfMemory {
+    if outcome.is_refusal() {
         remove(partition, key, now);
     }
     outcome
@@ -109,8 +120,10 @@ fn change(
 fn stored(result: Result<u64, Error>) -> Outcome {
     match result {
         Ok(cas) => Outcome::Stored(cas),
-        Err(Error::Full { .. }) => Outcome::OutOfMemory,
-        Err(_) => Outcome::TooLarge,
+        Err(Error::Full { .. } | Error::OutOfMemory { .. }) => Outcome::OutOfMemory,
+        Err(Error::ItemTooLarge { .. } | Error::KeyTooLong { .. }) => Outcome::TooLarge,
+        // Errors of making a partition.
+        Err(Error::LogTooSmall { .. } | Error::LogTooLarge { .. }) => Outcome::TooLarge,
     }
 }
 
@@ -118,7 +131,11 @@ fn stored(result: Result<u64, Error>) -> Outcome {
 fn joined(result: Result<u64, Error>) -> Outcome {
     match stored(result) {
         Outcome::TooLarge => Outcome::NotStored,
-        outcome => outcome,
+        outcome @ (Outcome::Stored(_)
+        | Outcome::OutOfMemory
+        | Outcome::NotStored
+        | Outcome::Exists
+        | Outcome::NotFound) => outcome,
     }
 }
 
@@ -181,10 +198,13 @@ pub fn count(mut entry: Occupied<'_, '_>, direction: Direction, delta: u64, cas:
         },
         cas: 0,
     };
-    // Twenty digits fit wherever a value of one byte did, but for a limit that is smaller than any key is long.
-    match entry.replace(contents) {
-        Ok(cas) => Change::Done { value, cas },
-        Err(Error::Full { .. }) => Change::OutOfMemory,
-        Err(_) => Change::NotANumber,
+    match stored(entry.replace(contents)) {
+        Outcome::Stored(cas) => Change::Done { value, cas },
+        // An item that is as long as one may be has no room for another digit.
+        Outcome::OutOfMemory
+        | Outcome::TooLarge
+        | Outcome::NotStored
+        | Outcome::Exists
+        | Outcome::NotFound => Change::OutOfMemory,
     }
 }

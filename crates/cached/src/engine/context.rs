@@ -3,14 +3,12 @@
 use super::clock::Clock;
 use super::conditions::{self, Change, Outcome};
 use super::counters::{Count, Counters};
-use super::events::{EventLog, Stored, Subscription};
-use super::prefixes::Use;
 use super::state::ServerState;
 use super::statistics::{Section, StorageTotals, totals};
 use super::storage::Storage;
 use mica::{Contents, Entry, Item, Key};
 use std::fmt::Display;
-use wire::memcached::server::{Direction, StoreMode, Watched};
+use wire::memcached::server::{Direction, StoreMode};
 
 /// What carrying out a command takes, apart from the command.
 pub(crate) struct Context<'c, S> {
@@ -28,12 +26,6 @@ pub(crate) struct Context<'c, S> {
     pub state: &'c ServerState,
     /// What other workers found for the command under way.
     pub gathered: Option<Box<Gather>>,
-    /// The descriptor of the client's connection; `None` where it has none.
-    pub client: Option<i32>,
-    /// Lines for those who watch.
-    pub log: &'c mut EventLog,
-    /// Set where the client began to watch.
-    pub subscription: Option<Subscription>,
 }
 
 /// What a command that every worker has its part in gathered so far, on its way from worker to worker.
@@ -43,15 +35,6 @@ pub(crate) struct Gather {
     visited: usize,
     /// What they hold.
     stored: StorageTotals,
-    /// What they listed of a class.
-    pub(super) listed: Listed,
-}
-
-/// What was listed of a class so far.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Listed {
-    pub items: u32,
-    pub bytes: usize,
 }
 
 /// What becomes of the connection.
@@ -63,8 +46,6 @@ pub(crate) enum After {
     Close,
     /// It goes on at another worker, with this command, which has no reply yet.
     OtherWorker(usize),
-    /// It gets the lines of its subscription, and no command of it is read any more.
-    Watch,
 }
 
 impl<S: Storage> Context<'_, S> {
@@ -81,11 +62,11 @@ impl<S: Storage> Context<'_, S> {
     /// Add what this worker holds to what `stats` is to write, and say which worker is next; `None` for the last.
     pub(crate) fn gather_statistics(&mut self, section: &[u8]) -> Option<usize> {
         // Any worker knows the rest.
-        if !(matches!(section, b"" | b"items" | b"slabs") || section.starts_with(b"reset")) {
+        if !(section.is_empty() || section.starts_with(b"reset")) {
             return None;
         }
         let next = self.next_worker()?;
-        let own = totals(self.storage, self.now);
+        let own = totals(self.storage);
         if let Some(gathered) = &mut self.gathered {
             gathered.stored += own;
         }
@@ -93,7 +74,7 @@ impl<S: Storage> Context<'_, S> {
     }
 
     /// The next worker of a command that all have their part in, if this one is not the last.
-    pub(crate) fn next_worker(&mut self) -> Option<usize> {
+    fn next_worker(&mut self) -> Option<usize> {
         let parts = self.storage.parts();
         let gathered = self.gathered.get_or_insert_default();
         gathered.visited += 1;
@@ -106,77 +87,11 @@ impl<S: Storage> Context<'_, S> {
         section: &[u8],
         each: &mut dyn FnMut(&str, &dyn Display),
     ) -> Section {
-        let mut stored = totals(self.storage, self.now);
+        let mut stored = totals(self.storage);
         if let Some(gathered) = self.gathered.take() {
             stored += gathered.stored;
         }
         self.state.statistics(section, &stored, self.now, each)
-    }
-
-    /// Count a read by its key's prefix, if that is counted, and write a line for those who watch. `hit` says how long
-    /// the value is.
-    #[inline]
-    pub(crate) fn record_read(&mut self, key: Key<'_>, hit: Option<impl FnOnce() -> usize>) {
-        let what = if hit.is_some() { Use::Hit } else { Use::Miss };
-        self.state.prefixes.count(key.bytes(), what);
-        let events = &self.state.events;
-        if events.wants(Watched::FETCHERS) {
-            let found = hit.map(|bytes| bytes());
-            self.log
-                .read(events, key.bytes(), found, self.client.unwrap_or(-1));
-        }
-    }
-
-    /// How long the value under `key` is, and until when.
-    fn size_of(&mut self, key: Key<'_>) -> (usize, u32) {
-        let now = self.now;
-        self.storage
-            .with(key, |partition, key| match partition.entry(key, now) {
-                Entry::Occupied(entry) => (entry.item().value.len(), entry.item().expires_at),
-                Entry::Vacant(_) => (0, 0),
-            })
-    }
-
-    #[cold]
-    fn log_stored(
-        &mut self,
-        key: Key<'_>,
-        mode: Option<StoreMode>,
-        sent: (usize, u32),
-        outcome: Outcome,
-    ) {
-        let is_joined = matches!(mode, Some(StoreMode::Append | StoreMode::Prepend))
-            && matches!(outcome, Outcome::Stored(_));
-        // As memcached does, which logs the item that a value became a part of, and no size where there was no memory.
-        let (value_bytes, expires_at) = match outcome {
-            Outcome::TooLarge | Outcome::OutOfMemory => (0, 0),
-            _ if is_joined => self.size_of(key),
-            _ => sent,
-        };
-        let stored = Stored {
-            status: match outcome {
-                Outcome::Stored(_) => "stored",
-                Outcome::NotStored => "not_stored",
-                Outcome::Exists => "exists",
-                Outcome::NotFound => "not_found",
-                Outcome::TooLarge => "too_large",
-                Outcome::OutOfMemory => "no_memory",
-            },
-            command: match mode {
-                None => "na",
-                Some(StoreMode::Set) => "set",
-                Some(StoreMode::Add) => "add",
-                Some(StoreMode::Replace) => "replace",
-                Some(StoreMode::Append) => "append",
-                Some(StoreMode::Prepend) => "prepend",
-                Some(StoreMode::Cas) => "cas",
-            },
-            time_to_live: expires_at.saturating_sub(self.now),
-            value_bytes,
-        };
-        let client = self.client.unwrap_or(-1);
-        self.log
-            .stored(&self.state.events, key.bytes(), &stored, client);
     }
 
     /// Store by a classic or a binary command.
@@ -194,29 +109,18 @@ impl<S: Storage> Context<'_, S> {
             StoreMode::Set => conditions::set(partition, key, now, &contents),
             _ => conditions::store(partition.entry(key, now), mode, contents, cas, false),
         });
-        let size = (contents.value.len(), contents.expires_at);
-        self.count_store(key, mode, size, outcome);
+        self.count_store(mode, outcome);
         outcome
     }
 
-    /// Count a value that was sent to be stored, of so many bytes until such a second.
+    /// Count a value that was sent to be stored.
     #[inline]
-    pub(crate) fn count_store(
-        &mut self,
-        key: Key<'_>,
-        mode: StoreMode,
-        size: (usize, u32),
-        outcome: Outcome,
-    ) {
-        self.state.prefixes.count(key.bytes(), Use::Set);
-        if self.state.events.wants(Watched::MUTATIONS) {
-            self.log_stored(key, Some(mode), size, outcome);
-        }
+    pub(crate) fn count_store(&self, mode: StoreMode, outcome: Outcome) {
         self.counters.add(Count::Sets, 1);
         match outcome {
             Outcome::TooLarge => self.counters.add(Count::TooLarge, 1),
             Outcome::OutOfMemory => self.counters.add(Count::OutOfMemory, 1),
-            _ => {}
+            Outcome::Stored(_) | Outcome::NotStored | Outcome::Exists | Outcome::NotFound => {}
         }
         if mode == StoreMode::Cas {
             match outcome {
@@ -235,10 +139,6 @@ impl<S: Storage> Context<'_, S> {
             self.storage.with(key, |partition, key| {
                 conditions::remove(partition, key, now)
             });
-        }
-        self.state.prefixes.count(key.bytes(), Use::Set);
-        if self.state.events.wants(Watched::MUTATIONS) {
-            self.log_stored(key, None, (0, 0), Outcome::TooLarge);
         }
         self.counters.add(Count::TooLarge, 1);
     }
@@ -276,7 +176,6 @@ impl<S: Storage> Context<'_, S> {
     /// Remove the item, and count that; whether there was one.
     pub(crate) fn delete(&mut self, key: Key<'_>) -> bool {
         let now = self.now;
-        self.state.prefixes.count(key.bytes(), Use::Delete);
         let is_found = self.storage.with(key, |partition, key| {
             conditions::remove(partition, key, now)
         });

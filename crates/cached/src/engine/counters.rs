@@ -1,6 +1,4 @@
-use super::clients::Roster;
-use super::hot_keys::HotKeys;
-use mica::Key;
+use super::client_memory::{Allowance, ClientMemory};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -81,6 +79,12 @@ counts! {
     TlsHandshakeErrors,
     /// TLS sessions that failed later.
     TlsProtocolErrors,
+    /// Connections closed because there was no memory for what they sent.
+    ReadsOutOfMemory,
+    /// Connections closed because there was no memory for replies that they did not take.
+    RepliesOutOfMemory,
+    /// Datagrams for another worker, for which too many wait.
+    DatagramsNotForwarded,
     /// Connections taken on.
     Opened,
     /// Connections ended.
@@ -91,48 +95,23 @@ counts! {
 #[repr(align(128))]
 pub(crate) struct Counters {
     counts: [AtomicU64; Count::ALL],
-    hot_keys: Option<Box<HotKeys>>,
-    roster: Arc<Roster>,
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self {
-            counts: [const { AtomicU64::new(0) }; Count::ALL],
-            hot_keys: None,
-            roster: Arc::default(),
-        }
-    }
+    allowance: Allowance,
 }
 
 impl Counters {
-    /// With `hot_keys` keys that are used most among what is counted, unless that is 0.
+    /// Of a worker whose clients' buffers take from `memory`.
     #[must_use]
-    pub fn new(hot_keys: usize) -> Self {
+    pub fn new(memory: &Arc<ClientMemory>) -> Self {
         Self {
-            hot_keys: (hot_keys > 0).then(|| Box::new(HotKeys::new(hot_keys))),
-            ..Self::default()
+            counts: [const { AtomicU64::new(0) }; Count::ALL],
+            allowance: Allowance::of(memory),
         }
     }
 
-    /// Count `count` keys as used, where it is counted which are used most; `key` gives each by its number. For the
-    /// owning worker only.
+    /// What the worker has by it of the memory for clients.
     #[inline]
-    pub fn sample_keys<'k>(&self, count: usize, key: impl Fn(usize) -> Key<'k>) {
-        if let Some(hot) = self.hot_keys() {
-            hot.sample(count, key);
-        }
-    }
-
-    /// The clients that came to this worker.
-    pub fn roster(&self) -> &Arc<Roster> {
-        &self.roster
-    }
-
-    /// Where keys are counted, if they are.
-    #[inline]
-    pub fn hot_keys(&self) -> Option<&HotKeys> {
-        self.hot_keys.as_deref()
+    pub fn allowance(&self) -> &Allowance {
+        &self.allowance
     }
 
     /// Count `more`. For the owning worker only: two writers would lose counts.

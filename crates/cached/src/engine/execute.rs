@@ -1,15 +1,15 @@
 //! The text commands: carried out on the storage, replies written to a buffer.
 
-use super::conditions::{
-    self, Change, NO_MEMORY_FOR_NUMBER, NOT_A_NUMBER, OUT_OF_MEMORY, Outcome, TOO_LARGE,
-};
+use super::conditions::{self, Change, NO_MEMORY, NOT_A_NUMBER, OUT_OF_MEMORY, Outcome, TOO_LARGE};
 use super::context::{After, Context};
 use super::counters::Count;
+use super::meta;
+use super::statistics::Section;
 use super::storage::{Read, Storage};
-use super::{dump, meta};
 use mica::{Contents, Entry, Key, Marks};
 use rustix::process::Signal;
-use wire::memcached::server::{Command, Direction, Request, Watched, reply};
+use std::fmt::Display;
+use wire::memcached::server::{Command, Direction, Request, reply};
 
 /// Values from this length on are not copied before they are sent, where they need not be: then a system call of its own
 /// costs less than the copy.
@@ -24,7 +24,7 @@ pub(crate) fn execute<S: Storage>(
     out: &mut Vec<u8>,
 ) -> After {
     if context.storage.parts() > 1
-        && let Some(worker) = other_worker(context, &request.command, key, out)
+        && let Some(worker) = other_worker(context, &request.command, key)
     {
         return After::OtherWorker(worker);
     }
@@ -36,24 +36,17 @@ pub(crate) fn execute<S: Storage>(
     after
 }
 
-/// The worker that must carry out `command`, or its part of it, if that is not this one. What this one's part of it
-/// replies is in `out` then.
+/// The worker that must carry out `command`, or its part of it, if that is not this one.
 fn other_worker<S: Storage>(
     context: &mut Context<'_, S>,
     command: &Command<'_>,
     key: Key<'_>,
-    out: &mut Vec<u8>,
 ) -> Option<usize> {
     match *command {
         // Any worker may be able to.
         Command::Get { .. } => None,
         Command::Flush { delay } => context.flush_here(delay),
-        Command::Stats {
-            section: b"cachedump",
-            arguments,
-        } => dump::gather_class(context, arguments, out),
-        Command::Stats { section, .. } => context.gather_statistics(section),
-        Command::Dump { share, .. } => dump::other_worker(context, share),
+        Command::Stats { section } => context.gather_statistics(section),
         _ => command
             .key()
             .and_then(|_| context.storage.other_worker(key)),
@@ -96,7 +89,6 @@ impl<S: Storage> Context<'_, S> {
                 last,
                 ..
             } => self.get_and_touch(key, exptime, with_cas, last, out),
-            Command::GetNothing => reply::line(out, b"END"),
             Command::TooLarge { remove, .. } => {
                 self.refuse_large(key, remove);
                 reply::line(out, TOO_LARGE);
@@ -118,16 +110,14 @@ impl<S: Storage> Context<'_, S> {
                 reply::line(out, concat!("VERSION ", protocol_version!()).as_bytes())
             }
             Command::RefreshCertificates => self.refresh_certificates(out),
-            // Accepted, as clients send it; nothing is logged per command at any level.
-            Command::Verbosity { .. } => reply::line(out, b"OK"),
-            Command::Stats { section, arguments } => self.stats(section, arguments, out),
-            Command::MemoryLimit { mebibytes } => self.memory_limit(mebibytes, out),
-            Command::Dump { form, share } => dump::of_all(self, form, share, out),
-            Command::Watch(wanted) => return self.watch(wanted, out),
+            Command::Stats { section } => self.stats(section, out),
             Command::Shutdown { .. } if !self.state.options.allows_shutdown => {
                 reply::line(out, b"ERROR: shutdown not enabled");
             }
-            Command::Shutdown { .. } => {
+            Command::Shutdown { has_mode: false } => {
+                reply::line(out, b"CLIENT_ERROR invalid shutdown mode");
+            }
+            Command::Shutdown { has_mode: true } => {
                 // As a signal from outside ends it: it is looked for in one place.
                 _ = rustix::process::kill_process(rustix::process::getpid(), Signal::TERM);
                 return After::Close;
@@ -139,7 +129,7 @@ impl<S: Storage> Context<'_, S> {
             Command::MetaDelete(ref meta) => meta::delete(self, meta, key, out),
             Command::MetaArithmetic(ref meta) => meta::arithmetic(self, meta, key, out),
             Command::MetaDebug { .. } => meta::debug(self, key, out),
-            Command::Answer(line) | Command::Reject(line) => reply::line(out, line.as_bytes()),
+            Command::Answer(line) => reply::line(out, line.as_bytes()),
             Command::Disconnect("") => return After::Close,
             Command::Disconnect(error) => {
                 reply::line(out, error.as_bytes());
@@ -157,7 +147,6 @@ impl<S: Storage> Context<'_, S> {
         last: bool,
         out: &mut Vec<u8>,
     ) -> After {
-        let start = out.len();
         let read = self.storage.read(key, self.now, out, |out, front| {
             let cas = with_cas.then_some(front.cas);
             reply::value_line(out, key.bytes(), front.flags, front.value_bytes, cas);
@@ -171,12 +160,6 @@ impl<S: Storage> Context<'_, S> {
             Read::OtherWorker(worker) => return After::OtherWorker(worker),
         };
         self.counters.add(count, 1);
-        let value_bytes = || {
-            let answer = &out[start..];
-            let line = answer.iter().position(|&byte| byte == b'\n');
-            answer.len() - line.map_or(0, |end| end + 1) - b"\r\n".len()
-        };
-        self.record_read(key, (read == Read::Hit).then_some(value_bytes));
         if last {
             reply::line(out, b"END");
         }
@@ -194,8 +177,10 @@ impl<S: Storage> Context<'_, S> {
     ) {
         const END: &[u8] = b"\r\nEND\r\n";
         let now = self.now;
-        let value_bytes = self.storage.with(key, |partition, key| {
-            let item = partition.get(key, now)?;
+        let is_hit = self.storage.with(key, |partition, key| {
+            let Some(item) = partition.get(key, now) else {
+                return false;
+            };
             reply::value_line(out, key.bytes(), item.flags, item.value.len(), None);
             if item.value.len() < SENT_IN_PLACE_BYTES {
                 out.extend_from_slice(item.value);
@@ -203,16 +188,15 @@ impl<S: Storage> Context<'_, S> {
             } else {
                 send(out, item.value, END);
             }
-            Some(item.value.len())
+            true
         });
-        let count = if value_bytes.is_some() {
+        let count = if is_hit {
             Count::GetHits
         } else {
             reply::line(out, b"END");
             Count::GetMisses
         };
         self.counters.add(count, 1);
-        self.record_read(key, value_bytes.map(|bytes| move || bytes));
     }
 
     fn get_and_touch(
@@ -226,34 +210,11 @@ impl<S: Storage> Context<'_, S> {
         let hit = self.touch(key, Some(exptime), |item| {
             let cas = with_cas.then_some(item.cas);
             reply::value(out, key.bytes(), item.flags, item.value, cas);
-            item.value.len()
         });
         self.count_touch(hit.is_some());
-        self.record_read(key, hit.map(|bytes| move || bytes));
         if last {
             reply::line(out, b"END");
         }
-    }
-
-    /// `watch`, as memcached answers it.
-    fn watch(&mut self, wanted: Watched, out: &mut Vec<u8>) -> After {
-        let answer: &[u8] = if !self.state.options.allows_watch {
-            b"CLIENT_ERROR watch commands not allowed"
-        } else if self.client.is_none() {
-            // A datagram has one reply.
-            b"ERROR"
-        } else if !out.is_empty() {
-            b"ERROR cannot pipeline other commands before watch"
-        } else {
-            self.subscription = self.state.events.subscribe(wanted, self.worker);
-            if self.subscription.is_some() {
-                reply::line(out, b"OK");
-                return After::Watch;
-            }
-            b"WATCHER_TOO_MANY log watcher limit reached"
-        };
-        reply::line(out, answer);
-        After::Continue
     }
 
     fn arithmetic(&mut self, key: Key<'_>, direction: Direction, delta: u64, out: &mut Vec<u8>) {
@@ -273,16 +234,26 @@ impl<S: Storage> Context<'_, S> {
             Change::NotFound => reply::line(out, b"NOT_FOUND"),
             Change::NotANumber => reply::line(out, NOT_A_NUMBER),
             Change::Exists => reply::line(out, b"EXISTS"),
-            Change::OutOfMemory => reply::line(out, NO_MEMORY_FOR_NUMBER),
+            Change::OutOfMemory => reply::line(out, NO_MEMORY),
         }
     }
 
+    fn stats(&mut self, section: &[u8], out: &mut Vec<u8>) {
+        let mut each = |name: &str, value: &dyn Display| reply::statistic(out, name, value);
+        let end: &[u8] = match self.statistics(section, &mut each) {
+            Section::Written => b"END",
+            Section::Reset => b"RESET",
+            Section::Unknown => b"ERROR",
+        };
+        reply::line(out, end);
+    }
+
     fn refresh_certificates(&mut self, out: &mut Vec<u8>) {
-        match self.state.certificates.as_ref().map(|one| one.refresh()) {
-            None => reply::line(out, b"ERROR"),
-            Some(Ok(())) => reply::line(out, b"OK"),
-            Some(Err(error)) => reply::line(out, format!("SERVER_ERROR {error}").as_bytes()),
-        }
+        let Some(certificates) = &self.state.certificates else {
+            return reply::line(out, b"ERROR");
+        };
+        certificates.refresh();
+        reply::line(out, b"OK");
     }
 
     fn flush(&mut self, delay: i32, out: &mut Vec<u8>) {

@@ -1,11 +1,8 @@
 //! The meta commands.
 
-use super::conditions::{
-    self, Change, NO_MEMORY_FOR_NUMBER, NOT_A_NUMBER, OUT_OF_MEMORY, Outcome, TOO_LARGE,
-};
+use super::conditions::{self, Change, NO_MEMORY, NOT_A_NUMBER, OUT_OF_MEMORY, Outcome, TOO_LARGE};
 use super::context::Context;
 use super::counters::Count;
-use super::prefixes::Use;
 use super::storage::Storage;
 use mica::{Contents, Entry, Item, Key, Marks, Occupied, Partition};
 use wire::memcached::server::{Direction, Meta, MetaFlag, MetaMode, StoreMode, reply};
@@ -18,10 +15,10 @@ pub(crate) fn get<S: Storage>(
     out: &mut Vec<u8>,
 ) {
     let (clock, now) = (context.clock, context.now);
-    let found = context.storage.with(key, |partition, key| {
+    let hit = context.storage.with(key, |partition, key| {
         let created = vivify(partition, key, now, meta, b"");
         let Entry::Occupied(mut entry) = partition.entry(key, now) else {
-            return None;
+            return false;
         };
         let mut won = created;
         let before = entry.item();
@@ -73,10 +70,8 @@ pub(crate) fn get<S: Storage>(
         if !meta.no_update {
             entry.note_hit();
         }
-        Some(entry.item().value.len())
+        true
     });
-    context.record_read(key, found.map(|bytes| move || bytes));
-    let hit = found.is_some();
     let touches = meta.exptime.is_some();
     context.counters.add(
         match (hit, touches) {
@@ -154,7 +149,7 @@ pub(crate) fn set<S: Storage>(
         };
         let compared = meta.cas.unwrap_or_default();
         let outcome = conditions::store(entry, mode, contents, compared, meta.invalidate);
-        if outcome == Outcome::OutOfMemory {
+        if outcome.is_refusal() {
             // Whatever the mode, as memcached does.
             conditions::remove(partition, key, now);
         }
@@ -163,8 +158,7 @@ pub(crate) fn set<S: Storage>(
         }
         outcome
     });
-    let size = (value.len(), contents.expires_at);
-    context.count_store(key, mode, size, outcome);
+    context.count_store(mode, outcome);
     let (code, cas) = match outcome {
         Outcome::Stored(_) if meta.quiet => return,
         Outcome::Stored(cas) => (b"HD", cas),
@@ -194,10 +188,9 @@ pub(crate) fn delete<S: Storage>(
     out: &mut Vec<u8>,
 ) {
     let (clock, now) = (context.clock, context.now);
-    context.state.prefixes.count(key.bytes(), Use::Delete);
     let (code, count) = context.storage.with(key, |partition, key| {
         let Entry::Occupied(mut entry) = partition.entry(key, now) else {
-            return (b"NF", Some(Count::DeleteMisses));
+            return (&b"NF"[..], Some(Count::DeleteMisses));
         };
         if meta.cas.is_some_and(|cas| cas != entry.item().cas) {
             return (b"EX", Some(Count::DeleteMisses));
@@ -218,10 +211,10 @@ pub(crate) fn delete<S: Storage>(
                 },
                 ..Contents::of(b"")
             };
-            // An empty value fits where any did, but perhaps not with flags that were not there before.
+            // An empty value fits where any did, but perhaps not with flags that were not there before. Then the item
+            // stays, as with memcached.
             if entry.replace(contents).is_err() {
-                conditions::remove(partition, key, now);
-                return (b"HD", Some(Count::DeleteHits));
+                return (NO_MEMORY, None);
             }
             if !meta.invalidate {
                 return (b"HD", Some(Count::DeleteHits));
@@ -242,6 +235,9 @@ pub(crate) fn delete<S: Storage>(
     });
     if let Some(count) = count {
         context.counters.add(count, 1);
+    }
+    if code == NO_MEMORY {
+        return reply::line(out, code);
     }
     if code == b"HD" && meta.quiet {
         return;
@@ -277,8 +273,10 @@ pub(crate) fn arithmetic<S: Storage>(
         let created = change == Change::NotFound && vivify(partition, key, now, meta, initial);
         let number = match change {
             Change::Done { value, .. } => value,
-            _ if created => meta.initial,
-            _ => return (change, false),
+            Change::NotFound if created => meta.initial,
+            Change::NotFound | Change::NotANumber | Change::Exists | Change::OutOfMemory => {
+                return (change, false);
+            }
         };
         if let Entry::Occupied(mut entry) = partition.entry(key, now) {
             if meta.new_cas != 0 {
@@ -307,7 +305,7 @@ pub(crate) fn arithmetic<S: Storage>(
         Change::NotFound => b"NF",
         Change::Exists => b"EX",
         Change::NotANumber => return reply::line(out, NOT_A_NUMBER),
-        Change::OutOfMemory => return reply::line(out, NO_MEMORY_FOR_NUMBER),
+        Change::OutOfMemory => return reply::line(out, NO_MEMORY),
     };
     out.extend_from_slice(code);
     identity(meta, out);

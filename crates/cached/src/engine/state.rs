@@ -1,7 +1,6 @@
+use super::client_memory::ClientMemory;
 use super::clock::Clock;
 use super::counters::{Count, Counters, Totals};
-use super::events::Events;
-use super::prefixes::Prefixes;
 use crate::options::Options;
 use mica::Statistics;
 use net::Endpoint;
@@ -14,12 +13,12 @@ pub(crate) struct ServerState {
     pub options: Options,
     /// The largest item, in bytes.
     pub item_bytes_max: usize,
+    /// For what clients sent and did not finish, and for replies that they do not take.
+    pub client_memory: Arc<ClientMemory>,
     pub addresses: Addresses,
     pub clock: Clock,
     /// Of each worker, which alone may add to its own.
     pub counters: Box<[Counters]>,
-    pub prefixes: Prefixes,
-    pub events: Arc<Events>,
     /// What connections are encrypted with; `None` where none are.
     pub certificates: Option<Arc<dyn Certificates>>,
     refused_connections: AtomicU64,
@@ -37,8 +36,11 @@ pub(crate) struct Addresses {
 
 /// Certificates that can be read again.
 pub(crate) trait Certificates: Send + Sync {
-    /// Read the files again, for connections to come.
-    fn refresh(&self) -> Result<(), String>;
+    /// Have the files read again soon, for connections to come, by a thread that serves nobody.
+    fn refresh(&self);
+
+    /// How often that failed, so that all stayed as it was.
+    fn refresh_errors(&self) -> u64;
 
     /// Seconds since the files were read.
     fn age_seconds(&self) -> u64;
@@ -60,16 +62,17 @@ impl ServerState {
         clock: Clock,
         certificates: Option<Arc<dyn Certificates>>,
     ) -> Self {
+        let bytes = options.client_memory_bytes(item_bytes_max);
+        let client_memory = Arc::new(ClientMemory::new(bytes, options.threads));
         Self {
-            prefixes: Prefixes::new(options.prefix_delimiter, options.counts_prefixes),
             counters: (0..options.threads)
-                .map(|_| Counters::new(options.hot_keys))
+                .map(|_| Counters::new(&client_memory))
                 .collect(),
             options,
             item_bytes_max,
+            client_memory,
             addresses,
             clock,
-            events: Arc::default(),
             certificates,
             refused_connections: AtomicU64::new(0),
             baseline: Mutex::default(),
@@ -78,7 +81,7 @@ impl ServerState {
 
     /// Of how many workers each has partitions of its own; 1 where all have the same.
     pub fn parts(&self) -> usize {
-        self.addresses.workers.len().max(1)
+        self.options.parts()
     }
 
     /// Connections that ended so far.

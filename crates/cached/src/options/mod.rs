@@ -4,8 +4,12 @@ mod tls;
 
 pub use tls::{ClientCertificates, Oldest, TlsOptions};
 
+use net::Congestion;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+/// What clients' buffers may take together at least, where no limit is given.
+const CLIENT_MEMORY_BYTES_MIN: usize = 64 << 20;
 
 /// How to serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +28,16 @@ pub struct Options {
     pub unix_socket_mode: u32,
     /// Connections that may wait to be accepted.
     pub backlog: u16,
+    /// The congestion control of TCP connections.
+    pub congestion: Congestion,
     /// Memory for items, in MiB.
     pub memory_mebibytes: usize,
     /// Whether the oldest items are evicted when memory is full.
     pub evicts: bool,
     /// The largest item in bytes, where it was given.
     pub item_bytes_max: Option<usize>,
+    /// What the buffers of all clients may take together, in MiB, where it was given; 0 for no limit.
+    pub client_memory_mebibytes: Option<usize>,
     /// Worker threads.
     pub threads: usize,
     /// Who may touch a partition.
@@ -48,14 +56,6 @@ pub struct Options {
     pub allows_flush: bool,
     /// Whether `shutdown` does anything.
     pub allows_shutdown: bool,
-    /// Whether clients may have all keys listed.
-    pub allows_dump: bool,
-    /// Whether clients may watch what happens.
-    pub allows_watch: bool,
-    /// What ends the prefix of a key, for `stats detail`.
-    pub prefix_delimiter: u8,
-    /// Whether requests are counted by prefix from the start.
-    pub counts_prefixes: bool,
     /// A file of lines `user:password`, one of which a client must give before anything else.
     pub accounts: Option<PathBuf>,
     /// How to speak TLS, where it is spoken.
@@ -64,8 +64,6 @@ pub struct Options {
     pub metrics: Option<SocketAddr>,
     /// Where items are kept between one server and the next.
     pub memory_file: Option<PathBuf>,
-    /// How many of the keys that are used most `stats` can list; 0 where they are not counted.
-    pub hot_keys: usize,
     /// How much to say on standard error.
     pub verbosity: u8,
     /// The process that serves.
@@ -73,6 +71,19 @@ pub struct Options {
 }
 
 impl Options {
+    /// What the buffers of all clients may take together, in bytes: a quarter of the memory for items where it was not
+    /// given, but enough for some clients, and for three of the largest items.
+    #[must_use]
+    pub fn client_memory_bytes(&self, item_bytes_max: usize) -> usize {
+        match self.client_memory_mebibytes {
+            Some(0) => usize::MAX,
+            Some(mebibytes) => mebibytes << 20,
+            None => (self.memory_mebibytes << 18)
+                .max(CLIENT_MEMORY_BYTES_MIN)
+                .max(item_bytes_max.saturating_mul(3)),
+        }
+    }
+
     /// Of how many workers each has partitions of its own; 1 where all have the same.
     #[must_use]
     pub fn parts(&self) -> usize {
@@ -179,9 +190,11 @@ impl Default for Options {
             unix_socket: None,
             unix_socket_mode: 0o700,
             backlog: 1024,
+            congestion: Congestion::default(),
             memory_mebibytes: 64,
             evicts: true,
             item_bytes_max: None,
+            client_memory_mebibytes: None,
             threads: 1,
             access: Access::default(),
             cores: Vec::new(),
@@ -191,15 +204,10 @@ impl Default for Options {
             transport: Transport::Epoll,
             allows_flush: true,
             allows_shutdown: false,
-            allows_dump: true,
-            allows_watch: true,
-            prefix_delimiter: b':',
-            counts_prefixes: false,
             accounts: None,
             tls: None,
             metrics: None,
             memory_file: None,
-            hot_keys: 0,
             verbosity: 0,
             process: ProcessOptions::default(),
         }

@@ -1,6 +1,5 @@
 use super::{Outlet, Protocol, Session, Status, Tools, send_many};
 use crate::engine::{After, Storage, binary};
-use wire::memcached::binary::Step;
 
 impl Session {
     pub(super) fn run_binary<S: Storage>(
@@ -14,21 +13,15 @@ impl Session {
             let before = (at, parser.clone());
             let (consumed, step) = parser.next(&bytes[at..]);
             at += consumed;
-            let request = match step {
-                Step::Incomplete(wanted) => {
-                    self.wanted = wanted;
-                    break;
-                }
-                Step::Request(request) => request,
+            let Some(request) = step.request(&mut self.wanted) else {
+                break;
             };
-            self.wanted = 0;
             let context = &mut tools.context;
             let key = context
                 .storage
                 .key(request.command.key().unwrap_or_default());
             match binary::execute(&request, key, context, tools.out) {
-                // There is no `watch` here.
-                After::Continue | After::Watch => context.counters.sample_keys(1, |_| key),
+                After::Continue => {}
                 After::Close => {
                     self.is_over = true;
                     break;

@@ -1,6 +1,6 @@
 //! What one client sends and is replied, whatever carries it: bytes in, commands carried out in bursts, replies out.
 //!
-//! * [`text`] and [`binary`]: a burst of commands of either protocol. A client that watches gets its lines instead.
+//! * [`text`] and [`binary`]: a burst of commands of either protocol.
 //! * [`accounts`] and [`password`]: who may use the server, and how a client shows it.
 
 pub(crate) mod accounts;
@@ -9,11 +9,10 @@ mod password;
 mod text;
 
 use self::accounts::Accounts;
-use crate::engine::events::Subscription;
-use crate::engine::{Context, Counters, Gather, ServerState, Storage};
+use crate::engine::{Context, Count, Counters, Gather, ServerState, Storage};
 use crate::options::Protocols;
 use wire::memcached::binary as binary_protocol;
-use wire::memcached::server::{KeyBuffer, Limits, Parser};
+use wire::memcached::server::{KeyBuffer, Limits, Parser, reply};
 
 /// Replies are sent once there are this many bytes of them, and no more are made while the client does not read.
 /// So a connection holds at most this and one value of unsent replies.
@@ -41,24 +40,17 @@ pub(crate) struct Session {
     gathered: Option<Box<Gather>>,
 }
 
-/// What a client speaks, which its first byte shows, until it watches.
+/// What a client speaks, which its first byte shows.
 enum Protocol {
     Unknown,
     Text,
     Binary(binary_protocol::Parser),
-    /// It gets the lines of its subscription, and no command of it is read.
-    Watch(Subscription),
 }
 
 /// Where replies go.
 pub(crate) trait Outlet {
     /// Take `replies`, all of them, and leave none. Unless it is [`Status::Reading`], no more are to be made for now.
     fn send(&mut self, replies: &mut Vec<u8>, counters: &Counters) -> Status;
-
-    /// The descriptor of the connection that they go to, if that is one.
-    fn descriptor(&self) -> Option<i32> {
-        None
-    }
 
     /// Whether it takes values from where they lie.
     fn takes_values(&self) -> bool {
@@ -76,12 +68,6 @@ pub(crate) trait Outlet {
         replies.extend_from_slice(value);
         replies.extend_from_slice(end);
         self.send(replies, counters)
-    }
-
-    /// Whether a session that waits for it to take more, although it took all, is gone on with once other clients had
-    /// their turn.
-    fn takes_turns(&self) -> bool {
-        false
     }
 }
 
@@ -109,8 +95,6 @@ pub(crate) struct Tools<'w, S> {
     pub out: &'w mut Vec<u8>,
     /// For binary keys.
     pub key_buffers: &'w mut [KeyBuffer; BURST],
-    /// Set where a client began to watch: its worker has to deliver to it from now on.
-    pub began_watching: bool,
 }
 
 impl Session {
@@ -134,19 +118,9 @@ impl Session {
         }
     }
 
-    /// Whether it watches, and may be silent for ever.
-    pub fn is_watching(&self) -> bool {
-        matches!(self.protocol, Protocol::Watch(_))
-    }
-
     /// There is no command before this many bytes are there.
     pub fn wanted(&self) -> usize {
         self.wanted
-    }
-
-    /// Whether it goes on without another byte, once replies can be sent again.
-    pub fn has_more(&self) -> bool {
-        self.parser.has_more()
     }
 
     /// Whether it ends once the replies are sent.
@@ -169,7 +143,6 @@ impl Session {
             };
         }
         tools.context.gathered = self.gathered.take();
-        tools.context.client = outlet.descriptor();
         if !self.is_admitted {
             let (consumed, status) = self.ask_for_password(bytes, outlet, tools);
             if !self.is_admitted || status != Status::Reading {
@@ -179,10 +152,6 @@ impl Session {
             return (consumed + more, status);
         }
         match &self.protocol {
-            Protocol::Watch(subscription) => {
-                subscription.take(tools.out);
-                self.finish(bytes.len(), outlet, tools)
-            }
             Protocol::Binary(_) => self.run_binary(bytes, outlet, tools),
             Protocol::Text | Protocol::Unknown => self.run_text(bytes, outlet, tools),
         }
@@ -204,6 +173,28 @@ impl Session {
             // Replies that the client does not take yet go along.
             _ => (consumed, Status::OtherWorker(worker)),
         }
+    }
+
+    /// There is no memory for what it sends: say so, as memcached does, and be done with it. All replies before are sent.
+    #[cold]
+    pub fn refuse<S>(&mut self, outlet: &mut impl Outlet, tools: &mut Tools<'_, S>) -> Status {
+        tools.context.counters.add(Count::ReadsOutOfMemory, 1);
+        self.is_over = true;
+        match self.protocol {
+            Protocol::Binary(_) => {
+                let request = binary_protocol::Request {
+                    opcode: 0,
+                    opaque: 0,
+                    cas: 0,
+                    command: binary_protocol::Command::Noop,
+                    quiet: false,
+                };
+                let status = binary_protocol::Status::OutOfMemory("out of memory reading request");
+                binary_protocol::error(tools.out, &request, status, b"");
+            }
+            _ => reply::line(tools.out, b"SERVER_ERROR out of memory reading request"),
+        }
+        self.finish(0, outlet, tools).1
     }
 
     /// Send the replies to the first `consumed` bytes.

@@ -1,7 +1,7 @@
 use super::{Outlet, Session, Status, Tools, limits};
 use crate::engine::{Count, Storage};
 use wire::memcached::server::reply::line;
-use wire::memcached::server::{Command, Parser, Step, StoreMode};
+use wire::memcached::server::{Command, Parser, StoreMode};
 
 impl Session {
     /// Until a `set` brings a name and a password, there is nothing else (memcached's `doc/protocol.txt`,
@@ -16,14 +16,9 @@ impl Session {
         while !self.is_admitted && !self.is_over {
             let (consumed, step) = self.parser.next(&bytes[at..], &mut tools.key_buffers[0]);
             at += consumed;
-            let request = match step {
-                Step::Incomplete(wanted) => {
-                    self.wanted = wanted;
-                    break;
-                }
-                Step::Request(request) => request,
+            let Some(request) = step.request(&mut self.wanted) else {
+                break;
             };
-            self.wanted = 0;
             let reply: &[u8] = match request.command {
                 Command::Store {
                     mode: StoreMode::Set,

@@ -1,6 +1,6 @@
 //! The real memcached, to compare with.
 
-use super::PATIENCE;
+use super::{Client, PATIENCE};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -50,6 +50,20 @@ impl Memcached {
             std::thread::sleep(Duration::from_millis(5));
         }
         Some(memcached)
+    }
+
+    /// What it says of itself, as `[1, 6, 18]`.
+    pub fn version(&self) -> [u32; 3] {
+        let answer = Client::connect(&self.address).ask(b"version\r\n");
+        let answer = String::from_utf8(answer).expect("text");
+        let version = answer.trim_end().strip_prefix("VERSION ");
+        let numbers: Vec<u32> = version
+            .unwrap_or_else(|| panic!("no version in {answer}"))
+            .split(['.', '-', '_'])
+            .take(3)
+            .map_while(|number| number.parse().ok())
+            .collect();
+        numbers.try_into().expect("three numbers")
     }
 
     /// Where it listens.

@@ -3,6 +3,7 @@
 
 pub mod datagrams;
 pub mod memcached;
+pub mod newer_words;
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};

@@ -12,16 +12,6 @@ mod x86_64;
 use portable::copy_lines;
 use portable::sum_portable;
 
-/// How a kernel stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stores {
-    /// Past the caches: the bytes written are all the traffic there is.
-    NonTemporal,
-    /// Through the caches: a line is read before it is overwritten, unless the processor notices that all of it will
-    /// be, so there may be one byte read for each byte written that the count does not show.
-    Ordinary,
-}
-
 /// Sum of all words, wrapping.
 pub(super) fn sum(words: &[u64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -58,14 +48,13 @@ pub(super) fn copy(source: &[u64], destination: &mut [u64]) {
     copy_lines(source, destination, |line, from| *line = *from);
 }
 
-/// How `fill` and `copy` store on this machine.
-pub(super) fn stores() -> Stores {
-    if cfg!(target_arch = "x86_64") {
-        Stores::NonTemporal
-    } else {
-        Stores::Ordinary
-    }
-}
+/// How `fill` and `copy` store on this machine. `non-temporal` is past the caches: the bytes written are all the traffic
+/// there is. With `ordinary` stores a line is read before it is overwritten, unless the processor notices that all of it
+/// will be, so there may be one byte read for each byte written that the count does not show.
+pub(super) const STORES: &str = match cfg!(target_arch = "x86_64") {
+    true => "non-temporal",
+    false => "ordinary",
+};
 
 /// The widest instructions that the kernels use on this machine.
 pub(super) fn instructions() -> &'static str {
@@ -82,34 +71,4 @@ pub(super) fn instructions() -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::portable::{BLOCK_LINES, LINE_WORDS, copy_lines};
-    use super::*;
-    use crate::memory;
-
-    proptest! {
-        // Lengths around a line, a page and a block, where a loop would forget a rest.
-        #[test]
-        fn every_word_is_summed_copied_and_filled(words in 0..3 * BLOCK_LINES * LINE_WORDS, seed in any::<u64>()) {
-            let mut source = memory::zeroed(words).unwrap();
-            for (word, number) in source.iter_mut().zip(1..) {
-                *word = seed.wrapping_mul(number);
-            }
-            let expected = source.iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
-            prop_assert_eq!(sum(&source), expected);
-            prop_assert_eq!(sum_portable(&source), expected);
-
-            let mut destination = memory::zeroed(words).unwrap();
-            copy(&source, &mut destination);
-            prop_assert_eq!(&source[..], &destination[..]);
-            destination.fill(0);
-            copy_lines(&source, &mut destination, |line, from| *line = *from);
-            prop_assert_eq!(&source[..], &destination[..]);
-
-            fill(&mut destination, seed);
-            prop_assert!(destination.iter().all(|&word| word == seed));
-        }
-    }
-}
+mod tests;

@@ -1,8 +1,7 @@
 //! DRAM bandwidth: known bytes read, written or copied by pinned threads over buffers of their own.
 //!
 //! After STREAM (McCalpin 1995): arrays far larger than the last-level cache, best of several passes, bytes counted as
-//! the program moves them. Unlike STREAM the stores bypass the cache where the processor can
-//! ([`Stores::NonTemporal`]); ordinary stores read each line before they overwrite it, traffic that the count of bytes
+//! the program moves them. Unlike STREAM the stores bypass the cache where the processor can; ordinary stores read each line before they overwrite it, traffic that the count of bytes
 //! would leave out.
 
 use std::time::Duration;
@@ -13,8 +12,6 @@ use crate::{Error, Result};
 use mapping::Words;
 
 mod kernels;
-
-pub use kernels::Stores;
 
 /// Buffers are whole multiples of this.
 pub const GRANULE_BYTES: usize = 4096;
@@ -57,8 +54,8 @@ impl std::str::FromStr for Kind {
 pub struct Bandwidth {
     /// Bytes of each pass and its time, all threads together.
     pub rounds: Rounds<Stream>,
-    /// How the stores were made; `None` for [`Kind::Read`].
-    pub stores: Option<Stores>,
+    /// How the stores were made, `non-temporal` or `ordinary`; `None` for [`Kind::Read`].
+    pub stores: Option<&'static str>,
     /// Name of the widest instructions used: `avx2`, `sse2`, `neon` or `portable`.
     pub instructions: &'static str,
     /// Bytes of all buffers together.
@@ -72,7 +69,7 @@ pub struct Bandwidth {
 /// `bytes_per_thread` is rounded down to [`GRANULE_BYTES`]. The amount of a round is bytes.
 ///
 /// # Errors
-/// [`Error::Argument`] when `bytes_per_thread` is less than one granule, [`Error::Memory`] when the buffers cannot be
+/// [`Error::Argument`] when `bytes_per_thread` is less than one granule, [`Error::Host`] when the buffers cannot be
 /// mapped, and as [`run_together`].
 pub fn measure_bandwidth(
     kind: Kind,
@@ -89,7 +86,7 @@ pub fn measure_bandwidth(
     let rounds = run_together(cores, budget, |_| Stream::new(kind, bytes), Stream::pass)?;
     let huge_page_bytes = huge_page_bytes(rounds.states.iter().map(|stream| &stream.buffer));
     Ok(Bandwidth {
-        stores: (kind != Kind::Read).then(kernels::stores),
+        stores: (kind != Kind::Read).then_some(kernels::STORES),
         instructions: kernels::instructions(),
         buffer_bytes: bytes as u64 * cores.len() as u64,
         huge_page_bytes,

@@ -20,7 +20,7 @@ fn words_start_at_zero_keep_what_is_written_and_are_aligned() {
 #[test]
 fn more_memory_than_there_is_addresses_for_is_an_error() {
     for words in [usize::MAX, usize::MAX / size_of::<u64>(), 1 << 56] {
-        assert!(matches!(zeroed(words), Err(Error::Memory { .. })));
+        assert!(matches!(zeroed(words), Err(Error::Host { .. })));
     }
 }
 

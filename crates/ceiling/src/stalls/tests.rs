@@ -44,7 +44,7 @@ fn every_core_is_watched_and_stalls_are_within_what_was_watched() {
     let mut meter = match StallMeter::start(&cores) {
         Ok(meter) => meter,
         // Said where it is used; nothing can be watched without the right.
-        Err(Error::Priority(_)) => return,
+        Err(error) if error.to_string().contains("real-time priority") => return,
         Err(other) => panic!("{other}"),
     };
     while meter.read().iter().any(|one| one.watched < 3 * PERIOD) {
@@ -61,8 +61,6 @@ fn every_core_is_watched_and_stalls_are_within_what_was_watched() {
 
 #[test]
 fn a_core_that_is_not_there_is_an_error_and_leaves_no_thread() {
-    assert!(matches!(
-        StallMeter::start(&[100_000]),
-        Err(Error::Core { core: 100_000, .. })
-    ));
+    let error = StallMeter::start(&[100_000]).expect_err("no such core");
+    assert!(error.to_string().contains("core 100000 cannot be used"));
 }

@@ -44,8 +44,8 @@ fn says_what_is_wrong() {
         ("--parent 0 -- true", "--parent 0 is not a process id"),
         ("--parent -5 -- true", "--parent -5 is not a process id"),
         ("--parent x -- true", "--parent x is not a number"),
-        ("--nice 7 -- true", "unknown option '--nice'"),
-        ("--parent", "--parent needs a value"),
+        ("--nice 7 -- true", "invalid option '--nice'"),
+        ("--parent", "missing argument for option '--parent'"),
         (
             "--parent 7 --cores 3-1 -- true",
             "--cores 3-1 is not a list",
@@ -61,7 +61,7 @@ fn says_what_is_wrong() {
         ),
         (
             "--parent 7 --grace-seconds nan -- true",
-            "--grace-seconds nan",
+            "--grace-seconds NaN is not",
         ),
         (
             "--parent 7 --limit-nofile -1 -- true",

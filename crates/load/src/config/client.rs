@@ -1,9 +1,11 @@
-use super::{parse, require};
+use super::parse;
 use crate::Error;
 use crate::datagrams::SLOTS_MAX;
 use serde::Deserialize;
+use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use wire::memcached::client::Attributes;
 
 /// Where the server is, how to talk to it, and the data set.
 #[derive(Debug, Clone, Deserialize)]
@@ -40,6 +42,12 @@ pub struct ClientConfig {
     pub keys: KeysConfig,
     /// The sizes of values.
     pub values: SizeConfig,
+    /// The client's flags of every item that is set; 0 over Redis, which has none.
+    #[serde(default)]
+    pub flags: u32,
+    /// After how many seconds every item that is set expires; 0 is never.
+    #[serde(default)]
+    pub expire_seconds: u32,
     /// How long a connection with requests outstanding may be silent before the phase is given up, in seconds.
     #[serde(default = "ten")]
     pub stall_timeout_seconds: f64,
@@ -167,6 +175,14 @@ pub enum SizeConfig {
     },
     /// Facebook's ETC pool (Atikoglu et al., "Workload Analysis of a Large-Scale Key-Value Store", SIGMETRICS 2012).
     Etc {},
+    /// Its USR pool.
+    Usr {},
+    /// Its APP pool.
+    App {},
+    /// Its VAR pool.
+    Var {},
+    /// Its SYS pool.
+    Sys {},
 }
 
 fn one() -> usize {
@@ -188,6 +204,8 @@ impl ClientConfig {
     pub const MAX_OUTSTANDING: usize = 1_000_000;
     /// The most keys.
     pub const MAX_KEYS: u64 = 1 << 40;
+    /// The latest expiry: 30 days, as memcached takes more for a date.
+    pub const MAX_EXPIRE_SECONDS: usize = 30 * 24 * 3600;
     /// The longest value, in bytes.
     pub const MAX_VALUE_BYTES: usize = 32 << 20;
 
@@ -211,62 +229,121 @@ impl ClientConfig {
         within("connections", connections, 1, Self::MAX_CONNECTIONS)?;
         within("pipeline", pipeline, 1, 65_536)?;
         within("multiget", multiget, 1, 1024)?;
-        require(connections * pipeline <= Self::MAX_OUTSTANDING, || {
-            format!(
-                "{connections} connections with {pipeline} requests outstanding on each are more than {} requests; \
-                 lower connections or pipeline",
-                Self::MAX_OUTSTANDING
-            )
-        })?;
-        require(
+        require!(
+            connections * pipeline <= Self::MAX_OUTSTANDING,
+            "{connections} connections with {pipeline} requests outstanding on each are more than {} requests; \
+             lower connections or pipeline",
+            Self::MAX_OUTSTANDING
+        );
+        require!(
             connections * pipeline * multiget <= 8 * Self::MAX_OUTSTANDING,
-            || {
-                format!(
-                    "{connections} connections with {pipeline} requests of {multiget} keys outstanding on each are more \
-                 than {} keys; lower connections, pipeline or multiget",
-                    8 * Self::MAX_OUTSTANDING
-                )
-            },
-        )?;
+            "{connections} connections with {pipeline} requests of {multiget} keys outstanding on each are more \
+             than {} keys; lower connections, pipeline or multiget",
+            8 * Self::MAX_OUTSTANDING
+        );
         self.check_datagrams()?;
+        require!(
+            self.flags == 0 || self.protocol != Protocol::Resp,
+            "flags must be 0, not {}: Redis has none",
+            self.flags
+        );
+        within(
+            "expire_seconds",
+            self.expire_seconds as usize,
+            0,
+            Self::MAX_EXPIRE_SECONDS,
+        )?;
         let members = self.target.members();
-        require(connections * members <= Self::MAX_CONNECTIONS, || {
-            format!(
-                "{connections} connections to each of {members} workers are more than {}; lower connections",
-                Self::MAX_CONNECTIONS
-            )
-        })?;
-        let mut cores = self.cores.clone();
-        cores.sort_unstable();
-        cores.dedup();
-        require(cores.len() == self.cores.len(), || {
-            format!("cores {:?} names a core twice", self.cores)
-        })?;
-        require(self.cores.len() <= connections, || {
-            format!(
-                "{} cores need at least as many connections, not {connections}",
-                self.cores.len()
-            )
-        })?;
-        require((1..=Self::MAX_KEYS).contains(&self.keys.count), || {
-            format!(
-                "keys.count must be between 1 and {}, not {}",
-                Self::MAX_KEYS,
-                self.keys.count
-            )
-        })?;
+        require!(
+            connections * members <= Self::MAX_CONNECTIONS,
+            "{connections} connections to each of {members} workers are more than {}; lower connections",
+            Self::MAX_CONNECTIONS
+        );
+        let different: HashSet<_> = self.cores.iter().collect();
+        require!(
+            different.len() == self.cores.len(),
+            "cores {:?} names a core twice",
+            self.cores
+        );
+        require!(
+            self.cores.len() <= connections,
+            "{} cores need at least as many connections, not {connections}",
+            self.cores.len()
+        );
+        require!(
+            (1..=Self::MAX_KEYS).contains(&self.keys.count),
+            "keys.count must be between 1 and {}, not {}",
+            Self::MAX_KEYS,
+            self.keys.count
+        );
         if let SizeConfig::Fixed { bytes } = self.values {
             within("values.bytes", bytes, 0, Self::MAX_VALUE_BYTES)?;
         }
-        require(
+        require!(
             self.stall_timeout_seconds > 0.0 && self.stall_timeout_seconds <= 86_400.0,
-            || {
-                format!(
-                    "stall_timeout_seconds must be positive and at most a day, not {}",
-                    self.stall_timeout_seconds
-                )
-            },
-        )
+            "stall_timeout_seconds must be positive and at most a day, not {}",
+            self.stall_timeout_seconds
+        );
+        Ok(())
+    }
+
+    /// What every item is given beside its value.
+    pub(crate) fn attributes(&self) -> Attributes {
+        Attributes {
+            flags: self.flags,
+            expire_seconds: self.expire_seconds,
+        }
+    }
+
+    /// What only datagrams have, and what they have not.
+    fn check_datagrams(&self) -> Result<(), Error> {
+        let is_batch = self.protocol == Protocol::Batch;
+        let (Target::Udp { ports, .. } | Target::Xdp { ports, .. }) = &self.target else {
+            require!(
+                self.batch == 1,
+                "batch is for datagrams; over connections, choose pipeline"
+            );
+            require!(
+                !is_batch,
+                "protocol batch needs a target of kind udp or xdp"
+            );
+            return Ok(());
+        };
+        require!(
+            is_batch || self.protocol == Protocol::MemcachedText,
+            "over udp and xdp, protocol must be memcached_text or batch"
+        );
+        // Each thread needs a way to each of them.
+        let threads = self.cores.len().max(1);
+        within("ports", ports.len(), 1, self.connections / threads)?;
+        within("pipeline", self.pipeline, 1, SLOTS_MAX)?;
+        within("batch", self.batch, 1, if is_batch { 1024 } else { 1 })?;
+        require!(
+            self.multiget == 1,
+            "over udp and xdp, multiget must be 1; choose batch"
+        );
+        if let SizeConfig::Fixed { bytes } = self.values {
+            within("values.bytes", bytes, 0, DATAGRAM_VALUE_BYTES_MAX)?;
+        }
+        let Target::Xdp {
+            source,
+            destination,
+            ..
+        } = &self.target
+        else {
+            return Ok(());
+        };
+        require!(
+            source.is_ipv4() == destination.is_ipv4(),
+            "source {source} and destination {destination} must be of one version of IP"
+        );
+        let behind = usize::from(u16::MAX - source.port());
+        require!(
+            source.port() > 0 && self.connections <= behind + 1,
+            "source {source} needs a port with {} ports behind it, one for each connection",
+            self.connections - 1
+        );
+        Ok(())
     }
 }
 
@@ -281,60 +358,15 @@ impl Target {
     }
 }
 
-impl ClientConfig {
-    /// What only datagrams have, and what they have not.
-    fn check_datagrams(&self) -> Result<(), Error> {
-        let is_batch = self.protocol == Protocol::Batch;
-        let (Target::Udp { ports, .. } | Target::Xdp { ports, .. }) = &self.target else {
-            require(self.batch == 1, || {
-                "batch is for datagrams; over connections, choose pipeline".to_owned()
-            })?;
-            return require(!is_batch, || {
-                "protocol batch needs a target of kind udp or xdp".to_owned()
-            });
-        };
-        require(is_batch || self.protocol == Protocol::MemcachedText, || {
-            "over udp and xdp, protocol must be memcached_text or batch".to_owned()
-        })?;
-        // Each thread needs a way to each of them.
-        let threads = self.cores.len().max(1);
-        within("ports", ports.len(), 1, self.connections / threads)?;
-        within("pipeline", self.pipeline, 1, SLOTS_MAX)?;
-        within("batch", self.batch, 1, if is_batch { 1024 } else { 1 })?;
-        require(self.multiget == 1, || {
-            "over udp and xdp, multiget must be 1; choose batch".to_owned()
-        })?;
-        if let SizeConfig::Fixed { bytes } = self.values {
-            within("values.bytes", bytes, 0, DATAGRAM_VALUE_BYTES_MAX)?;
-        }
-        let Target::Xdp {
-            source,
-            destination,
-            ..
-        } = &self.target
-        else {
-            return Ok(());
-        };
-        require(source.is_ipv4() == destination.is_ipv4(), || {
-            format!("source {source} and destination {destination} must be of one version of IP")
-        })?;
-        let behind = usize::from(u16::MAX - source.port());
-        require(source.port() > 0 && self.connections <= behind + 1, || {
-            format!(
-                "source {source} needs a port with {} ports behind it, one for each connection",
-                self.connections - 1
-            )
-        })
-    }
-}
-
 /// Values that are sure to fit in a datagram with all that goes with them.
 const DATAGRAM_VALUE_BYTES_MAX: usize = 1024;
 
 fn within(what: &str, value: usize, least: usize, most: usize) -> Result<(), Error> {
-    require((least..=most).contains(&value), || {
-        format!("{what} must be between {least} and {most}, not {value}")
-    })
+    require!(
+        (least..=most).contains(&value),
+        "{what} must be between {least} and {most}, not {value}"
+    );
+    Ok(())
 }
 
 #[cfg(test)]

@@ -13,6 +13,17 @@
 //! **Partition map** (each of the server's workers has keys of its own, and requests go to the worker that the key
 //! belongs to): over TCP `"own_ports": [port of worker 0, ...]` beside `port`, over unix sockets `"own_paths": [...]`,
 //! over UDP and AF_XDP several `ports`.
+
+/// Refuse with a sentence unless something holds.
+macro_rules! require {
+    ($holds:expr, $($sentence:tt)+) => {
+        let holds: bool = $holds;
+        if !holds {
+            return Err(Error::Config(format!($($sentence)+)));
+        }
+    };
+}
+
 mod client;
 mod phase;
 
@@ -25,13 +36,4 @@ use serde::de::DeserializeOwned;
 /// Parse JSON; `what` names it in the error.
 fn parse<T: DeserializeOwned>(what: &str, json: &str) -> Result<T, Error> {
     serde_json::from_str(json).map_err(|error| Error::Config(format!("{what}: {error}")))
-}
-
-/// Refuse with a sentence unless `holds`.
-fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Error> {
-    if holds {
-        Ok(())
-    } else {
-        Err(Error::Config(otherwise()))
-    }
 }

@@ -1,4 +1,4 @@
-use super::{Protocol, parse, require};
+use super::{Protocol, parse};
 use crate::Error;
 use crate::operation::Operation;
 use serde::Deserialize;
@@ -100,106 +100,127 @@ impl PhaseConfig {
         Ok(config)
     }
 
+    /// Operations that there are some of.
+    pub(crate) fn drawn_operations(&self) -> impl Iterator<Item = Operation> {
+        let shares = self.operations.iter();
+        shares
+            .filter(|&(_, &share)| share > 0.0)
+            .map(|(&operation, _)| operation)
+    }
+
+    /// Check what has no expiry: Redis's commands on data structures.
+    ///
+    /// # Errors
+    /// [`Error::Config`], as for [`Self::from_json`].
+    pub fn check_for_expiry(&self) -> Result<(), Error> {
+        let lasting = self.operations.keys().find(|one| one.needs_redis());
+        require!(
+            lasting.is_none(),
+            "phase {}: expire_seconds must be 0, as {} has none",
+            self.name,
+            lasting.map_or("", |operation| operation.name())
+        );
+        Ok(())
+    }
+
     /// Check what datagrams cannot do.
     ///
     /// # Errors
     /// [`Error::Config`], as for [`Self::from_json`].
     pub fn check_for_datagrams(&self) -> Result<(), Error> {
-        require(matches!(self.control, LoopConfig::Closed {}), || {
-            "over udp and xdp the loop must be closed".to_owned()
-        })?;
+        require!(
+            matches!(self.control, LoopConfig::Closed {}),
+            "over udp and xdp the loop must be closed"
+        );
         let can = |operation: &Operation| {
             matches!(
                 operation,
                 Operation::Read | Operation::Update | Operation::Insert
             )
         };
-        require(self.operations.keys().all(can), || {
-            "over udp and xdp, operations must be of read, update and insert".to_owned()
-        })
+        require!(
+            self.operations.keys().all(can),
+            "over udp and xdp, operations must be of read, update and insert"
+        );
+        Ok(())
     }
 
     fn check(&self, protocol: Protocol) -> Result<(), Error> {
         let Self { name, .. } = self;
         for (operation, share) in &self.operations {
-            require((0.0..=1.0).contains(share), || {
-                format!(
-                    "phase {name}: the fraction of {operation} must be between 0 and 1, not {share}"
-                )
-            })?;
-            require(
+            require!(
+                (0.0..=1.0).contains(share),
+                "phase {name}: the fraction of {operation} must be between 0 and 1, not {share}"
+            );
+            require!(
                 !operation.needs_redis() || protocol == Protocol::Resp,
-                || {
-                    format!(
-                        "phase {name}: {operation} is a command of Redis; memcached has none like it"
-                    )
-                },
-            )?;
+                "phase {name}: {operation} is a command of Redis; memcached has none like it"
+            );
         }
         let sum: f64 = self.operations.values().sum();
-        require((sum - 1.0).abs() < 1e-6, || {
-            format!("phase {name}: the fractions of the operations must add up to 1, not {sum}")
-        })?;
+        require!(
+            (sum - 1.0).abs() < 1e-6,
+            "phase {name}: the fractions of the operations must add up to 1, not {sum}"
+        );
         self.check_distribution()?;
         if let LoopConfig::Open {
             rate_per_second, ..
         } = self.control
         {
-            require(rate_per_second > 0.0 && rate_per_second <= 1e9, || {
-                format!(
-                    "phase {name}: rate_per_second must be positive and at most 1e9, not {rate_per_second}"
-                )
-            })?;
+            require!(
+                rate_per_second > 0.0 && rate_per_second <= 1e9,
+                "phase {name}: rate_per_second must be positive and at most 1e9, not {rate_per_second}"
+            );
         }
-        require(
+        require!(
             self.duration_seconds.is_some() || self.operation_count.is_some(),
-            || format!("phase {name} would never end: give duration_seconds or operation_count"),
-        )?;
+            "phase {name} would never end: give duration_seconds or operation_count"
+        );
         if let Some(duration) = self.duration_seconds {
-            require(duration > 0.0 && duration <= 1e7, || {
-                format!(
-                    "phase {name}: duration_seconds must be positive and at most 1e7, not {duration}"
-                )
-            })?;
+            require!(
+                duration > 0.0 && duration <= 1e7,
+                "phase {name}: duration_seconds must be positive and at most 1e7, not {duration}"
+            );
         }
         if let Some(count) = self.operation_count {
-            require((1..=1_000_000_000_000_000).contains(&count), || {
-                format!("phase {name}: operation_count must be between 1 and 1e15, not {count}")
-            })?;
+            require!(
+                (1..=1_000_000_000_000_000).contains(&count),
+                "phase {name}: operation_count must be between 1 and 1e15, not {count}"
+            );
         }
-        require((0.001..=1e6).contains(&self.interval_seconds), || {
-            format!(
-                "phase {name}: interval_seconds must be between 0.001 and 1e6, not {}",
-                self.interval_seconds
-            )
-        })
+        require!(
+            (0.001..=1e6).contains(&self.interval_seconds),
+            "phase {name}: interval_seconds must be between 0.001 and 1e6, not {}",
+            self.interval_seconds
+        );
+        Ok(())
     }
 
     fn check_distribution(&self) -> Result<(), Error> {
         let Self { name, .. } = self;
         match self.distribution {
             DistributionConfig::Zipfian { theta, .. } | DistributionConfig::Latest { theta } => {
-                require((0.0..=100.0).contains(&theta), || {
-                    format!("phase {name}: theta must be between 0 and 100, not {theta}")
-                })
+                require!(
+                    (0.0..=100.0).contains(&theta),
+                    "phase {name}: theta must be between 0 and 100, not {theta}"
+                );
             }
             DistributionConfig::Hotspot {
                 hot_keys,
                 hot_operations,
             } => {
-                require(hot_keys > 0.0 && hot_keys <= 1.0, || {
-                    format!(
-                        "phase {name}: hot_keys must be a fraction above 0 and at most 1, not {hot_keys}"
-                    )
-                })?;
-                require((0.0..=1.0).contains(&hot_operations), || {
-                    format!(
-                        "phase {name}: hot_operations must be between 0 and 1, not {hot_operations}"
-                    )
-                })
+                require!(
+                    hot_keys > 0.0 && hot_keys <= 1.0,
+                    "phase {name}: hot_keys must be a fraction above 0 and at most 1, not {hot_keys}"
+                );
+                require!(
+                    (0.0..=1.0).contains(&hot_operations),
+                    "phase {name}: hot_operations must be between 0 and 1, not {hot_operations}"
+                );
             }
-            DistributionConfig::Uniform {} | DistributionConfig::Sequential {} => Ok(()),
+            DistributionConfig::Uniform {} | DistributionConfig::Sequential {} => {}
         }
+        Ok(())
     }
 }
 

@@ -2,15 +2,15 @@
 //! memcached's frame, or with many. What is not answered in time is lost, which counts as an error.
 
 mod flow;
-#[cfg(feature = "harness")]
-mod harness;
 mod queue;
 mod run;
+#[cfg(feature = "harness")]
+mod tests;
 mod window;
 
 pub(crate) use flow::{Flow, Link};
-#[cfg(feature = "harness")]
-pub use harness::{Silent, Tally};
 pub(crate) use queue::{Attached, Queue, request_bytes_max};
 pub(crate) use run::Run;
+#[cfg(feature = "harness")]
+pub use tests::{Silent, Tally};
 pub(crate) use window::SLOTS_MAX;

@@ -3,10 +3,8 @@ use super::flow::{Flow, Link};
 use super::window::{Sent, Window};
 use crate::clock;
 use crate::config::{ClientConfig, Protocol};
-use crate::data_set::DataSet;
 use crate::keys::KeyKind;
 use crate::operation::Operation;
-use crate::phase::Phase;
 use crate::protocol::{self, Command, MemcachedText, Protocol as _};
 use crate::worker::{WAKER_TOKEN, Worker};
 use crate::worker_phase::WorkerPhase;
@@ -44,7 +42,7 @@ struct Next {
 
 /// One phase of one worker.
 pub(crate) struct Run<'a> {
-    part: WorkerPhase<'a>,
+    pub(super) part: WorkerPhase<'a>,
     format: Format,
     /// Requests of a datagram.
     batch: usize,
@@ -61,12 +59,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(
-        worker: &Worker,
-        phase: &'a Phase,
-        config: &ClientConfig,
-        data: &'a DataSet,
-    ) -> Self {
+    pub(crate) fn new(worker: &Worker, part: WorkerPhase<'a>, config: &ClientConfig) -> Self {
         let owners = worker.flows.iter().map(|flow| flow.owner + 1).max();
         let gathered = || Gathered {
             requests: Vec::with_capacity(config.batch),
@@ -75,7 +68,6 @@ impl<'a> Run<'a> {
         let links = worker.flows.iter().map(|flow| &flow.link);
         let datagram_bytes_max = links.map(Link::datagram_bytes_max).min();
         Self {
-            part: WorkerPhase::new(phase, config, data, worker.index),
             format: match config.protocol {
                 Protocol::Batch => Format::Batch,
                 _ => Format::Text,
@@ -85,7 +77,8 @@ impl<'a> Run<'a> {
                 .take(owners.unwrap_or(1))
                 .collect(),
             entries_bytes_max: datagram_bytes_max.unwrap_or(0).saturating_sub(FRAME_BYTES),
-            key_and_head_bytes_max: batch::SET_HEAD_BYTES + data.keys.most(),
+            key_and_head_bytes_max: batch::SET_HEAD_BYTES + part.data.keys.most(),
+            part,
             next: None,
             turn: 0,
         }
@@ -283,13 +276,13 @@ impl<'a> Run<'a> {
         let version = data.begin_write(id);
         match self.format {
             Format::Batch => {
-                batch::push_set_head(out, key, values.size(id));
+                batch::push_set_head(out, key, data.attributes, values.size(id));
                 values.push(out, id, version);
             }
             Format::Text => {
-                MemcachedText::push_set(out, key, values.size(id));
+                MemcachedText::push_set(out, key, data.attributes, values.size(id));
                 values.push(out, id, version);
-                out.extend_from_slice(b"\r\n");
+                MemcachedText::push_set_end(out, data.attributes);
             }
         }
     }
@@ -350,10 +343,14 @@ impl<'a> Run<'a> {
         let is_read = sent.operation == Operation::Read;
         let mut is_refused = false;
         match answer {
-            batch::Answer::Found { value, .. } if is_read => {
+            batch::Answer::Found { flags, value } if is_read => {
                 statistics.hits.add(1);
-                let checked = self.part.data.check_value(sent.id, sent.floor, value);
+                let data = self.part.data;
+                let checked = data.check_value(sent.id, sent.floor, value);
                 self.part.note_check(checked);
+                if flags != data.attributes.flags {
+                    self.part.note_check(data.wrong_flags(flags));
+                }
             }
             batch::Answer::NotFound if is_read => statistics.misses.add(1),
             batch::Answer::Done if !is_read => {}
@@ -369,12 +366,6 @@ impl<'a> Run<'a> {
         let (sent_at, now) = times;
         self.part
             .complete(sent.operation, is_refused, (sent_at, sent_at, now));
-    }
-
-    /// Requests that wait for an answer.
-    #[cfg(feature = "harness")]
-    pub(super) fn outstanding(&self) -> u64 {
-        self.part.outstanding as u64
     }
 
     /// What was sent before `time` and not answered is lost.
@@ -405,9 +396,10 @@ fn text_answer<'a>(text: &'a [u8], sent: &Sent) -> Result<batch::Answer<'a>, Str
     };
     let partial = || "the server sent a part of an answer".to_owned();
     match MemcachedText::step(text, command, 1, &mut None)? {
-        protocol::Step::Answer(protocol::Answer::Hit { value, .. }, length) => {
+        protocol::Step::Answer(protocol::Answer::Hit { flags, value, .. }, length) => {
             if &text[length..] == b"END\r\n" {
-                Ok(batch::Answer::Found { flags: 0, value })
+                let flags = flags.unwrap_or(0);
+                Ok(batch::Answer::Found { flags, value })
             } else {
                 Err(partial())
             }

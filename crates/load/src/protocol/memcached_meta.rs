@@ -1,6 +1,6 @@
 use super::{Answer, Command, Elements, Protocol, Step, unexpected};
 use wire::memcached::client::{
-    Parsed, Reply, parse_reply, push_meta_get, push_meta_noop, push_meta_set_header,
+    Attributes, Parsed, Reply, parse_reply, push_meta_get, push_meta_noop, push_meta_set_header,
 };
 
 /// memcached's `mg` and `ms`. Several keys are asked for quietly, with a no-op that ends the reply.
@@ -23,8 +23,8 @@ impl Protocol for MemcachedMeta {
     }
 
     #[inline]
-    fn push_set(out: &mut Vec<u8>, key: &[u8], value_bytes: usize) {
-        push_meta_set_header(out, key, value_bytes);
+    fn push_set(out: &mut Vec<u8>, key: &[u8], attributes: Attributes, value_bytes: usize) {
+        push_meta_set_header(out, key, attributes, value_bytes);
     }
 
     #[inline]
@@ -42,6 +42,7 @@ impl Protocol for MemcachedMeta {
         let answer = match (command, reply) {
             (Command::Get, Reply::MetaValue { flags, value }) => Answer::Hit {
                 key: key_flag(flags),
+                flags: None,
                 value,
                 last: alone,
             },

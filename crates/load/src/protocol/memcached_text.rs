@@ -1,6 +1,6 @@
 use super::{Answer, Command, Elements, Protocol, Step, unexpected};
 use wire::memcached::client::{
-    Parsed, Reply, parse_reply, push_get, push_get_key, push_set_header,
+    Attributes, Parsed, Reply, parse_reply, push_get, push_get_key, push_set_header,
 };
 
 /// memcached's `get` and `set`.
@@ -23,8 +23,8 @@ impl Protocol for MemcachedText {
     }
 
     #[inline]
-    fn push_set(out: &mut Vec<u8>, key: &[u8], value_bytes: usize) {
-        push_set_header(out, key, value_bytes);
+    fn push_set(out: &mut Vec<u8>, key: &[u8], attributes: Attributes, value_bytes: usize) {
+        push_set_header(out, key, attributes, value_bytes);
     }
 
     #[inline]
@@ -40,8 +40,9 @@ impl Protocol for MemcachedText {
         };
         let answer = match (command, reply) {
             (Command::Get, Reply::End) | (Command::Set, Reply::Stored) => Answer::Done,
-            (Command::Get, Reply::Value { key, value, .. }) => Answer::Hit {
+            (Command::Get, Reply::Value { key, flags, value }) => Answer::Hit {
                 key: Some(key),
+                flags: Some(flags),
                 value,
                 last: false,
             },

@@ -7,6 +7,8 @@ pub use memcached_meta::MemcachedMeta;
 pub use memcached_text::MemcachedText;
 pub use redis::Redis;
 
+use wire::memcached::client::Attributes;
+
 /// What a request asks the server to do. An operation is one of these, or two in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
@@ -33,6 +35,8 @@ pub enum Answer<'a> {
     Hit {
         /// The key, where the reply names it.
         key: Option<&'a [u8]>,
+        /// Its flags, where the reply tells them.
+        flags: Option<u32>,
         /// Its value.
         value: &'a [u8],
         /// Whether this ends the reply.
@@ -77,8 +81,13 @@ pub trait Protocol {
     fn push_get_key(out: &mut Vec<u8>, key: &[u8], keys: usize);
     /// Append the end of a get of `keys` keys.
     fn push_get_end(out: &mut Vec<u8>, keys: usize);
-    /// Append all of a set up to the value; `\r\n` must follow it.
-    fn push_set(out: &mut Vec<u8>, key: &[u8], value_bytes: usize);
+    /// Append all of a set up to the value; that and [`Protocol::push_set_end`] must follow.
+    fn push_set(out: &mut Vec<u8>, key: &[u8], attributes: Attributes, value_bytes: usize);
+    /// Append what is behind the value of a set.
+    #[inline]
+    fn push_set_end(out: &mut Vec<u8>, _attributes: Attributes) {
+        out.extend_from_slice(b"\r\n");
+    }
     /// Append all of another command up to its last argument of `argument_bytes` bytes, if it has one; `\r\n` must
     /// follow that. memcached has none: the configuration refuses them.
     fn push_command(

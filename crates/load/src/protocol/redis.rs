@@ -1,4 +1,5 @@
 use super::{Answer, Command, Elements, Protocol, Step, unexpected};
+use wire::memcached::client::Attributes;
 use wire::resp::{
     Parsed, Token, parse_token, push_array_header, push_bulk, push_bulk_header, push_bulk_integer,
 };
@@ -26,10 +27,22 @@ impl Protocol for Redis {
     fn push_get_end(_out: &mut Vec<u8>, _keys: usize) {}
 
     #[inline]
-    fn push_set(out: &mut Vec<u8>, key: &[u8], value_bytes: usize) {
-        out.extend_from_slice(b"*3\r\n$3\r\nSET\r\n");
+    fn push_set(out: &mut Vec<u8>, key: &[u8], attributes: Attributes, value_bytes: usize) {
+        out.extend_from_slice(match attributes.expire_seconds {
+            0 => b"*3\r\n$3\r\nSET\r\n",
+            _ => b"*5\r\n$3\r\nSET\r\n",
+        });
         push_bulk(out, key);
         push_bulk_header(out, value_bytes);
+    }
+
+    #[inline]
+    fn push_set_end(out: &mut Vec<u8>, attributes: Attributes) {
+        out.extend_from_slice(b"\r\n");
+        if attributes.expire_seconds > 0 {
+            out.extend_from_slice(b"$2\r\nEX\r\n");
+            push_bulk_integer(out, attributes.expire_seconds.into());
+        }
     }
 
     fn push_command(
@@ -125,6 +138,7 @@ fn found(token: Token<'_>, last: bool) -> Option<Answer<'_>> {
     match token {
         Token::Bulk(value) => Some(Answer::Hit {
             key: None,
+            flags: None,
             value,
             last,
         }),

@@ -1,17 +1,14 @@
 //! A correct server: everything adds up, and nothing is called wrong.
 use crate::toy::{Behaviour, Reply, Toy};
 use crate::{PROTOCOLS, client, phase, preload, run, run_well};
-use load::{NullResponder, PhaseResult};
+use load::{NullResponder, Operation, PhaseResult};
 use serde_json::json;
+use std::collections::HashSet;
 
 /// Counts agree with each other and with the histograms.
 fn check_sums(result: &PhaseResult) {
     let sum = |count: fn(&load::OperationCounts) -> u64| -> u64 {
-        result
-            .per_operation
-            .iter()
-            .map(|(_, counts)| count(counts))
-            .sum()
+        result.per_operation.values().map(count).sum()
     };
     assert_eq!(sum(|counts| counts.count), result.operations);
     assert_eq!(sum(|counts| counts.errors), result.errors);
@@ -62,6 +59,62 @@ fn every_protocol_reads_what_it_wrote() {
             }
         }
     }
+}
+
+#[test]
+fn every_set_has_the_flags_and_the_expiry_that_were_asked_for() {
+    let words = |words: &[&str]| -> HashSet<Vec<Vec<u8>>> {
+        [words.iter().map(|word| word.as_bytes().to_vec()).collect()].into()
+    };
+    for (protocol, flags, expire_seconds, expected) in [
+        ("memcached_text", 0, 0, &["0", "0"][..]),
+        ("memcached_text", 7, 60, &["7", "60"]),
+        ("memcached_meta", 0, 0, &[]),
+        ("memcached_meta", 7, 60, &["F7", "T60"]),
+        ("resp", 0, 0, &[]),
+        ("resp", 0, 60, &["EX", "60"]),
+    ] {
+        let toy = Toy::start(Behaviour::default());
+        toy.store().told_flags = flags;
+        let client = client(
+            toy.port,
+            json!({
+                "protocol": protocol, "flags": flags, "expire_seconds": expire_seconds, "pipeline": 3,
+            }),
+        );
+        run_well(&client, &preload(50));
+        let mix = json!({"operations": {"read": 0.4, "update": 0.3, "read_modify_write": 0.3}});
+        let result = run_well(&client, &phase(mix));
+        assert_eq!((result.operations, result.misses), (1000, 0));
+        assert_eq!(toy.store().attributes, words(expected), "{protocol}");
+    }
+}
+
+#[test]
+fn flags_that_do_not_come_back_are_wrong() {
+    let toy = Toy::start(Behaviour::default());
+    let client = client(toy.port, json!({"flags": 7}));
+    run_well(&client, &preload(50));
+    toy.store().told_flags = 6;
+    let result = run(&client, &phase(json!({"operations": {"read": 1.0}})));
+    assert_eq!(result.wrong_values, 1000);
+    assert_eq!(
+        result.first_wrong.as_deref(),
+        Some("an item has the flags 6 where 7 were written")
+    );
+}
+
+#[test]
+fn what_has_no_expiry_is_refused_where_one_is_asked_for() {
+    let toy = Toy::start(Behaviour::default());
+    let client = client(toy.port, json!({"protocol": "resp", "expire_seconds": 60}));
+    let error = client
+        .start_phase(&phase(json!({"operations": {"lpush": 1.0}})))
+        .expect_err("lists do not expire");
+    assert_eq!(
+        error.to_string(),
+        "phase test: expire_seconds must be 0, as lpush has none"
+    );
 }
 
 #[test]
@@ -150,7 +203,7 @@ fn misses_are_counted_and_never_wrong() {
             );
             run_well(&client, &preload(50));
             let result = run_well(&client, &phase(json!({})));
-            let (_, reads) = &result.per_operation[0];
+            let reads = &result.per_operation[&Operation::Read];
             assert_eq!(reads.hits + reads.misses, reads.count * multiget);
             assert!(reads.hits > 0 && reads.misses > 0);
         }
@@ -166,7 +219,7 @@ fn inserts_extend_the_key_space_and_are_read() {
         "operations": {"read": 0.5, "insert": 0.5}, "distribution": {"kind": "latest", "theta": 0.99},
     });
     let result = run_well(&client, &phase(newest));
-    let (_, inserts) = &result.per_operation[1];
+    let inserts = &result.per_operation[&Operation::Insert];
     assert_eq!(toy.store().values.len() as u64, 50 + inserts.count);
     assert_eq!(result.misses, 0, "only keys that are there are read");
     // A preload goes over the same keys again.
@@ -242,7 +295,7 @@ fn the_null_responder_answers_everything() {
             let client = client(0, changes);
             let result = run_well(&client, &phase(json!({"operation_count": 500})));
             check_sums(&result);
-            let (_, reads) = &result.per_operation[0];
+            let reads = &result.per_operation[&Operation::Read];
             assert_eq!((reads.hits, reads.misses), (0, 3 * reads.count));
             client.close();
             responder.stop();

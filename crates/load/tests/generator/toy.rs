@@ -10,6 +10,10 @@ use std::time::Duration;
 #[derive(Default)]
 pub struct Store {
     pub values: HashMap<Vec<u8>, Vec<Vec<u8>>>,
+    /// The words of sets that tell flags and expiry, as they came.
+    pub attributes: HashSet<Vec<Vec<u8>>>,
+    /// What gets tell as flags.
+    pub told_flags: u32,
     lists: HashMap<Vec<u8>, Vec<Vec<u8>>>,
     sorted_sets: HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>,
     sets: HashMap<Vec<u8>, HashSet<Vec<u8>>>,
@@ -145,13 +149,15 @@ impl Shared {
                 for key in keys {
                     if let Some(value) = find(&store, key) {
                         out.extend([b"VALUE ", *key].concat());
-                        out.extend(format!(" 0 {}\r\n", value.len()).into_bytes());
+                        let header = format!(" {} {}\r\n", store.told_flags, value.len());
+                        out.extend(header.into_bytes());
                         out.extend([&value, &b"\r\n"[..]].concat());
                     }
                 }
                 out.extend(b"END\r\n");
             }
-            [b"set", key, _, _, _, value] => {
+            [b"set", key, flags, seconds, _, value] => {
+                store.note_attributes(&[flags, seconds]);
                 store.set(key, value);
                 out.extend(b"STORED\r\n");
             }
@@ -169,7 +175,8 @@ impl Shared {
                     None => out.extend(b"EN\r\n"),
                 }
             }
-            [b"ms", key, _, value] => {
+            [b"ms", key, _, attributes @ .., value] => {
+                store.note_attributes(attributes);
                 store.set(key, value);
                 out.extend(b"HD\r\n");
             }
@@ -181,7 +188,8 @@ impl Shared {
                     push_bulk(&mut out, find(&store, key));
                 }
             }
-            [b"SET", key, value] => {
+            [b"SET", key, value, attributes @ ..] => {
+                store.note_attributes(attributes);
                 store.set(key, value);
                 out.extend(b"+OK\r\n");
             }
@@ -229,6 +237,11 @@ impl Shared {
 }
 
 impl Store {
+    fn note_attributes(&mut self, words: &[&[u8]]) {
+        let words = words.iter().map(|word| word.to_vec()).collect();
+        self.attributes.insert(words);
+    }
+
     fn set(&mut self, key: &[u8], value: &[u8]) {
         self.values
             .entry(key.to_vec())

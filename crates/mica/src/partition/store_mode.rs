@@ -390,7 +390,7 @@ impl Partition {
 
     /// Remove what has expired of the next bucket, and return how many items that was; `None` where nothing can have
     /// expired. Entries may move.
-    fn sweep_bucket(&mut self, now: u32) -> Option<u64> {
+    pub(crate) fn sweep_bucket(&mut self, now: u32) -> Option<u64> {
         let index = &self.shared.index;
         let sweep = &mut self.store.as_mut()?.sweep;
         if sweep.soonest <= now && sweep.bucket >= index.buckets() {

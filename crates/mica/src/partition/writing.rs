@@ -91,7 +91,7 @@ impl Partition {
             if self.is_counted(oldest, &header) {
                 self.statistics.items -= 1;
                 self.statistics.bytes -= header.item_bytes() as u64;
-                self.count_drop(oldest, &header, now, |statistics| &mut statistics.evictions);
+                self.count_drop(&header, now, |statistics| &mut statistics.evictions);
             }
             self.log.drop_oldest(header.item_bytes());
         }
@@ -101,7 +101,6 @@ impl Partition {
     /// Count a live item that goes: as expired if its time had come anyway, else under `cause`.
     pub(crate) fn count_drop(
         &mut self,
-        address: Address,
         header: &Header,
         now: u32,
         cause: impl FnOnce(&mut Statistics) -> &mut u64,
@@ -110,9 +109,6 @@ impl Partition {
             self.statistics.expired += 1;
         } else {
             *cause(&mut self.statistics) += 1;
-            if self.record.is_some() {
-                self.record_eviction(address, header, now);
-            }
         }
     }
 
@@ -243,9 +239,7 @@ impl Partition {
             let (header, _) = self.log.header(address);
             if self.is_counted(address, &header) {
                 self.mark_dead(address, &header);
-                self.count_drop(address, &header, now, |statistics| {
-                    &mut statistics.bucket_evictions
-                });
+                self.count_drop(&header, now, |statistics| &mut statistics.bucket_evictions);
             }
         }
     }

@@ -2,14 +2,11 @@ use super::Filled;
 use crate::Stream;
 use std::io;
 
-/// How to send.
+/// How to send. Whichever it is, there is one completion, which gives the bytes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendMode {
     /// What the socket takes at once.
     Immediate,
-    /// The same, with a completion only if that was not all: [`Ring::wait`](super::Ring::wait) does
-    /// not end for it. The buffer is then among [`Ring::sent`](super::Ring::sent).
-    Quiet,
     /// Wait until the socket takes more, and send that.
     Patient,
 }

@@ -6,10 +6,8 @@ use crate::error::{Fault, Problem};
 use crate::host::Host;
 use crate::parse::{self, Fields, Line, Lines};
 use crate::probes::{Probe, column};
-use crate::readers::{MissingReader, Reader, Registration};
+use crate::readers::Reader;
 use crate::source::Source;
-
-pub(crate) const REGISTRATION: Registration = Registration { name: "cpu", build };
 
 const NEEDS: &str = "/proc/stat and /proc/loadavg";
 
@@ -44,14 +42,13 @@ struct Cpu {
     late_core: Option<u32>,
 }
 
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     let cores = cores(host);
     let stat = match Source::open(host.path("proc/stat")) {
         Ok(stat) => stat,
         Err(error) => {
-            return vec![Box::new(MissingReader(
-                Probe::new("cpu", NEEDS, columns(&cores)).missing(error.to_string()),
-            ))];
+            let probe = Probe::new("cpu", NEEDS, columns(&cores));
+            return vec![probe.missing_reader(error.to_string())];
         }
     };
     vec![Box::new(Cpu {
@@ -66,9 +63,7 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
 
 /// The cores that are here, also those that are offline now: they may come online.
 fn cores(host: &Host) -> Vec<u32> {
-    let present =
-        fs::read_to_string(host.path("sys/devices/system/cpu/present")).unwrap_or_default();
-    let mut cores = parse::cpu_list(&present).unwrap_or_default();
+    let mut cores = host.cpus("sys/devices/system/cpu/present");
     let stat = fs::read(host.path("proc/stat")).unwrap_or_default();
     let mut lines = Lines::new(&stat);
     while let Ok(Some(line)) = lines.next() {

@@ -7,14 +7,10 @@ use std::path::Path;
 use crate::error::{Fault, Problem};
 use crate::host::Host;
 use crate::parse::{Fields, Lines};
-use crate::probes::{Probe, column, some_of};
-use crate::readers::{MissingReader, Reader, Registration};
+use crate::probes::{Probe, column};
+use crate::readers::Reader;
+use crate::readers::late::{Late, position};
 use crate::source::Source;
-
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "disk",
-    build,
-};
 
 const NEEDS: &str = "/proc/diskstats with a disk in it";
 
@@ -47,7 +43,7 @@ struct Disk {
     devices: Vec<Device>,
     disks: usize,
     /// Disks that came after the start, and have no columns.
-    late: Vec<String>,
+    late: Late,
     left_out: usize,
 }
 
@@ -79,12 +75,12 @@ impl Milliseconds {
     }
 }
 
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     let probe = Probe::new("disk", NEEDS, Vec::new());
     let path = host.path("proc/diskstats");
     let source = match Source::open(&path) {
         Ok(source) => source,
-        Err(error) => return vec![Box::new(MissingReader(probe.missing(error.to_string())))],
+        Err(error) => return vec![probe.missing_reader(error.to_string())],
     };
     let text = fs::read(&path).unwrap_or_default();
     let blocks = host.path("sys/block");
@@ -114,22 +110,20 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
         });
     }
     if disks == 0 {
-        return vec![Box::new(MissingReader(
-            probe.missing(format!("{} lists no disk", path.display())),
-        ))];
+        return vec![probe.missing_reader(format!("{} lists no disk", path.display()))];
     }
     vec![Box::new(Disk {
         source,
         devices,
         disks,
-        late: Vec::new(),
+        late: Late::default(),
         left_out,
     })]
 }
 
 /// Whether a device of `/proc/diskstats` is a whole disk of its own.
 fn is_disk(name: &str, blocks: &Path) -> bool {
-    if NOT_DISKS.iter().any(|prefix| name.starts_with(prefix)) {
+    if is_no_disk(name) {
         return false;
     }
     if !blocks.is_dir() {
@@ -138,6 +132,10 @@ fn is_disk(name: &str, blocks: &Path) -> bool {
     // Partitions have no folder here. A device of no size is an idle slot, as of network block devices.
     let size = fs::read_to_string(blocks.join(name).join("size"));
     blocks.join(name).exists() && size.map_or(true, |size| size.trim() != "0")
+}
+
+fn is_no_disk(name: &str) -> bool {
+    NOT_DISKS.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// By name alone: `sda1`, `vda2`, `nvme0n1p3`, `mmcblk0p1`.
@@ -167,12 +165,7 @@ impl Reader for Disk {
             })
             .collect();
         let mut probe = Probe::new("disk", NEEDS, columns).untrusted_if(self.source.complaint());
-        if !self.late.is_empty() {
-            probe.note(format!(
-                "appeared after the start and not sampled: {}",
-                some_of(&self.late)
-            ));
-        }
+        self.late.tell(&mut probe);
         if self.left_out > 0 {
             probe.note(format!(
                 "{} disks more than the {MOST_DISKS} that are sampled",
@@ -200,8 +193,9 @@ impl Reader for Disk {
                 let name = fields
                     .next()
                     .ok_or(line.fault("device", Problem::Missing))?;
-                let Some(position) = find(devices, expected, name) else {
-                    note_late(late, name);
+                let is = |device: &Device| device.name.as_bytes() == name;
+                let Some(position) = position(devices, expected, is) else {
+                    late.note(name, |name| is_no_disk(name) || looks_like_partition(name));
                     continue;
                 };
                 expected = position + 1;
@@ -220,28 +214,6 @@ impl Reader for Disk {
             }
             Ok(())
         });
-    }
-}
-
-/// The device of that name: usually the one after the last.
-fn find(devices: &[Device], expected: usize, name: &[u8]) -> Option<usize> {
-    let is = |device: &Device| device.name.as_bytes() == name;
-    match devices.get(expected) {
-        Some(device) if is(device) => Some(expected),
-        _ => devices.iter().position(is),
-    }
-}
-
-/// Remembers the name of a disk that came late; a bounded number of them.
-fn note_late(late: &mut Vec<String>, name: &[u8]) {
-    const MOST: usize = 16;
-    let name = String::from_utf8_lossy(name);
-    let ignored = name.is_empty()
-        || NOT_DISKS.iter().any(|prefix| name.starts_with(prefix))
-        || looks_like_partition(&name)
-        || late.iter().any(|known| *known == name);
-    if !ignored && late.len() < MOST {
-        late.push(name.into_owned());
     }
 }
 

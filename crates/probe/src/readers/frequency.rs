@@ -4,20 +4,14 @@
 //! Kernels before 5.18 may ask each core by an interrupt, and sleep 10 ms for an answer. So reading is kept to a small
 //! share of the time: a core that was not asked for a row is NaN there.
 
-use std::fs;
-
 use crate::clock::{self, Throttle};
 use crate::host::Host;
 use crate::parse;
 use crate::probes::{Probe, column};
-use crate::readers::{MissingReader, Reader, Registration};
+use crate::readers::Reader;
 use crate::source::{Source, complaints};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "frequency",
-    build,
-};
-
+const FOLDER: &str = "sys/devices/system/cpu";
 const NEEDS: &str = "a cpufreq driver, which guests usually do not have";
 
 /// Cores are asked until one part of the interval in so many is spent, and the next ones for the next row.
@@ -29,22 +23,20 @@ struct Frequency {
     cores: Vec<(u32, Source)>,
     next: usize,
     budget: u64,
+    /// A row that takes longer than this many nanoseconds was slept for.
+    awake: u64,
     /// Whether a row did not get round all cores.
     in_turns: bool,
     throttle: Throttle,
 }
 
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     let mut cores = Vec::new();
-    let folder = host.path("sys/devices/system/cpu");
-    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let number = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("cpu"))
-            .and_then(|number| number.parse().ok());
-        let path = entry.path().join("cpufreq/scaling_cur_freq");
-        if let Some(number) = number
+    for name in host.names(FOLDER) {
+        let path = host.path(&format!("{FOLDER}/{name}/cpufreq/scaling_cur_freq"));
+        if let Some(number) = name
+            .strip_prefix("cpu")
+            .and_then(|number| number.parse().ok())
             && let Ok(source) = Source::open_small(path)
         {
             cores.push((number, source));
@@ -52,15 +44,21 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     }
     cores.sort_by_key(|(number, _)| *number);
     if cores.is_empty() {
-        return vec![Box::new(MissingReader(
-            Probe::new("frequency", NEEDS, Vec::new())
-                .missing("this kernel tells no core's frequency (no cpufreq driver)"),
-        ))];
+        let probe = Probe::new("frequency", NEEDS, Vec::new());
+        let reason = "this kernel tells no core's frequency (no cpufreq driver)";
+        return vec![probe.missing_reader(reason)];
     }
+    // Nobody is asked for what a recorded tree says: there is nothing to save, however busy this machine is.
+    let (budget, awake) = if host.is_live() {
+        (host.interval.as_nanos() as u64 / SHARE, SLEEP_NANOSECONDS)
+    } else {
+        (u64::MAX, u64::MAX)
+    };
     vec![Box::new(Frequency {
         cores,
         next: 0,
-        budget: host.interval.as_nanos() as u64 / SHARE,
+        budget,
+        awake,
         in_turns: false,
         throttle: Throttle::new(0, SHARE),
     })]
@@ -100,46 +98,11 @@ impl Reader for Frequency {
                 break;
             }
         }
-        if end - start > SLEEP_NANOSECONDS {
+        if end - start > self.awake {
             self.throttle.done(start, end);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Status;
-    use crate::readers::testing::{Tree, sample};
-
-    #[test]
-    fn frequencies_are_hertz_and_cores_in_order() {
-        let tree = Tree::empty();
-        for core in [0, 2, 10] {
-            let path = format!("sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq");
-            tree.write(&path, &format!("{}\n", 2_000_000 + core));
-        }
-        tree.write("sys/devices/system/cpu/cpufreq/ondemand/x", "");
-        tree.write("sys/devices/system/cpu/cpu1/topology/core_id", "1\n");
-        let mut reader = build(&tree.host()).remove(0);
-        let row = sample(&mut *reader);
-        assert_eq!(row.get(r#"cpu_frequency_hertz{core="2"}"#), 2_000_002_000.0);
-        let columns: Vec<_> = row.0.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(
-            columns,
-            [
-                r#"cpu_frequency_hertz{core="0"}"#,
-                r#"cpu_frequency_hertz{core="2"}"#,
-                r#"cpu_frequency_hertz{core="10"}"#
-            ]
-        );
-    }
-
-    #[test]
-    fn guests_have_none() {
-        assert_eq!(
-            build(&Tree::empty().host())[0].probes().remove(0).status,
-            Status::Missing
-        );
-    }
-}
+mod tests;

@@ -7,13 +7,8 @@ use crate::error::{Fault, Problem};
 use crate::host::Host;
 use crate::parse::{Fields, Lines};
 use crate::probes::{Probe, column};
-use crate::readers::{MissingReader, Reader, Registration};
+use crate::readers::Reader;
 use crate::source::Source;
-
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "memory",
-    build,
-};
 
 const NEEDS: &str = "/proc/meminfo and /proc/vmstat";
 
@@ -68,17 +63,17 @@ struct Vmstat {
     page_bytes: f64,
 }
 
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     let meminfo: Box<dyn Reader> = match Source::open(host.path("proc/meminfo")) {
         Ok(source) => Box::new(Meminfo(source)),
-        Err(error) => Box::new(MissingReader(meminfo_probe().missing(error.to_string()))),
+        Err(error) => meminfo_probe().missing_reader(error.to_string()),
     };
     let vmstat: Box<dyn Reader> = match Source::open(host.path("proc/vmstat")) {
         Ok(source) => Box::new(Vmstat {
             source,
             page_bytes: host.page_bytes as f64,
         }),
-        Err(error) => Box::new(MissingReader(vmstat_probe().missing(error.to_string()))),
+        Err(error) => vmstat_probe().missing_reader(error.to_string()),
     };
     vec![meminfo, vmstat]
 }

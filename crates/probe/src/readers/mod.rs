@@ -4,6 +4,7 @@ mod cgroup;
 mod cpu;
 mod disk;
 mod frequency;
+mod late;
 mod memory;
 mod network;
 mod perf;
@@ -12,22 +13,27 @@ mod pressure;
 mod process;
 mod reader;
 
-pub(crate) use reader::MissingReader;
-pub use reader::{Reader, Registration};
+use crate::host::Host;
+
+pub use reader::Reader;
+
+/// Sets up a reader of a host, or several where there are several things to follow. What is missing is said by
+/// [`Reader::probes`].
+type Build = fn(&Host) -> Vec<Box<dyn Reader>>;
 
 /// All readers, in the order in which a tick reads them: what must be close to the tick first, what may take long last.
-pub const READERS: &[Registration] = &[
-    cpu::REGISTRATION,
-    memory::REGISTRATION,
-    disk::REGISTRATION,
-    network::REGISTRATION,
-    pressure::REGISTRATION,
-    process::REGISTRATION,
-    cgroup::REGISTRATION,
-    perf::REGISTRATION,
-    frequency::REGISTRATION,
-    power::REGISTRATION,
+pub(crate) const READERS: &[Build] = &[
+    cpu::build,
+    memory::build,
+    disk::build,
+    network::build,
+    pressure::build,
+    process::build,
+    cgroup::build,
+    perf::build,
+    frequency::build,
+    power::build,
 ];
 
 #[cfg(test)]
-pub(crate) mod testing;
+pub(crate) mod tests;

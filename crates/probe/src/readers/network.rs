@@ -7,13 +7,9 @@ use crate::error::{Fault, Problem};
 use crate::host::Host;
 use crate::parse::{Fields, Line, Lines};
 use crate::probes::{Probe, column, some_of};
-use crate::readers::{MissingReader, Reader, Registration};
+use crate::readers::Reader;
+use crate::readers::late::{Late, position};
 use crate::source::{Source, complaints};
-
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "network",
-    build,
-};
 
 const NEEDS: &str = "/proc/net/dev, of the network namespace that rackscope runs in";
 const PROTOCOL_NEEDS: &str =
@@ -67,12 +63,12 @@ struct Interfaces {
     /// Interfaces with columns, in the order of the file.
     names: Vec<String>,
     left_out: Vec<String>,
-    late: Vec<String>,
+    late: Late,
 }
 
 struct Protocols(Vec<(usize, Source)>);
 
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     vec![interfaces(host), protocols(host)]
 }
 
@@ -81,7 +77,7 @@ fn interfaces(host: &Host) -> Box<dyn Reader> {
     let path = host.path("proc/net/dev");
     let source = match Source::open(&path) {
         Ok(source) => source,
-        Err(error) => return Box::new(MissingReader(probe.missing(error.to_string()))),
+        Err(error) => return probe.missing_reader(error.to_string()),
     };
     let text = fs::read(&path).unwrap_or_default();
     let (mut names, mut left_out) = (Vec::new(), Vec::new());
@@ -89,9 +85,7 @@ fn interfaces(host: &Host) -> Box<dyn Reader> {
     while let Ok(Some(line)) = lines.next() {
         if let Some((name, _)) = interface(line) {
             let name = String::from_utf8_lossy(name).into_owned();
-            let skip = LEFT_OUT.iter().any(|prefix| name.starts_with(prefix))
-                || names.len() >= MOST_INTERFACES;
-            if skip {
+            if is_left_out(&name) || names.len() >= MOST_INTERFACES {
                 left_out.push(name)
             } else {
                 names.push(name)
@@ -99,16 +93,18 @@ fn interfaces(host: &Host) -> Box<dyn Reader> {
         }
     }
     if names.is_empty() {
-        return Box::new(MissingReader(
-            probe.missing(format!("{} lists no interface", path.display())),
-        ));
+        return probe.missing_reader(format!("{} lists no interface", path.display()));
     }
     Box::new(Interfaces {
         source,
         names,
         left_out,
-        late: Vec::new(),
+        late: Late::default(),
     })
+}
+
+fn is_left_out(name: &str) -> bool {
+    LEFT_OUT.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The name of an interface and what follows it.
@@ -136,12 +132,7 @@ impl Reader for Interfaces {
         if !self.left_out.is_empty() {
             probe.note(format!("left out: {}", some_of(&self.left_out)));
         }
-        if !self.late.is_empty() {
-            probe.note(format!(
-                "appeared after the start and not sampled: {}",
-                some_of(&self.late)
-            ));
-        }
+        self.late.tell(&mut probe);
         vec![probe]
     }
 
@@ -162,16 +153,12 @@ impl Reader for Interfaces {
                 let (name, fields) =
                     interface(line).ok_or(line.fault("an interface", Problem::Missing))?;
                 let is = |known: &String| known.as_bytes() == name;
-                let position = match names.get(expected) {
-                    Some(known) if is(known) => Some(expected),
-                    _ => names.iter().position(is),
-                };
-                if let Some(position) = position {
+                if let Some(position) = position(names, expected, is) {
                     expected = position + 1;
                     let start = position * COLUMNS.len();
                     traffic(fields, &mut row[start..start + COLUMNS.len()])?;
                 } else if !left_out.iter().any(is) {
-                    note_late(late, name);
+                    late.note(name, is_left_out);
                 }
             }
             Ok(())
@@ -191,18 +178,6 @@ fn traffic(mut fields: Fields<'_>, row: &mut [f64]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Remembers the name of an interface that came late; a bounded number of them.
-fn note_late(late: &mut Vec<String>, name: &[u8]) {
-    const MOST: usize = 16;
-    let name = String::from_utf8_lossy(name);
-    let ignored = name.is_empty()
-        || LEFT_OUT.iter().any(|prefix| name.starts_with(prefix))
-        || late.iter().any(|known| *known == name);
-    if !ignored && late.len() < MOST {
-        late.push(name.into_owned());
-    }
-}
-
 fn protocols(host: &Host) -> Box<dyn Reader> {
     let mut sources = Vec::new();
     let mut reason = String::new();
@@ -213,7 +188,7 @@ fn protocols(host: &Host) -> Box<dyn Reader> {
         }
     }
     if sources.is_empty() {
-        return Box::new(MissingReader(protocol_probe().missing(reason)));
+        return protocol_probe().missing_reader(reason);
     }
     Box::new(Protocols(sources))
 }

@@ -5,13 +5,8 @@ use crate::error::{Fault, Problem};
 use crate::host::Host;
 use crate::parse::{self, Lines};
 use crate::probes::{Probe, column};
-use crate::readers::{MissingReader, Reader, Registration};
+use crate::readers::Reader;
 use crate::source::{Source, complaints};
-
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "pressure",
-    build,
-};
 
 const NEEDS: &str = "/proc/pressure: a kernel with pressure stall information, switched on";
 
@@ -30,27 +25,19 @@ struct Pressure {
     absent: String,
 }
 
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     let mut files = Vec::new();
     let mut absent = Vec::new();
     let mut unread = String::new();
     for (resource, shares) in RESOURCES {
         let opened = Source::open_small(host.path(&format!("proc/pressure/{resource}")));
         // A kernel that was started with psi=0 may still show the files, and refuse to read them.
-        match opened
-            .map_err(|error| error.to_string())
-            .and_then(|mut source| {
-                if source.read(|_| Ok(())) {
-                    Ok(source)
-                } else {
-                    Err(source.complaint())
-                }
-            }) {
+        match opened.and_then(Source::readable) {
             Ok(source) => files.push((resource, shares, source)),
             Err(reason) => {
                 absent.push(resource);
                 if unread.is_empty() {
-                    unread = reason;
+                    unread = reason.to_string();
                 }
             }
         }
@@ -60,10 +47,11 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
             .iter()
             .flat_map(|(resource, shares)| columns(resource, shares))
             .collect();
-        return vec![Box::new(MissingReader(Probe::new("pressure", NEEDS, columns).missing(format!(
+        let probe = Probe::new("pressure", NEEDS, columns);
+        return vec![probe.missing_reader(format!(
             "this kernel gives no pressure stall information ({unread}); start it with psi=1 on its command line, \
              if it was built with CONFIG_PSI"
-        ))))];
+        ))];
     }
     let absent = match absent.as_slice() {
         [] => String::new(),

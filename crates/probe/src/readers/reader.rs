@@ -1,6 +1,5 @@
-//! What a reader is and how it is found.
+//! What a reader is.
 
-use crate::host::Host;
 use crate::probes::Probe;
 
 /// Reads one kind of source into its columns of a row.
@@ -13,22 +12,18 @@ pub trait Reader: Send {
     fn read(&mut self, row: &mut [f64]);
 }
 
-/// How a reader is found.
-pub struct Registration {
-    /// The reader's name, which its probes carry too.
-    pub name: &'static str,
-    /// Sets up the reader, or several where there are several things to follow. What is missing is said by
-    /// [`Reader::probes`].
-    pub build: fn(&Host) -> Vec<Box<dyn Reader>>,
-}
-
 /// A reader of which everything is missing.
-pub(crate) struct MissingReader(pub(crate) Probe);
-
-impl Reader for MissingReader {
+impl Reader for Vec<Probe> {
     fn probes(&self) -> Vec<Probe> {
-        vec![self.0.clone()]
+        self.clone()
     }
 
     fn read(&mut self, _row: &mut [f64]) {}
+}
+
+impl Probe {
+    /// A reader of this probe alone, which is missing.
+    pub(crate) fn missing_reader(self, reason: impl AsRef<str>) -> Box<dyn Reader> {
+        Box::new(vec![self.missing(reason)])
+    }
 }

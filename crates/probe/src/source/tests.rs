@@ -4,7 +4,7 @@ use std::fs;
 
 #[test]
 fn a_file_that_grows_is_read_whole() {
-    let folder = crate::readers::testing::Tree::empty();
+    let folder = crate::readers::tests::Tree::empty();
     let path = folder.write("big", "");
     let mut source = Source::open_small(&path).unwrap();
     for length in [0, 511, 512, 513, 5000, 3] {
@@ -21,7 +21,7 @@ fn a_file_that_grows_is_read_whole() {
 
 #[test]
 fn a_failure_says_path_line_and_item() {
-    let folder = crate::readers::testing::Tree::empty();
+    let folder = crate::readers::tests::Tree::empty();
     let path = folder.write("frequency", "fast\n");
     let mut source = Source::open(&path).unwrap();
     assert!(!source.read(|text| only_number(text, "frequency").map(|_| ())));
@@ -42,7 +42,7 @@ fn a_failure_says_path_line_and_item() {
 
 #[test]
 fn a_folder_or_nothing_is_no_file() {
-    let folder = crate::readers::testing::Tree::empty();
+    let folder = crate::readers::tests::Tree::empty();
     let error = Source::open(folder.root()).err().unwrap().to_string();
     assert!(error.contains("directory"), "{error}");
     let error = Source::open(folder.root().join("absent"))

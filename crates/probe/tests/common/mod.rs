@@ -5,7 +5,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use probe::{Host, Probe, ReaderSet, Status};
 
@@ -39,8 +38,6 @@ pub fn host(root: impl Into<PathBuf>, process: Option<u32>, cgroup: Option<&str>
             .collect(),
         page_bytes: 4096,
         clock_ticks_per_second: 100,
-        // So long that no reader runs out of its part of it, however busy the machine is.
-        interval: Duration::from_secs(3600),
         ..Host::at(root)
     }
 }

@@ -2,30 +2,15 @@ use super::*;
 use proptest::prelude::*;
 
 fn any_work() -> impl Strategy<Value = Work> {
-    let microseconds = 1..=MICROSECONDS_MAX;
-    let bytes = 1..=BYTES_MAX;
-    prop_oneof![
-        microseconds
-            .clone()
-            .prop_map(|microseconds| Work::Cpu { microseconds }),
-        bytes.clone().prop_map(|bytes| Work::MemoryStream { bytes }),
-        (bytes.clone(), prop::option::of(1..=RATE_MAX)).prop_map(|(bytes, bytes_per_second)| {
-            Work::MemoryStreamRegulated {
-                bytes,
-                bytes_per_second,
-            }
-        }),
-        (1..=PAGES_MAX).prop_map(|pages| Work::PageTouch { pages }),
-        bytes
-            .clone()
-            .prop_map(|bytes| Work::DiskSequential { bytes }),
-        bytes.clone().prop_map(|bytes| Work::DiskRandom { bytes }),
-        bytes.prop_map(|bytes| Work::DiskWrite { bytes }),
-        microseconds
-            .clone()
-            .prop_map(|microseconds| Work::Lock { microseconds }),
-        microseconds.prop_map(|microseconds| Work::Sleep { microseconds }),
-    ]
+    let rate = prop::option::of(1..=RATE.most);
+    (0..KINDS.len(), any::<u64>(), rate).prop_map(|(place, number, rate)| {
+        let (kind, _, unit) = KINDS[place];
+        Work {
+            kind,
+            amount: 1 + number % unit.most,
+            bytes_per_second: rate.filter(|_| kind == Kind::MemoryStreamRegulated),
+        }
+    })
 }
 
 proptest! {
@@ -53,18 +38,20 @@ proptest! {
 
 #[test]
 fn units_are_powers_of_two_and_steps_keep_their_order() {
+    let step = |kind, amount, bytes_per_second| Work {
+        kind,
+        amount,
+        bytes_per_second,
+    };
     let recipe: Recipe = "cpu:20+memory-stream-regulated:64k@2g + disk-random:4K"
         .parse()
         .unwrap();
     assert_eq!(
         recipe.0,
         [
-            Work::Cpu { microseconds: 20 },
-            Work::MemoryStreamRegulated {
-                bytes: 65536,
-                bytes_per_second: Some(2 << 30)
-            },
-            Work::DiskRandom { bytes: 4096 },
+            step(Kind::Cpu, 20, None),
+            step(Kind::MemoryStreamRegulated, 65536, Some(2 << 30)),
+            step(Kind::DiskRandom, 4096, None),
         ]
     );
     assert_eq!("none".parse(), Ok(Recipe::default()));
@@ -94,5 +81,12 @@ fn mistakes_say_what_is_possible() {
     ] {
         let message = text.parse::<Recipe>().unwrap_err().to_string();
         assert!(message.contains(part), "{text}: {message}");
+    }
+}
+
+#[test]
+fn kinds_stand_in_their_order() {
+    for (place, (kind, ..)) in KINDS.into_iter().enumerate() {
+        assert_eq!(kind as usize, place);
     }
 }

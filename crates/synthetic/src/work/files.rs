@@ -1,6 +1,6 @@
 //! Files that are read or written past the page cache, so that every request reaches the disk.
 
-use super::error::Error;
+use crate::Error;
 use rustix::fs::{Advice, OFlags, fadvise};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -38,8 +38,8 @@ impl BlockFile {
         let written = write_file(path, bytes)?;
         let opened = open_direct(path, access);
         let removed = std::fs::remove_file(path);
-        let file = opened.map_err(failed(path, "opened"))?;
-        removed.map_err(failed(path, "removed"))?;
+        let file = opened.map_err(Error::file(path, "opened"))?;
+        removed.map_err(Error::file(path, "removed"))?;
         // Only clean pages can be dropped, and write_file left no others. Advice: a kernel that does not take it only
         // makes the first reads of a file system without direct I/O faster.
         let _ = fadvise(&written, 0, None, Advice::DontNeed);
@@ -117,7 +117,7 @@ pub(super) fn write_file(path: &Path, bytes: u64) -> Result<File, Error> {
     // One that a killed server left.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(failed(path, "removed")(error));
+            return Err(Error::file(path, "removed")(error));
         }
         _ => {}
     }
@@ -127,13 +127,13 @@ pub(super) fn write_file(path: &Path, bytes: u64) -> Result<File, Error> {
         .create_new(true)
         .mode(0o600)
         .open(path)
-        .map_err(failed(path, "made"))?;
+        .map_err(Error::file(path, "made"))?;
     let written = write_blocks(&mut file, bytes);
     if written.is_err() {
         // A disk that is full is not left full; the error that is told is the first one.
         let _ = std::fs::remove_file(path);
     }
-    written.map_err(failed(path, "written"))?;
+    written.map_err(Error::file(path, "written"))?;
     Ok(file)
 }
 
@@ -173,11 +173,6 @@ fn open_direct(path: &Path, access: Access) -> io::Result<Option<File>> {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-pub(super) fn failed(path: &Path, done: &'static str) -> impl FnOnce(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::File { path, done, source }
 }
 
 /// SplitMix64 (Steele et al., OOPSLA 2014): good enough to pick pages, one word of state.

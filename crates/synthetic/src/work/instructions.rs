@@ -1,6 +1,6 @@
 //! A known number of instructions, by how long they take on this core when nothing disturbs it.
 
-use rustix::time::{ClockId, clock_gettime};
+use ceiling::clock::thread_cpu;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ impl Instructions {
     pub fn calibrate() -> Self {
         let best = (0..TRIALS)
             .map(|_| {
-                let start = thread_cpu_time();
+                let start = thread_cpu();
                 black_box(ceiling::instructions::execute_mix(TRIAL_BLOCKS));
-                thread_cpu_time().saturating_sub(start)
+                thread_cpu().saturating_sub(start)
             })
             .min()
             .unwrap_or_default()
@@ -41,9 +41,4 @@ impl Instructions {
     pub fn per_microsecond(&self) -> f64 {
         self.blocks_per_microsecond * self.instructions_per_block
     }
-}
-
-fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -1,7 +1,8 @@
 //! Doing the work of a recipe: what all threads share is prepared once, each thread has a [`Hand`] of its own.
 
+use crate::Error;
 use crate::arguments::Options;
-use crate::recipe::{Recipe, Work};
+use crate::recipe::{Kind, Recipe, Work};
 use antagonist::channel::{self, Channel};
 use std::io;
 use std::path::PathBuf;
@@ -9,13 +10,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-mod error;
 mod files;
 mod instructions;
 mod memory;
 mod pages;
 
-pub use error::Error;
 use files::{Access, BlockFile, next_random};
 use instructions::Instructions;
 use memory::Stream;
@@ -59,23 +58,17 @@ impl Workshop {
             .into_iter()
             .flat_map(|recipe| recipe.0.iter().copied())
             .collect();
-        let needs = |wanted: fn(&Work) -> bool| steps.iter().any(wanted);
+        let needs = |kinds: &[Kind]| steps.iter().any(|work| kinds.contains(&work.kind));
         let largest = largest_block(&steps, options.file_bytes)?;
         let mut notes = Vec::new();
 
-        let instructions =
-            needs(|work| matches!(work, Work::Cpu { .. })).then(Instructions::calibrate);
-        let stream = needs(|work| {
-            matches!(
-                work,
-                Work::MemoryStream { .. } | Work::MemoryStreamRegulated { .. }
-            )
-        })
-        .then(Stream::new)
-        .transpose()?;
-        let channel_file = needs(|work| matches!(work, Work::MemoryStreamRegulated { .. }))
-            .then(|| options.folder.join(channel::FILE_NAME));
-        let pages = needs(|work| matches!(work, Work::PageTouch { .. }))
+        let instructions = needs(&[Kind::Cpu]).then(Instructions::calibrate);
+        let stream = needs(&[Kind::MemoryStream, Kind::MemoryStreamRegulated])
+            .then(Stream::new)
+            .transpose()?;
+        let channel_file =
+            needs(&[Kind::MemoryStreamRegulated]).then(|| options.folder.join(channel::FILE_NAME));
+        let pages = needs(&[Kind::PageTouch])
             .then(|| PageFile::create(&options.folder.join("pages"), options.file_bytes))
             .transpose()?;
         let mut block_file = |name: &str, access| {
@@ -88,11 +81,10 @@ impl Workshop {
             }
             Ok::<_, Error>(file)
         };
-        let read_file =
-            needs(|work| matches!(work, Work::DiskSequential { .. } | Work::DiskRandom { .. }))
-                .then(|| block_file("blocks-to-read", Access::Read))
-                .transpose()?;
-        let write_file = needs(|work| matches!(work, Work::DiskWrite { .. }))
+        let read_file = needs(&[Kind::DiskSequential, Kind::DiskRandom])
+            .then(|| block_file("blocks-to-read", Access::Read))
+            .transpose()?;
+        let write_file = needs(&[Kind::DiskWrite])
             .then(|| block_file("blocks-to-write", Access::Write))
             .transpose()?;
         // Last, so that nothing after it can fail and leave its file behind.
@@ -140,47 +132,48 @@ impl Workshop {
     }
 
     fn step(&self, work: &Work, hand: &mut Hand) -> io::Result<()> {
-        match *work {
-            Work::Cpu { microseconds } => {
+        let amount = work.amount;
+        match work.kind {
+            Kind::Cpu => {
                 if let Some(instructions) = &self.instructions {
-                    instructions.execute(microseconds);
+                    instructions.execute(amount);
                 }
             }
-            Work::MemoryStream { bytes } => self.read_memory(bytes, hand),
-            Work::MemoryStreamRegulated { bytes, .. } => {
+            Kind::MemoryStream => self.read_memory(amount, hand),
+            Kind::MemoryStreamRegulated => {
                 if let Some(channel) = &self.channel {
-                    let passage = channel.draw(bytes);
-                    self.read_memory(bytes, hand);
+                    let passage = channel.draw(amount);
+                    self.read_memory(amount, hand);
                     channel.wait_for(passage);
                 }
             }
-            Work::PageTouch { pages } => {
+            Kind::PageTouch => {
                 if let Some(file) = &self.pages {
-                    file.touch(pages, || next_random(&mut hand.random));
+                    file.touch(amount, || next_random(&mut hand.random));
                 }
             }
-            Work::DiskSequential { bytes } => {
+            Kind::DiskSequential => {
                 if let Some(file) = &self.read_file {
-                    file.read_next(bytes, &mut hand.block)?;
+                    file.read_next(amount, &mut hand.block)?;
                 }
             }
-            Work::DiskRandom { bytes } => {
+            Kind::DiskRandom => {
                 if let Some(file) = &self.read_file {
-                    file.read_at_slot(next_random(&mut hand.random), bytes, &mut hand.block)?;
+                    file.read_at_slot(next_random(&mut hand.random), amount, &mut hand.block)?;
                 }
             }
-            Work::DiskWrite { bytes } => {
+            Kind::DiskWrite => {
                 if let Some(file) = &self.write_file {
-                    file.write_next(bytes, &mut hand.block)?;
+                    file.write_next(amount, &mut hand.block)?;
                 }
             }
-            Work::Lock { microseconds } => {
+            Kind::Lock => {
                 // Nothing is guarded by it, so a poisoned one is as good.
                 let held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-                thread::sleep(Duration::from_micros(microseconds));
+                thread::sleep(Duration::from_micros(amount));
                 drop(held);
             }
-            Work::Sleep { microseconds } => thread::sleep(Duration::from_micros(microseconds)),
+            Kind::Sleep => thread::sleep(Duration::from_micros(amount)),
         }
         Ok(())
     }
@@ -209,20 +202,20 @@ impl Workshop {
 /// The most bytes of a file that a step moves; 0 when none does.
 fn largest_block(steps: &[Work], file_bytes: u64) -> Result<usize, Error> {
     let mut largest = 0;
-    for work in steps {
-        if let Work::DiskSequential { bytes }
-        | Work::DiskRandom { bytes }
-        | Work::DiskWrite { bytes } = *work
-        {
-            let bytes = files::aligned(bytes);
-            if bytes > file_bytes {
-                return Err(Error::FileTooSmall {
-                    work: *work,
-                    file_bytes,
-                });
-            }
-            largest = largest.max(bytes as usize);
+    let moves_blocks = |kind| {
+        matches!(
+            kind,
+            Kind::DiskSequential | Kind::DiskRandom | Kind::DiskWrite
+        )
+    };
+    for &work in steps.iter().filter(|work| moves_blocks(work.kind)) {
+        let bytes = files::aligned(work.amount);
+        if bytes > file_bytes {
+            return Err(Error::Host(format!(
+                "{work} moves more than the {file_bytes} bytes of a file; raise --file-bytes"
+            )));
         }
+        largest = largest.max(bytes as usize);
     }
     Ok(largest)
 }

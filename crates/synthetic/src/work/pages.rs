@@ -1,7 +1,7 @@
 //! Pages of a mapped file: what is touched must be in memory, and comes from the disk again where it had to go.
 
-use super::error::Error;
-use super::files::{failed, write_file};
+use super::files::write_file;
+use crate::Error;
 use mapping::{Access, Mapping};
 use std::path::Path;
 
@@ -15,10 +15,10 @@ impl PageFile {
     pub fn create(path: &Path, bytes: u64) -> Result<Self, Error> {
         let file = write_file(path, bytes)?;
         // The file is kept by its mapping, and no other process can open it to make it shorter.
-        std::fs::remove_file(path).map_err(failed(path, "removed"))?;
+        std::fs::remove_file(path).map_err(Error::file(path, "removed"))?;
         let bytes = bytes as usize / PAGE_BYTES * PAGE_BYTES;
         let mapping = Mapping::of_file(&file, 0, bytes, Access::Read, false)
-            .map_err(failed(path, "mapped"))?;
+            .map_err(Error::file(path, "mapped"))?;
         // A page that is missing is to cost one page, not a read-ahead.
         mapping.expect_random_access();
         Ok(Self(mapping))

@@ -107,3 +107,24 @@ fn what_nobody_knows_is_malformed() {
         Err(Malformed)
     );
 }
+
+#[test]
+fn the_head_of_a_set_is_that_of_the_whole() {
+    for (flags, expire_seconds) in [(0, 0), (7, 60), (u32::MAX, 2_592_000)] {
+        let attributes = Attributes {
+            flags,
+            expire_seconds,
+        };
+        let (mut head, mut whole) = (Vec::new(), Vec::new());
+        push_set_head(&mut head, b"key", attributes, 5);
+        head.extend_from_slice(b"value");
+        let operation = Operation::Set {
+            flags,
+            exptime: expire_seconds.cast_signed(),
+            value: b"value",
+        };
+        let key = b"key";
+        push_request(&mut whole, Request { operation, key });
+        assert_eq!(head, whole);
+    }
+}

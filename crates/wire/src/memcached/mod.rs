@@ -16,3 +16,20 @@ pub enum Step<R> {
     /// Nothing whole yet: come back once there are at least this many bytes, counted from the first not consumed.
     Incomplete(usize),
 }
+
+impl<R> Step<R> {
+    /// The request, if there is one. `wanted` becomes how many bytes there must be before there is another.
+    #[inline]
+    pub fn request(self, wanted: &mut usize) -> Option<R> {
+        match self {
+            Self::Request(request) => {
+                *wanted = 0;
+                Some(request)
+            }
+            Self::Incomplete(bytes) => {
+                *wanted = bytes;
+                None
+            }
+        }
+    }
+}

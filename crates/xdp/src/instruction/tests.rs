@@ -27,30 +27,39 @@ fn instructions_are_encoded_as_the_standard_says() {
         (add(R1, 42), [0x07, 0x01, 0, 0, 42, 0, 0, 0]),
         (and(R5, 0xf0), [0x54, 0x05, 0, 0, 0xf0, 0, 0, 0]),
         (half_from_network(R5), [0xdc, 0x05, 0, 0, 16, 0, 0, 0]),
-        (load_byte(R5, R2, 14), [0x71, 0x25, 14, 0, 0, 0, 0, 0]),
-        (load_half(R5, R2, 12), [0x69, 0x25, 12, 0, 0, 0, 0, 0]),
-        (load_word(R2, R1, -4), [0x61, 0x12, 0xfc, 0xff, 0, 0, 0, 0]),
-        (load_map(R1, 5), [0x18, 0x11, 0, 0, 5, 0, 0, 0]),
-        (second_half(), [0; 8]),
+        (
+            load(Size::Byte, R5, R2, 14),
+            [0x71, 0x25, 14, 0, 0, 0, 0, 0],
+        ),
+        (
+            load(Size::Half, R5, R2, 12),
+            [0x69, 0x25, 12, 0, 0, 0, 0, 0],
+        ),
+        (
+            load(Size::Word, R2, R1, -4),
+            [0x61, 0x12, 0xfc, 0xff, 0, 0, 0, 0],
+        ),
+        (load_map(R1, 5)[0], [0x18, 0x11, 0, 0, 5, 0, 0, 0]),
+        (load_map(R1, 5)[1], [0; 8]),
         (jump(Label::Here), [0x05, 0, 0, 0, 0, 0, 0, 0]),
         (
-            jump_if_equal(R5, 8, Label::Here),
+            jump_if(R5, If::Equal, 8, Label::Here),
             [0x16, 0x05, 0, 0, 8, 0, 0, 0],
         ),
         (
-            jump_if_different(R5, 17, Label::Here),
+            jump_if(R5, If::Different, 17, Label::Here),
             [0x56, 0x05, 0, 0, 17, 0, 0, 0],
         ),
         (
-            jump_if_above(R5, 17, Label::Here),
+            jump_if(R5, If::Above, 17, Label::Here),
             [0x26, 0x05, 0, 0, 17, 0, 0, 0],
         ),
         (
-            jump_if_below(R5, 17, Label::Here),
+            jump_if(R5, If::Below, 17, Label::Here),
             [0xa6, 0x05, 0, 0, 17, 0, 0, 0],
         ),
         (
-            jump_if_any_bit(R5, 3, Label::Here),
+            jump_if(R5, If::AnyBit, 3, Label::Here),
             [0x46, 0x05, 0, 0, 3, 0, 0, 0],
         ),
         (

@@ -131,9 +131,7 @@ fn obstacle() -> Option<String> {
         addresses: vec![],
     };
     match Program::load(&filter, 1) {
-        Err(error @ (Error::Permission { .. } | Error::Unsupported { .. })) => {
-            Some(error.to_string())
-        }
+        Err(Error::Unavailable(reason)) => Some(reason),
         _ => None,
     }
 }

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from rackscope.models.catalogue import Server
 from rackscope.models.estimates import LEVEL, Prediction
 from rackscope.models.rated_power import RatedPowerModel
-from rackscope.models.uncertain import Uncertain
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from rackscope.models.uncertain import Array, Uncertain
 
 DRAWS = 20_000
 
@@ -81,15 +77,12 @@ class ServerProjection:
 
 def of_draws(drawn: Array, unit: str, basis: str, *, extrapolated: bool) -> Prediction:
     """The median of draws and the ends of their 90 %."""
-    import numpy as np
-
     low, value, high = (float(one) for one in np.quantile(drawn, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2]))
     return Prediction(value, low, high, unit, basis, extrapolated)
 
 
 def draws_of(prediction: Prediction, name: str, *, seed: int = 1) -> Array:
     """Draws whose median and ends of 90 % are those of a prediction above zero: lognormal on either side."""
-    import numpy as np
     from scipy.special import ndtri
 
     uniform = Uncertain.uniform(0.0, 1.0).draw(name, DRAWS, seed)

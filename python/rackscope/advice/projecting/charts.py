@@ -5,9 +5,13 @@ Each function gives a chart as data (``runs.study.Chart``); ``report.svg.write_c
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
+from rackscope.advice.projecting.answers import of_draws
 from rackscope.advice.projecting.response import fit_mean, fit_p99, loads_of, stretched
 from rackscope.advice.projecting.throughput import at_top_clock
 from rackscope.errors import RackscopeError
@@ -18,6 +22,7 @@ from rackscope.runs.study import Axis, Chart, Series
 
 if TYPE_CHECKING:
     from rackscope.advice.measured_runs import Measurements
+    from rackscope.advice.projecting.answers import ServerProjection
     from rackscope.advice.projecting.project import Projection
     from rackscope.advice.projecting.throughput import Throughput
     from rackscope.models.rated_power import RatedPowerModel
@@ -30,14 +35,16 @@ _MOST_SERVERS = 6
 
 def charts_of(projection: Projection) -> list[Chart]:
     """All that the runs and the servers allow."""
-    found: list[Chart | None] = [throughput_chart(projection)]
-    models = projection.models
-    if models and models[0].core_scaling is not None:
-        found.append(core_scaling_chart(projection.measured, models[0]))
-    if models and models[0].execution_time is not None:
-        found.append(frequency_chart(projection.measured, models[0]))
-    found += [response_chart(projection), power_chart(projection), efficiency_over_load_chart(projection)]
-    found.append(efficiency_over_frequency_chart(projection.measured))
+    measured, first = projection.measured, projection.models[0] if projection.models else None
+    found = [
+        throughput_chart(projection),
+        core_scaling_chart(measured, first) if first is not None else None,
+        frequency_chart(measured, first) if first is not None else None,
+        response_chart(projection),
+        power_chart(projection),
+        efficiency_over_load_chart(projection),
+        efficiency_over_frequency_chart(measured),
+    ]
     return [one for one in found if one is not None and any(series.x for series in one.series)]
 
 
@@ -48,12 +55,11 @@ def throughput_chart(projection: Projection) -> Chart:
     values = [value for one in points if one.cores == most for value in one.throughputs]
     cores = f"{most} core{'' if most == 1 else 's'}"
     names = [f"here, {cores}", *(f"{one.server.name}, {one.cores}" for one in projection.servers)]
-    bars = Series(label="throughput", kind="bars", x=[], y=[], low=[], high=[], level=LEVEL)
-    _add(bars, 0.0, Prediction(sum(values) / len(values), min(values), max(values), "", "", False))
+    known = [(0.0, Prediction(sum(values) / len(values), min(values), max(values), "", "", False))]
     for at, one in enumerate(projection.servers, 1):
         answer = one.answer("throughput")
         if answer is not None and answer.prediction is not None:
-            _add(bars, float(at), answer.prediction)
+            known.append((float(at), answer.prediction))
     return Chart(
         identifier="throughput",
         title="Throughput on each server",
@@ -61,7 +67,7 @@ def throughput_chart(projection: Projection) -> Chart:
         "Beside each, its cores.",
         x=Axis(label="", scale="category", categories=names),
         y=Axis(label="throughput", unit="operations/s"),
-        series=[bars],
+        series=[_predicted("throughput", known, kind="bars")],
     )
 
 
@@ -70,23 +76,18 @@ def core_scaling_chart(measured: Measurements, found: Throughput) -> Chart | Non
     model = found.core_scaling
     if model is None:
         return None
-    line = Series(label="scalability law, modelled", x=[], y=[], low=[], high=[], level=LEVEL)
-    for count in range(1, 2 * max(model.most_cores, found.cores) + 1):
-        try:
-            _add(line, float(count), model.predict(count))
-        except RackscopeError:
-            break
-    points = Series(label="measured", kind="points", x=[], y=[])
-    for one in at_top_clock(measured.closed):
-        points.x += [float(one.cores)] * len(one.throughputs)
-        points.y += list(one.throughputs)
+    counts = [float(count) for count in range(1, 2 * max(model.most_cores, found.cores) + 1)]
+    points = [(one.cores, value) for one in at_top_clock(measured.closed) for value in one.throughputs]
     return Chart(
         identifier="cores",
         title="Throughput over cores",
         caption="The curve ends where the model refuses to extrapolate; the band holds 90 % of further measurements.",
         x=Axis(label="cores", unit="count"),
         y=Axis(label="throughput", unit="operations/s"),
-        series=[line, points],
+        series=[
+            _curve("scalability law, modelled", lambda count: model.predict(int(count)), counts),
+            _measured(points),
+        ],
     )
 
 
@@ -95,19 +96,20 @@ def frequency_chart(measured: Measurements, found: Throughput) -> Chart | None:
     model = found.execution_time
     if model is None:
         return None
-    line = _curve("core time, modelled", model.predict, model.lowest_hertz / 1.2, model.highest_hertz * 1.2)
-    points = Series(label="measured", kind="points", x=[], y=[])
-    for one in measured.closed:
-        if one.frequency_hertz is not None:
-            points.x += [one.frequency_hertz] * len(one.throughputs)
-            points.y += [one.cores / value for value in one.throughputs]
+    points = [
+        (one.frequency_hertz, one.cores / value)
+        for one in measured.closed
+        if one.frequency_hertz is not None
+        for value in one.throughputs
+    ]
+    hertz = _steps(model.lowest_hertz / 1.2, model.highest_hertz * 1.2)
     return Chart(
         identifier="frequency",
         title="Core time of an operation over frequency",
         caption="Cycles that the clock drives, and time for memory that it does not; the band holds 90 %.",
         x=Axis(label="core frequency", unit="hertz"),
         y=Axis(label="core time", unit="seconds"),
-        series=[line, points],
+        series=[_curve("core time, modelled", model.predict, hertz), _measured(points)],
     )
 
 
@@ -124,17 +126,12 @@ def response_chart(projection: Projection) -> Chart | None:
             model = fit(measured)
         except RackscopeError:
             continue
-        here = Series(
-            label=f"{label}, measured here", kind="points", x=[one.throughput for one in loads], y=list(values)
-        )
-        series.append(here)
+        rates = [one.throughput for one in loads]
+        series.append(Series(label=f"{label}, measured here", kind="points", x=rates, y=list(values)))
         for one, found in list(zip(projection.servers, projection.models, strict=True))[: _MOST_SERVERS // 2]:
-            predict = _stretched(model.predict, measured, found)
-            line = _curve(f"{label}, {one.server.name}", predict, loads[0].throughput, 1.5 * found.ends[1])
-            if line.x:
-                series.append(line)
-    if not series:
-        return None
+            predict = partial(stretched, model.predict, measured, found)
+            line = _curve(f"{label}, {one.server.name}", predict, _steps(rates[0], 1.5 * found.ends[1]))
+            series += [line] if line.x else []
     return Chart(
         identifier="response",
         title="Response time over load",
@@ -145,48 +142,36 @@ def response_chart(projection: Projection) -> Chart | None:
     )
 
 
-def power_chart(projection: Projection) -> Chart | None:
+def power_chart(projection: Projection) -> Chart:
     """Modelled watts over how busy the cores are."""
-    series = []
-    for one in projection.servers[:_MOST_SERVERS]:
-        model = one.rated
-        if model is not None:
-            series.append(_curve(one.server.name, _rated(model), 0.0, 1.0))
-    return None if not series else Chart(
+    rated = [(one.server.name, one.rated) for one in projection.servers[:_MOST_SERVERS] if one.rated is not None]
+    return Chart(
         identifier="power",
         title="Power over load, modelled",
         caption="From rated watts and the forms of published curves; no meter was read.",
         x=Axis(label="busy hardware threads", unit="ratio"),
         y=Axis(label="watts (modelled)"),
-        series=series,
-    )  # fmt: skip
+        series=[_curve(name, partial(model.predict, draws=2_000), _steps(0.0, 1.0)) for name, model in rated],
+    )
 
 
-def efficiency_over_load_chart(projection: Projection) -> Chart | None:
+def efficiency_over_load_chart(projection: Projection) -> Chart:
     """Operations for each joule over load: what a server that is not full costs."""
-    import numpy as np
 
-    series = []
-    for one in projection.servers[:_MOST_SERVERS]:
-        model = one.rated
-        if model is None:
-            continue
-        line = Series(label=one.server.name, x=[], y=[], low=[], high=[], level=LEVEL)
+    def of(one: ServerProjection, model: RatedPowerModel, load: float) -> Prediction:
         throughput = one.drawn.throughput[:4_000]
-        for load in np.linspace(0.05, 1.0, _STEPS):
-            share = float(load) * one.cores / one.threads
-            drawn = load * throughput / model.draw(np.full(len(throughput), share))
-            low, value, high = (float(one) for one in np.quantile(drawn, (0.05, 0.5, 0.95)))
-            _add(line, float(load), Prediction(value, low, high, "", "", True))
-        series.append(line)
-    return None if not series else Chart(
+        busy = np.full(len(throughput), load * one.cores / one.threads)
+        return of_draws(load * throughput / model.draw(busy), "", "", extrapolated=True)
+
+    rated = [(one, one.rated) for one in projection.servers[:_MOST_SERVERS] if one.rated is not None]
+    return Chart(
         identifier="efficiency-load",
         title="Performance per watt over load, modelled",
         caption="Operations for each joule; a server that idles half of the time pays for it.",
         x=Axis(label="load, as a fraction of its maximum", unit="ratio"),
         y=Axis(label="operations/J (modelled)"),
-        series=series,
-    )  # fmt: skip
+        series=[_curve(one.server.name, partial(of, one, model), _steps(0.05, 1.0)) for one, model in rated],
+    )
 
 
 def efficiency_over_frequency_chart(measured: Measurements) -> Chart | None:
@@ -204,43 +189,44 @@ def efficiency_over_frequency_chart(measured: Measurements) -> Chart | None:
         value = 1 / (watts.value * seconds.value)
         return Prediction(value, 1 / (watts.high * seconds.high), 1 / (watts.low * seconds.low), "", "", True)
 
-    line = _curve("modelled", predict, min(hertz), max(hertz))
-    there = Series(label="metered", kind="points", x=hertz, y=[one.throughput / (one.watts or 1.0) for one in points])
+    there = [(clock, one.throughput / (one.watts or 1.0)) for clock, one in zip(hertz, points, strict=True)]
     return Chart(
         identifier="efficiency-frequency",
         title="Performance per watt over frequency",
         caption="Operations per joule of what the meter covers; the band takes both models at their worst.",
         x=Axis(label="core frequency", unit="hertz"),
         y=Axis(label="operations/J"),
-        series=[line, there],
+        series=[_curve("modelled", predict, _steps(min(hertz), max(hertz))), _measured(there, "metered")],
     )
 
 
-def _rated(model: RatedPowerModel) -> Callable[[float], Prediction]:
-    return lambda load: model.predict(load, draws=2_000)
+def _steps(low: float, high: float) -> list[float]:
+    return [float(one) for one in np.linspace(low, high, _STEPS)]
 
 
-def _stretched(
-    predict: Callable[[float], Prediction], measured: Measurements, found: Throughput
-) -> Callable[[float], Prediction]:
-    return lambda rate: stretched(predict, measured, found, rate)
+def _measured(points: Sequence[tuple[float, float]], label: str = "measured") -> Series:
+    return Series(label=label, kind="points", x=[x for x, _ in points], y=[y for _, y in points])
 
 
-def _curve(label: str, predict: Callable[[float], Prediction], low: float, high: float) -> Series:
+def _curve(label: str, predict: Callable[[float], Prediction], places: Iterable[float]) -> Series:
     """Where the model answers."""
-    import numpy as np
-
-    line = Series(label=label, x=[], y=[], low=[], high=[], level=LEVEL)
-    for at in np.linspace(low, high, _STEPS):
+    known = []
+    for at in places:
         try:
-            _add(line, float(at), predict(float(at)))
+            known.append((at, predict(at)))
         except RackscopeError:
             continue
-    return line
+    return _predicted(label, known)
 
 
-def _add(series: Series, x: float, prediction: Prediction) -> None:
-    series.x.append(x)
-    series.y.append(prediction.value)
-    series.low.append(prediction.low)
-    series.high.append(prediction.high)
+def _predicted(label: str, known: Sequence[tuple[float, Prediction]], kind: Literal["line", "bars"] = "line") -> Series:
+    found = [prediction for _, prediction in known]
+    return Series(
+        label=label,
+        kind=kind,
+        x=[at for at, _ in known],
+        y=[one.value for one in found],
+        low=[one.low for one in found],
+        high=[one.high for one in found],
+        level=LEVEL,
+    )

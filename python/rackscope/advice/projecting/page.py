@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _HEADLINES = ("throughput", "mean_response_seconds", "p99_response_seconds", "watts", "operations_per_joule",
               "operations_per_cost")  # fmt: skip
+Row = list[str | float | int | bool | None]
 
 
 def record_of(projection: Projection, command_line: Sequence[str]) -> StudyRecord:
@@ -37,7 +38,7 @@ def record_of(projection: Projection, command_line: Sequence[str]) -> StudyRecor
     if projection.rate_per_second is not None:
         record.parameters["rate"] = f"{format_count(projection.rate_per_second)}/s"
     record.findings = [*_findings(projection), *_doubts(projection)]
-    record.tables = [_table(projection), *([_refusals(projection)] if _refused(projection) else [])]
+    record.tables = _tables(projection)
     record.charts = charts_of(projection)
     record.method = _method(projection)
     return record
@@ -92,44 +93,25 @@ def _doubts(projection: Projection) -> list[Finding]:
     return found
 
 
-def _table(projection: Projection) -> Table:
-    rows: list[list[str | float | int | bool | None]] = []
-    for server in projection.servers:
-        for answer in server.answers:
-            if answer.prediction is not None:
-                value, low, high = written(answer.prediction)
-                rows.append([server.server.name, answer.what, value, f"{low} to {high}", answer.prediction.basis])
-    return Table(
+def _tables(projection: Projection) -> list[Table]:
+    answers = [(server.server.name, answer) for server in projection.servers for answer in server.answers]
+    refused: list[Row] = [[name, answer.what, answer.refused] for name, answer in answers if answer.refused]
+    rows: list[Row] = []
+    for name, answer in answers:
+        if answer.prediction is not None:
+            value, low, high = written(answer.prediction)
+            rows.append([name, answer.what, value, f"{low} to {high}", answer.prediction.basis])
+    headings = ("server", "what", "value", "90 % interval", "how it was obtained")
+    figures = Table(
         identifier="answers",
         title="Every figure, and how it was obtained",
         caption="Everything here is modelled, except what is marked as measured.",
-        columns=[
-            Column(name="server"),
-            Column(name="what"),
-            Column(name="value"),
-            Column(name="90 % interval"),
-            Column(name="how it was obtained"),
-        ],
+        columns=[Column(name=name) for name in headings],
         rows=rows,
     )
-
-
-def _refused(projection: Projection) -> list[tuple[str, str, str]]:
-    return [
-        (server.server.name, answer.what, answer.refused)
-        for server in projection.servers
-        for answer in server.answers
-        if answer.refused
-    ]
-
-
-def _refusals(projection: Projection) -> Table:
-    return Table(
-        identifier="refused",
-        title="Not projected",
-        columns=[Column(name="server"), Column(name="what"), Column(name="why")],
-        rows=[list(one) for one in _refused(projection)],
-    )
+    columns = [Column(name=name) for name in ("server", "what", "why")]
+    refusals = Table(identifier="refused", title="Not projected", columns=columns, rows=refused)
+    return [figures, refusals] if refused else [figures]
 
 
 def _method(projection: Projection) -> list[str]:

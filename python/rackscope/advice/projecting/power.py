@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rackscope.advice.projecting.answers import DRAWS, Answer, Projected, draws_of, of_draws
+from rackscope.advice.projecting.throughput import is_same_processor, threads_of
 from rackscope.errors import RackscopeError
-from rackscope.models.catalogue import Server, Site
+from rackscope.models.catalogue import Server, ServerFile, Site
 from rackscope.models.cost import SECONDS_PER_YEAR, Candidate, draw_costs
-from rackscope.models.power_over_load import PowerOverLoadModel, fit_power_over_load
+from rackscope.models.monotone import MonotoneModel, fit_power_over_load
 from rackscope.models.rated_power import BASIS as RATED_BASIS
 from rackscope.models.rated_power import RatedPowerModel
-from rackscope.models.uncertain import Uncertain
+from rackscope.models.uncertain import Array, Uncertain
 
 if TYPE_CHECKING:
-    from rackscope.advice.measured_runs import Measurements
-    from rackscope.advice.projecting.answers import Array
+    from rackscope.advice.measured_runs import Measurements, Point
     from rackscope.advice.projecting.throughput import Throughput
     from rackscope.advice.projecting.trained import ModelledWatts, Trained
 
@@ -40,9 +42,13 @@ def modelled_watts(server: Server, trained: Trained | None) -> tuple[ModelledWat
         return None, f"They cannot be modelled either: {error}"
 
 
-def metered_power(measured: Measurements) -> PowerOverLoadModel:
+def _metered(measured: Measurements) -> list[Point]:
+    return [one for one in (*measured.loads, *measured.closed) if one.watts is not None]
+
+
+def metered_power(measured: Measurements) -> MonotoneModel:
     """Over the load of the host's cores, from runs that were metered. Raises RackscopeError for too few."""
-    points = [one for one in (*measured.loads, *measured.closed) if one.watts is not None]
+    points = _metered(measured)
     if not points:
         raise RackscopeError("no run has a meter's column (power_watts, energy_joules_total)", "Measure with a meter.")
     most = {one.cores: one.throughput for one in measured.closed}
@@ -59,18 +65,15 @@ def draw_watts(
     server: Server,
     found: Throughput,
     busy: Array,
+    modelled: ModelledWatts | None,
+    not_modelled: str,
     *,
-    same_processor: bool,
     flat_out: bool,
-    modelled: ModelledWatts | None = None,
-    not_modelled: str = "",
 ) -> tuple[Array, str, str, str]:
     """Watts draw by draw where ``busy`` (0 to 1) of the server's cores are; the basis, what it stands on and changes.
 
     Raises RackscopeError where nothing is known of its power.
     """
-    import numpy as np
-
     model = rated_power(server)
     if model is not None:
         return (
@@ -79,55 +82,47 @@ def draw_watts(
             f"idle_watts and full_watts of {server.name} ({server.source}); model: rated_power, modelled",
             "A meter there would give the true value; rated watts are often those of a server with other parts.",
         )
-    if not same_processor and modelled is None:
-        raise RackscopeError(
-            f"{server.name} has no idle_watts and full_watts, so its power is not known",
-            f"Write both; a maker's configurator or SPECpower has them. {not_modelled}",
-        )
-    if not same_processor and modelled is not None:
+    if not is_same_processor(measured, server):
+        if modelled is None:
+            raise RackscopeError(
+                f"{server.name} has no idle_watts and full_watts, so its power is not known",
+                f"Write both; a maker's configurator or SPECpower has them. {not_modelled}",
+            )
         return (
             modelled.rated.draw(busy),
             modelled.basis + RATED_BASIS,
             modelled.stands_on,
             "Write idle_watts and full_watts: a meter or the maker's configurator is more certain than a model.",
         )
-    metered = [one for one in measured.closed if one.watts is not None and one.cores == found.cores]
-    runs = ", ".join(dict.fromkeys(one.run for one in (*measured.loads, *measured.closed) if one.watts is not None))
-    scope = next((one.scope for one in (*measured.loads, *measured.closed) if one.watts is not None), "")
+    metered = _metered(measured)
+    full = [one.watts for one in measured.closed if one.watts is not None and one.cores == found.cores]
+    runs = ", ".join(dict.fromkeys(one.run for one in metered))
+    scope = next((one.scope for one in metered), "")
     changes = f"The meter covers {scope or 'the host'} of this host only; another server of this kind differs."
     try:
         prediction = metered_power(measured).predict(float(np.median(busy)))
-        drawn, basis, name = (
-            draws_of(prediction, "metered watts"),
-            prediction.basis,
-            "; model: power_over_load, modelled",
-        )
+        drawn, basis = draws_of(prediction, "metered watts"), prediction.basis
+        name = "; model: power_over_load, modelled"
     except RackscopeError:
-        if not metered or not found.unchanged or not flat_out:
+        if not full or not found.unchanged or not flat_out:
             raise
         # The host itself at full load: that was metered.
-        watts = float(np.mean([one.watts for one in metered]))
-        drawn = Uncertain.lognormal(watts, _COPY).draw("metered watts", DRAWS, 1)
+        drawn = Uncertain.lognormal(float(np.mean(full)), _COPY).draw("metered watts", DRAWS, 1)
         basis, name = "metered here, and 5 % for the next time", ", metered"
     return drawn, basis, f"{runs}{name}", changes
 
 
 def power_answers(
     measured: Measurements,
+    servers: ServerFile,
     server: Server,
     found: Throughput,
-    *,
-    threads: int,
     rate: float | None,
-    same_processor: bool,
-    site: Site | None,
-    currency: str,
-    modelled: ModelledWatts | None = None,
-    not_modelled: str = "",
+    modelled: ModelledWatts | None,
+    not_modelled: str,
 ) -> tuple[list[Answer], Projected]:
     """Watts, operations a joule, and per unit of currency; each refused in a line of its own."""
-    import numpy as np
-
+    threads = threads_of(server, measured)
     # Asked for more than it may do, it does what it can.
     served = found.drawn if rate is None else np.minimum(found.drawn, rate)
     busy = np.clip(served / found.drawn, 0.0, 1.0) * found.cores / threads
@@ -136,14 +131,7 @@ def power_answers(
     watts: Array | None = None
     try:
         watts, basis, stands_on, changes = draw_watts(
-            measured,
-            server,
-            found,
-            busy,
-            same_processor=same_processor,
-            flat_out=rate is None,
-            modelled=modelled,
-            not_modelled=not_modelled,
+            measured, server, found, busy, modelled, not_modelled, flat_out=rate is None
         )
         # Only the host itself, flat out, was metered as it is asked for.
         unit = "" if stands_on.endswith("metered") else " (modelled)"
@@ -172,7 +160,7 @@ def power_answers(
             Answer("watts", f"power {at}", None, refused=str(error)),
             Answer("operations_per_joule", f"per watt {at}", None, refused="its power is not known"),
         ]
-    answers += _money(server, served, watts, site, currency)
+    answers += _money(server, served, watts, servers.site, servers.currency)
     return answers, Projected(found.drawn, served, watts)
 
 
@@ -213,7 +201,5 @@ def _money(server: Server, served: Array, watts: Array | None, site: Site | None
 
 def around(drawn: Array) -> Uncertain:
     """Draws as a catalogue says them: a median, and the factor within which 90 % lie."""
-    import numpy as np
-
     low, middle, high = (float(one) for one in np.quantile(drawn, (0.05, 0.5, 0.95)))
     return Uncertain.lognormal(middle, max(middle / low, high / middle, 1.0 + 1e-9))

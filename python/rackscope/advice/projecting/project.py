@@ -96,8 +96,7 @@ def _server(
     rate: float | None,
     trained: Trained | None,
 ) -> ServerProjection:
-    threads = threads_of(server, measured)
-    same = is_same_processor(measured, server)
+    threads, same = threads_of(server, measured), is_same_processor(measured, server)
     unit = "operations/s" if found.unchanged else "operations/s (modelled)"
     answers = [
         Answer(
@@ -112,17 +111,6 @@ def _server(
     if rate is not None:
         answers += response_answers(measured, found, rate)
     modelled, not_modelled = modelled_watts(server, trained)
-    powered, drawn = power_answers(
-        measured,
-        server,
-        found,
-        threads=threads,
-        rate=rate,
-        same_processor=same,
-        site=servers.site,
-        currency=servers.currency,
-        modelled=modelled,
-        not_modelled=not_modelled,
-    )
+    powered, drawn = power_answers(measured, servers, server, found, rate, modelled, not_modelled)
     rated = rated_power(server) or (modelled.rated if modelled is not None and not same else None)
     return ServerProjection(server, found.cores, threads, same, (*answers, *powered), found.notes, drawn, rated)

@@ -11,8 +11,8 @@ from rackscope.advice.projecting.throughput import at_top_clock
 from rackscope.errors import RackscopeError
 from rackscope.models.estimates import EXTRAPOLATED, Prediction
 from rackscope.models.gates import ProjectionRefused
-from rackscope.models.latency_percentile import LatencyPercentileModel, fit_latency_percentile
 from rackscope.models.mean_latency import MeanLatencyModel, fit_mean_latency
+from rackscope.models.monotone import MonotoneModel, fit_latency_percentile
 from rackscope.units import format_count
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def fit_mean(measured: Measurements) -> MeanLatencyModel:
     )
 
 
-def fit_p99(measured: Measurements) -> LatencyPercentileModel:
+def fit_p99(measured: Measurements) -> MonotoneModel:
     """Over the loads that were served. Raises RackscopeError for too few."""
     points = [one for one in loads_of(measured) if one.p99_seconds is not None]
     return fit_latency_percentile([one.throughput for one in points], [one.p99_seconds or 0.0 for one in points])

@@ -6,7 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import fmean
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rackscope.advice.projecting.answers import DRAWS, draws_of
 from rackscope.advice.projecting.trained import why_not
@@ -20,11 +23,10 @@ from rackscope.models.estimates import LEVEL
 from rackscope.models.execution_time import ExecutionTimeModel, fit_execution_time
 from rackscope.models.gates import ProjectionRefused, instruction_drift_gate, little_gate, require
 from rackscope.models.throughput_ratio import Likeness, ThroughputRatioModel, fit_throughput_ratio
-from rackscope.models.uncertain import Uncertain
+from rackscope.models.uncertain import Array, Uncertain
 
 if TYPE_CHECKING:
     from rackscope.advice.measured_runs import Measurements, Point
-    from rackscope.advice.projecting.answers import Array
     from rackscope.advice.projecting.trained import Trained
     from rackscope.models.trained.redis_elsewhere import Ratio
 
@@ -43,20 +45,14 @@ _ROOM = 1.05
 _HERE = 1e-3
 
 #: Ratio of a server by the ceiling that it is taken from; of latency less is more.
-_BY_CEILING = {
-    "dram_latency": "dram_latency_seconds",
-    "dram_bandwidth": "dram_read_bytes_per_second",
-}
+_BY_CEILING = {"dram_latency": "dram_latency_seconds", "dram_bandwidth": "dram_read_bytes_per_second"}
 #: What the tables' servers have in common.
 _AS_THERE = (
     "both do as servers of the tables, which are virtual machines with all hardware threads busy, redis beside its "
     "clients; where those had one processor from several providers, they differed by 4 to 20 %"
 )
 #: Compared only where they were squeezed.
-_ONLY_SQUEEZED = {
-    "network": "network_bytes_per_second",
-    "disk": "disk_random_read_operations_per_second",
-}
+_ONLY_SQUEEZED = {"network": "network_bytes_per_second", "disk": "disk_random_read_operations_per_second"}
 _DOUBTED = {
     "elasticities": (
         "the elasticities measured here",
@@ -112,16 +108,12 @@ class Throughput:
     @cached_property
     def ends(self) -> tuple[float, float, float]:
         """Low, middle and high of operations a second: ends of 90 % of its draws, and their median."""
-        import numpy as np
-
         low, middle, high = (float(one) for one in np.quantile(self.drawn, (0.05, 0.5, 0.95)))
         return low, middle, high
 
     @cached_property
     def pace(self) -> float:
         """Median of the factor of one core."""
-        import numpy as np
-
         return float(np.median(self.speed))
 
 
@@ -133,7 +125,7 @@ def project_throughput(
     With ``trained``, another processor is projected to by its tables where those know more than elasticities do.
 
     Raises ProjectionRefused where a gate fails or the runs do not span what is needed, RackscopeError where the server
-    lacks what it would be compared by.
+    does not have what it would be compared by.
     """
     return _Throughput(measured, server, cores, trained).project()
 
@@ -179,8 +171,6 @@ class _Throughput:
             )
 
     def project(self) -> Throughput:
-        import numpy as np
-
         self._check_memory()
         spread: dict[str, float] = {}
         scaling = self._core_scaling()
@@ -271,8 +261,6 @@ class _Throughput:
 
     def _by_tables(self, way: str, anchor: int, time: ExecutionTimeModel | None, group: Sequence[Point]) -> _Elsewhere:
         """The processor by the tables; another number of cores by elasticities, as tables are of whole servers."""
-        import numpy as np
-
         assert self._trained is not None
         pipelined = all(one.pipelined for one in group)
         ratio = self._trained.ratio(self._measured, self._server, self._threads, way=way, pipelined=pipelined)
@@ -290,8 +278,6 @@ class _Throughput:
 
     def _compared(self, found: _Elsewhere, anchor: int, time: ExecutionTimeModel | None, group: Sequence[Point]) -> str:
         """What elasticities would have said, beside the tables."""
-        import numpy as np
-
         assert found.trained is not None
         notes = list(self._notes)
         off = f"on pairs of servers left out the tables were {100 * found.trained.left_out.median_error:.0f} % off"
@@ -371,8 +357,6 @@ class _Throughput:
         return target.middle if target is not None and self._same else None
 
     def _over_frequency(self, model: ExecutionTimeModel) -> Array:
-        import numpy as np
-
         hertz = self._at_frequency()
         assert hertz is not None
         there = draws_of(model.predict(hertz), "execution time")
@@ -414,22 +398,17 @@ class _Throughput:
             speed = self._core_speed(group)
             if speed is not None:
                 found["core_speed"] = speed
-        ceilings = self._source.ceilings
-        for name, ceiling in _BY_CEILING.items():
-            there, here = self._server.ceilings.get(ceiling), _ceiling(ceilings, ceiling)
-            if there is None or here is None:
-                where = self._server.name if there is None else "this host"
-                self._notes.append(
-                    f"assumed: its {name.replace('_', ' ').replace('dram', 'DRAM')} is as here; "
-                    f"{ceiling} of {where} is not known"
-                )
-                continue
-            found[name] = _over(there, here, inverse=name == "dram_latency")
         squeezed = {one.resource for one in self._measured.squeezed}
-        for name, ceiling in _ONLY_SQUEEZED.items():
-            there, here = self._server.ceilings.get(ceiling), _ceiling(ceilings, ceiling)
-            if name in squeezed and there is not None and here is not None:
-                found[name] = _over(there, here)
+        for name, ceiling in (_BY_CEILING | _ONLY_SQUEEZED).items():
+            if name in _ONLY_SQUEEZED and name not in squeezed:
+                continue
+            there, here = self._server.ceilings.get(ceiling), _ceiling(self._source.ceilings, ceiling)
+            if there is not None and here is not None:
+                found[name] = _over(there, here, inverse=name == "dram_latency")
+            elif name in _BY_CEILING:
+                where = self._server.name if there is None else "this host"
+                what = name.replace("_", " ").replace("dram", "DRAM")
+                self._notes.append(f"assumed: its {what} is as here; {ceiling} of {where} is not known")
         cache = self._server.last_level_cache_bytes
         if "last_level_cache" in squeezed and cache is not None and self._source.last_level_cache_bytes:
             found["last_level_cache"] = Uncertain.certain(cache / self._source.last_level_cache_bytes)
@@ -447,15 +426,12 @@ class _Throughput:
         there = self._server.ceilings.get("instructions_per_second")
         here = _ceiling(self._source.ceilings, "instructions_per_second")
         if there is not None and here is not None:
-            ratio = _over(there, here)
-            by = self._source.cores / self._threads
-            return Uncertain(ratio.shape, ratio.low * by, ratio.middle * by, ratio.high * by)
+            return _times(_over(there, here), self._source.cores / self._threads)
         if self._same:
-            clock, own = self._server.frequency_hertz, [one.frequency_hertz for one in group]
-            known = [one for one in own if one is not None]
+            clock = self._server.frequency_hertz
+            known = [one.frequency_hertz for one in group if one.frequency_hertz is not None]
             if clock is not None and known:
-                mean = math.fsum(known) / len(known)
-                return Uncertain(clock.shape, clock.low / mean, clock.middle / mean, clock.high / mean)
+                return _times(clock, 1 / fmean(known))
             self._notes.append("assumed: its cores are as fast as here, as the processor is the same")
             return None
         if there is None:
@@ -519,7 +495,6 @@ def _curve_point(point: Point) -> CurvePoint:
 
 def _anchor(group: Sequence[Point]) -> tuple[Array, float]:
     """Draws of the next mean of as many repetitions, and half of the logarithm of the ends of its 90 %."""
-    import numpy as np
     from scipy.special import stdtrit
 
     values = np.log([value for one in group for value in one.throughputs])
@@ -560,6 +535,10 @@ def _ceiling(ceilings: Mapping[str, float], name: str) -> float | None:
     return found[0] if len(found) == 1 else None
 
 
+def _times(value: Uncertain, factor: float) -> Uncertain:
+    return Uncertain(value.shape, value.low * factor, value.middle * factor, value.high * factor)
+
+
 def _over(there: Uncertain, here: float, *, inverse: bool = False) -> Uncertain:
     """A ratio, as uncertain as calibrations are where the catalogue says nothing else."""
     if inverse:
@@ -568,7 +547,7 @@ def _over(there: Uncertain, here: float, *, inverse: bool = False) -> Uncertain:
     middle = there.middle / here
     if there.shape == "certain":
         return Uncertain.certain(1.0) if abs(middle - 1) < 1e-6 else Uncertain.lognormal(middle, _CALIBRATION)
-    return Uncertain(there.shape, there.low / here, middle, there.high / here)
+    return _times(there, 1 / here)
 
 
 def _basis(models: Sequence[str], trained: Ratio | None = None) -> str:
@@ -576,8 +555,8 @@ def _basis(models: Sequence[str], trained: Ratio | None = None) -> str:
         "core_scaling": f"over cores: {non_negative.BASIS}",
         "execution_time": f"over frequency: {non_negative.BASIS}",
         "throughput_ratio": f"to the other server: {throughput_ratio.BASIS}",
+        "throughput_ratio over cores": f"over cores: {throughput_ratio.BASIS}",
     }
-    parts["throughput_ratio over cores"] = f"over cores: {throughput_ratio.BASIS}"
     said = [parts[name] for name in models if name in parts]
     if trained is not None:
         outside = f"; {trained.outside} outside of the servers that were fitted on" if trained.outside else ""

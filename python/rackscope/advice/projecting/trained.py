@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError, RackscopeError
@@ -44,8 +45,6 @@ class Trained:
 
     folder: str = "the tables of docs/models.md (a fit that rackscope carries)"
     frames: Mapping[str, pl.DataFrame] | None = None
-    _redis: RedisElsewhere | None = None
-    _watts: dict[str, TrainedModel] = field(default_factory=dict)
 
     def ratio(self, measured: Measurements, server: Server, threads: int, *, way: str, pipelined: bool) -> Ratio:
         """Throughput a hardware thread of the server over that here, by one of the ``ways`` of ``redis_elsewhere``.
@@ -57,14 +56,13 @@ class Trained:
                 f"the tables have no {measured.system}, only {' and '.join(_SYSTEMS)}",
                 "The throughput of another system depends on other resources, so the tables do not apply.",
             )
-        if self._redis is None:
-            self._redis = self._ratios()
         part = "pipelined, best" if pipelined else "one request at a time"
         source, target = _here(measured), _there(server, threads)
         asked = self._redis.by_processor if way == "by processor" else self._redis.by_calibration
         return asked(part, source, target)
 
-    def _ratios(self) -> RedisElsewhere:
+    @cached_property
+    def _redis(self) -> RedisElsewhere:
         if self.frames is not None:
             from rackscope.models.trained.redis_elsewhere import fit_redis_elsewhere
 
@@ -73,23 +71,19 @@ class Trained:
 
         return restore_redis_elsewhere(read_fit(REDIS_ELSEWHERE))
 
-    def _train(self, name: str) -> TrainedModel:
-        if self.frames is not None:
-            from rackscope.models.trained.ask import train
-
-            return train(name, self.frames)
+    @cached_property
+    def _watts(self) -> dict[str, TrainedModel]:
+        from rackscope.models.trained.ask import train
         from rackscope.models.trained.shipped import read_fit, restore
 
-        return restore(read_fit(name))
+        frames = self.frames
+        return {name: restore(read_fit(name)) if frames is None else train(name, frames) for name in (_IDLE, _FULL)}
 
     def watts(self, server: Server) -> ModelledWatts:
         """Modelled watts of a server whose data sheet is known. Raises ModelError with what is missing."""
         known = _data_sheet(server)
         answers: dict[str, Prediction] = {}
-        for name in (_IDLE, _FULL):
-            if name not in self._watts:
-                self._watts[name] = self._train(name)
-            model = self._watts[name]
+        for name, model in self._watts.items():
             asked = {one.name for one in model.model.inputs}
             (answers[name],) = model.predict({key: value for key, value in known.items() if key in asked}).values()
         idle, full = answers[_IDLE], answers[_FULL]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
@@ -36,14 +37,13 @@ def execute(arguments: argparse.Namespace) -> int:
 
     found = advise_colocation(arguments.directories, arguments.slowdown)
     if arguments.json:
-        print_json(found.to_dict())
+        print_json(asdict(found))
     else:
         _print(found)
     return 0
 
 
 def _print(found: Colocation) -> None:
-
     console = open_console()
     fit = sum(pair.fits for pair in found.pairs)
     cores = "1 core" if found.cores == 1 else f"{found.cores} cores"

@@ -11,11 +11,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
-from rackscope.cli.advising.shared import add_catalogue, add_demand, catalogue_of, print_advice, print_rows
-from rackscope.cli.output import complain, open_console, print_json
+from rackscope.cli.advising.shared import add_catalogue, add_demand, catalogue_of, print_rows, show
 from rackscope.units import format_count
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from rackscope.advice.measure_next import MeasureNext
 
 HELP = "the server that is worth measuring before a fleet is bought"
@@ -39,26 +40,14 @@ def execute(arguments: argparse.Namespace) -> int:
     """Rank and print."""
     from rackscope.advice.measure_next import measure_next
 
-    catalogue = catalogue_of(arguments)
+    catalogue, error = catalogue_of(arguments), arguments.error
     ranked = measure_next(
-        catalogue,
-        arguments.workload,
-        arguments.rate,
-        arguments.servers,
-        spares=arguments.spares,
-        error=arguments.error,
+        catalogue, arguments.workload, arguments.rate, arguments.servers, spares=arguments.spares, error=error
     )
-    if arguments.json:
-        print_json(ranked.to_dict())
-    else:
-        _print(ranked)
-    return 0
+    return show(ranked, arguments.json, _print)
 
 
-def _print(ranked: MeasureNext) -> None:
-
-    console = open_console()
-    print_advice(console, ranked.advice)
+def _print(console: Console, ranked: MeasureNext) -> None:
     console.print()
     currency = ranked.currency
     headings = ("server", f"{ranked.unit}/s", "90 %", f"{currency}/year", "90 %", "worth", "changes")
@@ -84,8 +73,6 @@ def _print(ranked: MeasureNext) -> None:
         f"less the best choice would cost a year, were that server known within {ranked.error:.0%}; changes: the "
         "chance that another is then chosen.",
     )
-    for sentence in ranked.left_out:
-        complain(f"left out: {sentence}.")
 
 
 def _short(value: float) -> str:

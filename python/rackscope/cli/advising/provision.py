@@ -9,10 +9,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
-from rackscope.cli.advising.shared import add_catalogue, add_demand, catalogue_of, print_advice
-from rackscope.cli.output import complain, open_console, print_json
+from rackscope.cli.advising.shared import add_catalogue, add_demand, catalogue_of, show
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from rackscope.advice.provision import Provision
 
 HELP = "the cheapest fleet for a demand"
@@ -51,18 +52,9 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     objective = None if arguments.p99 is None else Objective(arguments.p99)
     planned = provision(catalogue, arguments.workload, demand, arguments.servers, objective=objective)
-    if arguments.json:
-        print_json(planned.to_dict())
-    else:
-        _print(planned)
-    return 0
+    return show(planned, arguments.json, _print)
 
 
-def _print(planned: Provision) -> None:
-
-    console = open_console()
-    print_advice(console, planned.advice)
+def _print(console: Console, planned: Provision) -> None:
     fleet, watts = planned.fleet, f"{planned.site_watts:,.0f} W with the PUE"
     console.print(f"{fleet.servers} servers, {watts}, {fleet.price:,.0f} {planned.currency} to buy.", markup=False)
-    for sentence in planned.left_out:
-        complain(f"left out: {sentence}.")

@@ -14,6 +14,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
@@ -77,7 +78,7 @@ def execute(arguments: argparse.Namespace) -> int:
         workload=arguments.workload,
     )
     if arguments.json:
-        print_json(given.to_dict())
+        print_json(asdict(given))
     else:
         _print(given)
     return 0

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, TypeVar
 
 from rackscope.cli import arguments as common
+from rackscope.cli.output import complain, open_console, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rackscope.advice.cost import Advice
+    from rackscope.advice.cost import Advice, CostComparison
+    from rackscope.advice.measure_next import MeasureNext
+    from rackscope.advice.provision import Provision
     from rackscope.models.catalogue import Catalogue
+
+Answer = TypeVar("Answer", "CostComparison", "MeasureNext", "Provision")
 
 
 def add_catalogue(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +46,19 @@ def catalogue_of(arguments: argparse.Namespace) -> Catalogue:
     from rackscope.advice.catalogue import read_catalogue, sample_catalogue
 
     return sample_catalogue() if arguments.catalogue is None else read_catalogue(arguments.catalogue)
+
+
+def show(found: Answer, as_json: bool, print_answer: Callable[[Console, Answer], None]) -> int:
+    """The answer as JSON; or its advice, what ``print_answer`` adds to it, and on standard error what was left out."""
+    if as_json:
+        print_json(asdict(found))
+        return 0
+    console = open_console()
+    print_advice(console, found.advice)
+    print_answer(console, found)
+    for sentence in found.left_out:
+        complain(f"left out: {sentence}.")
+    return 0
 
 
 def print_advice(console: Console, advice: Sequence[Advice]) -> None:

@@ -1,6 +1,6 @@
 """What is missing on this host for measuring, and what that disables (``rackscope doctor``). Nothing here prints.
 
-One file a subject. A check is a function from what was examined to one ``Check`` or several; the list below is all.
+One file a subject. A check is a function from what was examined to a ``Check``, several or none; these are all.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,31 +21,32 @@ from rackscope.host.tree import Tree
 __all__ = ["Check", "Status", "run_checks"]
 
 #: In the order in which they are shown: what stops everything first.
-_CHECKS: tuple[Callable[[Examined], list[Check]], ...] = (
-    own.native_module,
-    machine.kernel,
-    machine.cores,
-    machine.cpu_limit,
-    machine.virtualisation,
-    access.perf_events,
-    access.probes,
-    power.power_meters,
-    access.pressure,
-    access.cgroups,
-    access.processes,
-    access.file_descriptors,
-    machine.memory,
-    machine.disk_space,
-    noise.clock_frequency,
-    noise.turbo,
-    noise.steal,
-    noise.swap,
-    noise.transparent_huge_pages,
-    noise.clock_source,
-    own.calibration,
-    own.leftovers,
-    own.packages,
-)
+_CHECKS: Mapping[str, Callable[[Examined], Check | list[Check] | None]] = {
+    "native module": own.native_module,
+    "kernel": machine.kernel,
+    "cores": machine.cores,
+    "CPU limit": machine.cpu_limit,
+    "virtual machine": machine.virtual_machine,
+    "container": machine.container,
+    "perf events": access.perf_events,
+    "probes": access.probes,
+    "power meters": power.power_meters,
+    "pressure": access.pressure,
+    "control groups": access.cgroups,
+    "processes": access.processes,
+    "open files": access.file_descriptors,
+    "memory": machine.memory,
+    "disk space": machine.disk_space,
+    "frequency": noise.clock_frequency,
+    "turbo": noise.turbo,
+    "steal": noise.steal,
+    "swap": noise.swap,
+    "huge pages": noise.transparent_huge_pages,
+    "clock": noise.clock_source,
+    "calibration": own.calibration,
+    "leftovers": own.leftovers,
+    "packages": own.packages,
+}
 
 
 def run_checks(
@@ -54,10 +56,7 @@ def run_checks(
     pause: Callable[[float], None] = time.sleep,
     probes: Probes | None = None,
 ) -> list[Check]:
-    """Examine the host below ``root`` and the storage of ``folder`` (by default the current one); about a second.
-
-    ``probes`` is by default ``rackscope._native.list_probes``.
-    """
+    """Examine the host below ``root`` and the storage of ``folder`` (by default the current one); about a second."""
     inventory = read_inventory(root, folder)
     examined = Examined(
         tree=Tree(root),
@@ -69,4 +68,9 @@ def run_checks(
         # Several checks ask, and some meters take a second to answer.
         probes=functools.cache(probes or own.native_probes),
     )
-    return [check for examine in _CHECKS for check in examine(examined)]
+    checks: list[Check] = []
+    for name, examine in _CHECKS.items():
+        found = examine(examined)
+        several = found if isinstance(found, list) else [found] if found else []
+        checks.extend(replace(check, name=check.name or name) for check in several)
+    return checks

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rackscope.host.ceilings import CalibrationError, load_ceilings
-from rackscope.host.checks.check import Check, Examined
-from rackscope.host.inventory import host_identity
+from rackscope.host.checks.check import Check, Examined, bad, limited, ok
 from rackscope.host.tree import Tree, integer
 
 _CALIBRATION_LASTS = timedelta(days=90)
@@ -25,79 +24,65 @@ def native_probes(root: str, meters_json: str | None = None) -> Sequence[Mapping
     return _native.list_probes(root, meters_json)
 
 
-def native_module(examined: Examined) -> list[Check]:
+def native_module(examined: Examined) -> Check:
     """Nothing is measured without it."""
     try:
         examined.probes(str(examined.tree.root))
     except ImportError as error:
-        return [
-            Check(
-                "native module",
-                "bad",
-                f"it cannot be loaded: {error}",
-                "nothing can be measured",
-                "Install rackscope again (make run builds it).",
-            )
-        ]
+        return bad(
+            f"it cannot be loaded: {error}", "nothing can be measured", "Install rackscope again (make run builds it)."
+        )
     except (RuntimeError, OSError) as error:
-        return [Check("native module", "bad", f"its probes fail: {error}", "the host cannot be sampled")]
-    return [Check("native module", "ok", "loaded")]
+        return bad(f"its probes fail: {error}", "the host cannot be sampled")
+    return ok("loaded")
 
 
-def calibration(examined: Examined) -> list[Check]:
+def calibration(examined: Examined) -> Check:
     """Ceilings: known, readable, not too old."""
     advice = "Run 'rackscope calibrate' (two minutes; --quick takes a quarter of one)."
     effect = "how far a run is from what the hardware could do is not known"
     try:
-        ceilings = load_ceilings(host_identity(examined.inventory))
+        ceilings = load_ceilings(examined.inventory.identity)
     except CalibrationError as error:
-        return [Check("calibration", "bad", error.what, effect, error.advice)]
+        return bad(error.what, effect, error.advice)
     if ceilings is None:
-        return [Check("calibration", "limited", "this host was never calibrated", effect, advice)]
+        return limited("this host was never calibrated", effect, advice)
     age = _age(ceilings.measured_at, examined.now)
     untrusted = len(ceilings.untrusted())
     text = f"{len(ceilings.ceilings)} ceilings{f', {untrusted} of them not trusted' if untrusted else ''}"
     if age is None:
-        return [Check("calibration", "limited", f"{text}, of unknown age", "they may be of another time", advice)]
+        return limited(f"{text}, of unknown age", "they may be of another time", advice)
     text = f"{text}, measured {_days(age)}"
     if age > _CALIBRATION_LASTS:
         effect = "kernel, firmware or neighbours may have changed since"
-        return [Check("calibration", "limited", text, effect, advice)]
-    return [Check("calibration", "ok", text)]
+        return limited(text, effect, advice)
+    return ok(text)
 
 
-def leftovers(examined: Examined) -> list[Check]:
+def leftovers(examined: Examined) -> Check:
     """Keepers and engines whose rackscope is gone."""
     left = leftover_processes(examined.tree)
     if not left:
-        return [Check("leftovers", "ok", "no process of an earlier run is left")]
+        return ok("no process of an earlier run is left")
     listed = ", ".join(map(str, left))
-    return [
-        Check(
-            "leftovers",
-            "bad",
-            f"processes of an earlier run are still there: {listed}",
-            "they hold ports and take the cores from what is measured",
-            f"End them: kill {' '.join(map(str, left))}.",
-        )
-    ]
+    return bad(
+        f"processes of an earlier run are still there: {listed}",
+        "they hold ports and take the cores from what is measured",
+        f"End them: kill {' '.join(map(str, left))}.",
+    )
 
 
-def packages(examined: Examined) -> list[Check]:
+def packages(examined: Examined) -> Check:
     """``rackscope get`` unpacks the distribution's packages."""
     del examined
     lacking = [name for name in ("apt-get", "dpkg-deb") if shutil.which(name) is None]
     if not lacking:
-        return [Check("packages", "ok", "apt-get and dpkg-deb are there: 'rackscope get' can fetch systems")]
-    return [
-        Check(
-            "packages",
-            "limited",
-            f"{' and '.join(lacking)} not found",
-            "'rackscope get' cannot fetch systems",
-            "Install memcached, redis and fio with this distribution's own means.",
-        )
-    ]
+        return ok("apt-get and dpkg-deb are there: 'rackscope get' can fetch systems")
+    return limited(
+        f"{' and '.join(lacking)} not found",
+        "'rackscope get' cannot fetch systems",
+        "Install memcached, redis and fio with this distribution's own means.",
+    )
 
 
 def leftover_processes(tree: Tree) -> list[int]:

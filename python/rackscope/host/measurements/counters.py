@@ -10,7 +10,8 @@ from typing import Any
 
 from rackscope.host.ceilings import CounterCheck
 from rackscope.host.measurements.memory import stream_buffer
-from rackscope.host.measurements.setting import Setting, now_text
+from rackscope.host.measurements.setting import Setting
+from rackscope.units import now_text
 
 DRAM_FILLS = 'perf_dram_fills_total{scope="host"}'
 INSTRUCTIONS = 'perf_instructions_total{scope="host"}'

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rackscope.errors import RackscopeError
 from rackscope.host.ceilings import CalibrationError, Ceiling
 from rackscope.host.measurements.fio import (
     Figures,
@@ -20,7 +21,7 @@ from rackscope.host.measurements.fio import (
     run_fio,
     unnamed_file,
 )
-from rackscope.host.measurements.setting import Setting, now_text
+from rackscope.host.measurements.setting import Setting
 from rackscope.host.storage import FolderStorage, read_folder_storage
 from rackscope.units import format_bytes
 
@@ -59,8 +60,10 @@ def measure_disk(setting: Setting, report: Report) -> Iterator[Ceiling]:
     """The four ceilings of the disk below ``setting.folder``. Raises CalibrationError when they cannot be measured."""
     if setting.fio is None:
         raise CalibrationError("fio, which measures disks, is not on this host", "Run 'rackscope get fio' first.")
+    if isinstance(setting.fio, RackscopeError):
+        raise setting.fio
     storage = _storage(setting)
-    file_bytes = choose_file_bytes(setting.folder, _free_bytes(setting.folder))
+    file_bytes = choose_file_bytes(setting.folder, shutil.disk_usage(_existing(setting.folder)).free)
     program = setting.fio
     try:
         with unnamed_file(setting.folder) as descriptor:
@@ -127,7 +130,6 @@ def _ceiling(name: str, rates: list[float], unit: str, target: Target, job: Job,
         f'{name}{{device="{target.device}"}}',
         rates,
         unit,
-        measured_at=now_text(),
         method=f"{target.method}, {format_bytes(job.block_bytes)} at queue depth {job.queue_depth}",
         distrust=target.distrust,
         detail={
@@ -177,10 +179,7 @@ def _label(storage: FolderStorage) -> str:
 
 
 def _storage(setting: Setting) -> FolderStorage:
-    existing = setting.folder
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
-    storage = read_folder_storage(setting.tree, existing)
+    storage = read_folder_storage(setting.tree, _existing(setting.folder))
     if not storage.disks:
         raise CalibrationError(
             f"the disk below {setting.folder} is not known: {storage.reason}",
@@ -189,7 +188,6 @@ def _storage(setting: Setting) -> FolderStorage:
     return storage
 
 
-def _free_bytes(folder: Path) -> int:
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest above it that is there."""
+    return next((path for path in (folder, *folder.parents) if path.exists()), folder)

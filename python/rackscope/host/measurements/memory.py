@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rackscope.host.ceilings import CalibrationError, Ceiling
-from rackscope.host.measurements.setting import Setting, now_text
+from rackscope.host.measurements.setting import Setting
 from rackscope.units import format_bytes
 
 _MEBIBYTE = 1 << 20
@@ -38,7 +38,6 @@ def measure_bandwidth(setting: Setting, kind: str) -> list[Ceiling]:
             f"dram_{kind}_bytes_per_second",
             best["rates_per_second"],
             "bytes/s",
-            measured_at=now_text(),
             method=f"{_DOES[kind]} {format_bytes(best['buffer_bytes'])} again and again with "
             f"{threads} pinned thread{'' if threads == 1 else 's'} ({best['instruction_set']}{stores})",
             distrust=distrust,
@@ -74,7 +73,6 @@ def measure_latency(setting: Setting) -> list[Ceiling]:
             "dram_latency_seconds",
             [1.0 / rate for rate in found["rates_per_second"] if rate > 0],
             "seconds",
-            measured_at=now_text(),
             method=f"dependent loads over a random cycle through {format_bytes(found['working_set_bytes'])} "
             f"on core {core} ({pages})",
             lower_is_better=True,
@@ -107,9 +105,7 @@ def stream_buffer(setting: Setting) -> tuple[int, str | None]:
 
 def chase_bytes(setting: Setting) -> tuple[int, str | None]:
     """Bytes to chase through: one core reaches one instance of the last-level cache."""
-    processor = setting.inventory.processor
-    instances = [cache for cache in processor.caches if cache.kind != "instruction" and cache.size_bytes]
-    outermost = max(instances, key=lambda cache: cache.level, default=None)
+    outermost = setting.inventory.processor.last_level_cache()
     cache = outermost.size_bytes if outermost else None
     wanted = max(_CACHES_OVER * cache, _SMALLEST_BUFFER_BYTES) if cache else _LARGEST_CHASE_BYTES
     return _bounded(setting, min(wanted, _LARGEST_CHASE_BYTES), cache, enough=2)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from rackscope.host.ceilings import CalibrationError, Ceiling
-from rackscope.host.measurements.setting import Setting, now_text
+from rackscope.host.measurements.setting import Setting
 
 _CONNECTIONS = 50
 _KEYS = 1000
@@ -25,7 +25,6 @@ def measure_loopback_bytes(setting: Setting) -> list[Ceiling]:
             # The first one also widens the connection's buffers for the kernel to remember.
             [transfer["bytes_per_second"] for transfer in transfers[1:]],
             "bytes/s",
-            measured_at=now_text(),
             method=f"one TCP connection over 127.0.0.1 from core {sender} to core {receiver}",
             distrust=_SHARED_CORE if sender == receiver else None,
         )
@@ -51,7 +50,6 @@ def measure_loopback_requests(setting: Setting) -> list[Ceiling]:
             "loopback_requests_per_second",
             rates,
             "requests/s",
-            measured_at=now_text(),
             method=f"memcached reads over {_CONNECTIONS} TCP connections on 127.0.0.1, one outstanding on each, "
             f"load generator on core {client_core} against canned responses from core {server_core}",
             distrust=_SHARED_CORE if server_core == client_core else None,
@@ -67,7 +65,6 @@ def read_link_speeds(setting: Setting) -> list[Ceiling]:
             f'network_bytes_per_second{{interface="{interface.name}"}}',
             [interface.speed_bytes_per_second],
             "bytes/s",
-            measured_at=now_text(),
             method="the speed that the driver reports, one direction; not measured",
         )
         for interface in setting.inventory.interfaces

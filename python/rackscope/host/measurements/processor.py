@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackscope.host.ceilings import Ceiling
-from rackscope.host.measurements.setting import Setting, now_text
+from rackscope.host.measurements.setting import Setting
 
 
 def measure_instructions(setting: Setting) -> list[Ceiling]:
@@ -26,7 +26,6 @@ def measure_instructions(setting: Setting) -> list[Ceiling]:
             "instructions_per_second",
             together["rates_per_second"],
             "instructions/s",
-            measured_at=now_text(),
             method=f"a loop of independent additions and cached loads, on {_cores(len(setting.cores))} at once",
             distrust=None if together["exact"] else "the instructions of this architecture's kernel are only estimated",
             detail=detail,

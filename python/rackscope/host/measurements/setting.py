@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from rackscope.errors import UsageError
+from rackscope.errors import RackscopeError, UsageError
 from rackscope.host.inventory import Inventory
 from rackscope.host.processor import Processor
 from rackscope.host.tree import Tree
-
-
-class Kernels(Protocol):
-    """The part of ``rackscope._native`` that measures; the module itself, or a fake in tests."""
-
-    def measure_instruction_rate(self, seconds: float, cores: list[int]) -> dict[str, Any]:
-        """Instructions a second."""
-
-    def measure_core_clock(self, seconds: float, core: int) -> dict[str, Any] | None:
-        """Clock of a core."""
-
-    def measure_dram_bandwidth(
-        self, kind: str, threads: int, bytes_per_thread: int, seconds: float, cores: list[int] | None = None
-    ) -> dict[str, Any]:
-        """Bytes a second from and to memory."""
-
-    def measure_dram_latency(self, working_set_bytes: int, seconds: float, core: int | None = None) -> dict[str, Any]:
-        """Seconds a dependent load."""
-
-    def measure_loopback_bandwidth(self, seconds: float, sender_core: int, receiver_core: int) -> dict[str, float]:
-        """Bytes a second over loopback TCP."""
-
-    @property
-    def LoadClient(self) -> Callable[[str], Any]:  # noqa: N802 - the name of the class
-        """A load generator."""
-
-    @property
-    def NullResponder(self) -> Callable[[str, str, int | None], Any]:  # noqa: N802 - the name of the class
-        """What responds to it with canned bytes."""
-
-    @property
-    def Sampler(self) -> Callable[..., Any]:  # noqa: N802 - the name of the class
-        """Samples the host."""
 
 
 @dataclass(frozen=True)
@@ -58,24 +24,19 @@ class FioProgram:
 
 @dataclass(frozen=True)
 class Setting:
-    """One calibration's circumstances. ``cores`` are in the order in which threads should take them."""
+    """Circumstances; ``cores`` in the order to take them, ``kernels`` is ``rackscope._native`` (or a fake of tests)."""
 
     inventory: Inventory
     tree: Tree
     cores: tuple[int, ...]
     quick: bool
-    kernels: Kernels
+    kernels: Any
     folder: Path
-    fio: FioProgram | None
+    fio: FioProgram | RackscopeError | None
 
     def seconds(self, quick: float, full: float) -> float:
         """How long one measurement may take."""
         return quick if self.quick else full
-
-
-def now_text() -> str:
-    """This moment with its offset from UTC."""
-    return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def choose_cores(inventory: Inventory, wished: Sequence[int] | None) -> tuple[int, ...]:

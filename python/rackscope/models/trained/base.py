@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class Examples:
     subsets: Mapping[str, Booleans] = field(default_factory=dict)
     #: What the columns of ``features`` are, in words.
     columns: tuple[str, ...] = ()
-    #: Rows of the tables that lack a value that is needed, and are not among these.
+    #: Rows of the tables without a value that is needed; they are not among these.
     incomplete: int = 0
 
     def __len__(self) -> int:
@@ -47,7 +47,8 @@ class Examples:
 
     def take(self, rows: Booleans) -> Examples:
         """Only the ``rows`` that are true."""
-        return Examples(
+        return replace(
+            self,
             features=self.features[rows],
             anchor=self.anchor[rows],
             target=self.target[rows],
@@ -57,8 +58,6 @@ class Examples:
             years=None if self.years is None else self.years[rows],
             extra={name: values[rows] for name, values in self.extra.items()},
             subsets={name: values[rows] for name, values in self.subsets.items()},
-            columns=self.columns,
-            incomplete=self.incomplete,
         )
 
 

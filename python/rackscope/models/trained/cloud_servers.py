@@ -99,6 +99,13 @@ INPUTS = (
     Input("operations_per_second", "of stress-ng by number of workers: at 1 and at all hardware threads"),
 )
 
+#: Of redis, which some models also ask for.
+REDIS_INPUT = Input(
+    "redis_requests_per_second",
+    "of redis, one request at a time, on all hardware threads",
+    column="redis_rps_pipeline1",
+)
+
 #: The same for people.
 CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all, hardware threads and threads a core"
 
@@ -158,8 +165,7 @@ def calibration_features(servers: Columns) -> list[Floats]:
     """Logarithms of size and of what calibration measured, a hardware thread; the processor's kind and generation."""
 
     def log(name: str) -> Floats:
-        result: Floats = np.log(servers[name].astype(np.float64))
-        return result
+        return np.asarray(np.log(servers[name].astype(np.float64)))
 
     threads = log("vcpus")
     _, arm, amd = processors(servers)

@@ -60,7 +60,7 @@ def numbers(frame: pl.DataFrame, table: str, names: tuple[str, ...]) -> pl.DataF
 
 
 def require(frame: pl.DataFrame, table: str, names: tuple[str, ...]) -> None:
-    """Raise ModelError where ``frame`` lacks a column of ``names``, or has no rows."""
+    """Raise ModelError where a column of ``names`` is missing from ``frame``, or it has no rows."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
         listed = ", ".join(f"'{name}'" for name in missing)

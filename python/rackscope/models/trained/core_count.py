@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -105,8 +106,7 @@ def _of_tables(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
 
 
 def _cores(servers: Columns) -> Floats:
-    result: Floats = np.maximum(np.round(servers["vcpus"] / servers["threads_per_core"]), 1.0)
-    return result
+    return np.asarray(np.maximum(np.round(servers["vcpus"] / servers["threads_per_core"]), 1.0))
 
 
 def _examples(
@@ -235,14 +235,6 @@ def _regressions(examples: Examples, like: Fit | None) -> dict[str, GroupedRegre
     return found
 
 
-def _from_one(frames: Mapping[str, pl.DataFrame]) -> Examples:
-    return _of_tables(frames, few=False)
-
-
-def _from_few(frames: Mapping[str, pl.DataFrame]) -> Examples:
-    return _of_tables(frames, few=True)
-
-
 def _described(server: Described, few: bool) -> Examples:
     """The described server at ``workers``. Raises ModelError."""
     threads, workers = float(str(server["hardware_threads"])), float(str(server["workers"]))
@@ -264,49 +256,35 @@ def _described(server: Described, few: bool) -> Examples:
     return _examples(columns, np.array([0]), np.array([workers]), unknown, of_server)
 
 
-def _describe(server: Described) -> Examples:
-    return _described(server, few=False)
-
-
-def _describe_few(server: Described) -> Examples:
-    return _described(server, few=True)
-
-
 _INPUTS = (*INPUTS[:-1], Input("workers", "how many are asked about, 2 to all hardware threads", column="workers"))
-_ONE = Input("operations_per_second", "of stress-ng by number of workers: at 1")
-_POINTS = Input(
-    "operations_per_second", "of stress-ng by number of workers: at 1, and near half and 3/4 of all threads"
-)
+_RATES = "operations_per_second"
 _KNOWN = "hardware threads, threads a core, read bandwidth of DRAM and L2"
-_PREDICTED = "operations/s at every other number of workers up to all hardware threads"
-
+_FROM_ONE = Model(
+    name="core-count",
+    help="operations/s over workers, from one worker",
+    unit="operations/s",
+    tables=(SERVERS, SCALING),
+    measured=f"operations/s at 1 worker; {_KNOWN}",
+    predicted="operations/s at every other number of workers up to all hardware threads",
+    aim=Aim(median=0.03, p90=0.10),
+    examples=partial(_of_tables, few=False),
+    fit=_Scaling.fit,
+    inputs=(*_INPUTS, Input(_RATES, "of stress-ng by number of workers: at 1")),
+    describe=partial(_described, few=False),
+    form=_Scaling,
+)
 MODELS = (
-    Model(
-        name="core-count",
-        help="operations/s over workers, from one worker",
-        unit="operations/s",
-        tables=(SERVERS, SCALING),
-        measured=f"operations/s at 1 worker; {_KNOWN}",
-        predicted=_PREDICTED,
-        aim=Aim(median=0.03, p90=0.10),
-        examples=_from_one,
-        fit=_Scaling.fit,
-        inputs=(*_INPUTS, _ONE),
-        describe=_describe,
-        form=_Scaling,
-    ),
-    Model(
+    _FROM_ONE,
+    replace(
+        _FROM_ONE,
         name="core-count-few-points",
         help="operations/s over workers, from at most three numbers of workers",
-        unit="operations/s",
-        tables=(SERVERS, SCALING),
         measured=f"operations/s at 1 worker and where measured nearest to half and 3/4 of all threads; {_KNOWN}",
-        predicted=_PREDICTED,
-        aim=Aim(median=0.03, p90=0.10),
-        examples=_from_few,
-        fit=_Scaling.fit,
-        inputs=(*_INPUTS, _POINTS),
-        describe=_describe_few,
-        form=_Scaling,
+        examples=partial(_of_tables, few=True),
+        inputs=(
+            *_INPUTS,
+            Input(_RATES, "of stress-ng by number of workers: at 1, and near half and 3/4 of all threads"),
+        ),
+        describe=partial(_described, few=True),
     ),
 )

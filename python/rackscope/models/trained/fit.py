@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -46,7 +47,7 @@ class Located:
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(ABC):
     """What fitting found: numbers only, so that it can be kept in a file. Subclasses say how rows are located."""
 
     regressions: Mapping[str, GroupedRegression]
@@ -59,9 +60,9 @@ class Fit:
     #: What is predicted is never below its anchor.
     at_least_anchor: ClassVar[bool] = False
 
+    @abstractmethod
     def locate(self, examples: Examples) -> Located:
         """Raises ModelError for rows of a kind that the fit has seen nothing of."""
-        raise NotImplementedError
 
     def predict(self, examples: Examples) -> Predictions:
         """Predict each row; ``examples.target`` is not looked at. Raises ModelError as ``locate`` does."""

@@ -1,15 +1,14 @@
 """Regression for rows that come in groups, judged on groups never seen: a Gaussian process with random group effects.
 
 The logarithm of what is predicted is a sum of four parts (Rasmussen and Williams 2006, chapter 2.7 and equation 2.41):
-a linear one, a smooth one (squared exponential over all features), a deviation that all rows of a group share (a
-random effect: it tells the fit that a hundred servers with one processor are not a hundred processors) and noise. For
-data that reach over years the level and the linear part may walk (``drifting``; a Wiener process, the same book,
-equation 6.16; the local level model of Harvey 1989, chapter 2.3): the years nearby count most, past the last year the
-last level goes on, and the predicted deviation grows with every year.
+a linear one, a smooth one (squared exponential), a deviation that all rows of a group share (a hundred servers with one
+processor are not a hundred processors) and noise. For data that reach over years the level and the linear part may
+walk (``drifting``; the same book, equation 6.16; the local level model of Harvey 1989, chapter 2.3): past the last year
+the last level goes on, and the predicted deviation grows with every year.
 
-The few scales of these parts are those that predict *left-out groups* best, not those that fit best: what leaving a
-whole group out predicts is known in closed form (the same book, equations 5.10 to 5.12, for blocks in place of single
-rows). Rows that are predicted badly without their group count for less (iterated reweighting, as of a Student t).
+The scales of these parts are those that predict *left-out groups* best, which is known in closed form (the same book,
+equations 5.10 to 5.12, for blocks in place of single rows). Rows that are predicted badly without their group count for
+less (iterated reweighting, as of a Student t).
 """
 
 from __future__ import annotations
@@ -122,8 +121,7 @@ class GroupedRegression:
         return _PRIOR_OF_LEVEL + _own_variance(scaled, self.scales, self.drifting, self.apart)
 
     def _scaled(self, features: Floats) -> Floats:
-        result: Floats = (np.asarray(features, dtype=np.float64) - self.mean) / self.spread
-        return result
+        return np.asarray((np.asarray(features, dtype=np.float64) - self.mean) / self.spread)
 
     def _within(self, new: Floats, lowest: Floats, highest: Floats) -> Floats:
         """Each feature no further than it was seen, but for the time: the walk knows how far off that is."""
@@ -135,8 +133,7 @@ class GroupedRegression:
     def _deviation(self, new: Floats, explained: Floats) -> Floats:
         """What is not explained of rows of a group never seen."""
         variance = self.own_variance(new) - explained + np.exp(self.scales.group) + np.exp(self.scales.noise)
-        result: Floats = np.sqrt(np.maximum(variance, 1e-8))
-        return result
+        return np.asarray(np.sqrt(np.maximum(variance, 1e-8)))
 
 
 def fit_grouped_regression(
@@ -254,13 +251,11 @@ class _Pairs:
             total += np.exp(scales.walk) * (1.0 + self.products) * self.together
         if self.apart is not None:
             total += np.exp(scales.apart_walk) * self.apart
-        result: Floats = total
-        return result
+        return np.asarray(total)
 
 
 def _walked(features: Floats, drifting: int) -> Floats:
-    result: Floats = np.maximum(features[:, drifting] + _WALK_BEGAN, 0.0)
-    return result
+    return np.asarray(np.maximum(features[:, drifting] + _WALK_BEGAN, 0.0))
 
 
 def _own_variance(features: Floats, scales: Scales, drifting: int | None, apart: int | None) -> Floats:
@@ -273,8 +268,7 @@ def _own_variance(features: Floats, scales: Scales, drifting: int | None, apart:
         own += np.exp(scales.walk) * (1.0 + products) * walked
         if apart is not None:
             own += np.exp(scales.apart_walk) * walked
-    result: Floats = own
-    return result
+    return np.asarray(own)
 
 
 def _precision(pairs: _Pairs, together: Floats, scales: Scales, noise: Floats) -> Floats:
@@ -287,8 +281,7 @@ def _precision(pairs: _Pairs, together: Floats, scales: Scales, noise: Floats) -
 
 def _together(groups: Strings) -> Floats:
     _, which = np.unique(groups, return_inverse=True)
-    result: Floats = (which[:, None] == which[None, :]).astype(np.float64)
-    return result
+    return np.asarray((which[:, None] == which[None, :]).astype(np.float64))
 
 
 def _leave_groups_out(precision: Floats, target: Floats, groups: Strings) -> tuple[Floats, Floats]:

@@ -1,22 +1,20 @@
 """How far ratios of redis between two servers are off, by each way of knowing them, on servers that no fit saw.
 
 A quarter of the processors is held out, again and again: pairs of servers with two of these are predicted by what the
-rest says. ``by_calibration`` saw neither processor. ``by_processor`` needs both in its table, so there the sizes of
-both servers are left out, and its interval comes from the other processors. ``throughput_ratio`` is given stress-ng at
-all hardware threads for ``instructions_per_second``, which is kinder than what a run knows, and a squeeze that says the
-cores' speed is all that counts.
+rest says. ``by_processor`` needs both in its table: there the sizes of both servers are left out. ``throughput_ratio``
+is given stress-ng for ``instructions_per_second``, and a squeeze that says the cores' speed is all that counts.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rackscope.errors import ModelError, RackscopeError
-from rackscope.models.throughput_ratio import Squeezed, SqueezedTo, fit_throughput_ratio
 from rackscope.models.trained.base import Booleans, Floats
 from rackscope.models.trained.cloud_servers import SCALING, calibrated_servers
 from rackscope.models.trained.redis_elsewhere import (
@@ -59,21 +57,9 @@ class PairScore:
     coverage: float
     interval_ratio: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
-
-@dataclass(frozen=True)
-class _Judged:
-    """Logarithms: predicted less measured, and half of the interval below and above; NaN where refused."""
-
-    missed: Floats
-    below: Floats
-    above: Floats
-
-    def take(self, rows: Booleans) -> _Judged:
-        return _Judged(self.missed[rows], self.below[rows], self.above[rows])
+#: Rows of logarithms: predicted less measured, and half of the interval below and above; NaN where refused.
+_Judged = Floats
 
 
 def validate_pairs(
@@ -96,11 +82,11 @@ def validate_pairs(
             judged["by calibration"].append(_by_calibration(servers, part, out, pairs))
             if speeds is not None:
                 judged["throughput_ratio"].append(_by_ratio(servers, part, speeds, pairs))
-        joined = {way: _joined(some) for way, some in judged.items() if some}
+        joined = {way: np.concatenate(some, axis=1) for way, some in judged.items() if some}
         found += [_score(way, part, "all", one) for way, one in joined.items() if way != "throughput_ratio"]
         if "throughput_ratio" in joined:
-            answered = np.isfinite(joined["throughput_ratio"].missed)
-            found += [_score(way, part, _ANSWERED, one.take(answered)) for way, one in joined.items()]
+            answered = np.isfinite(joined["throughput_ratio"][0])
+            found += [_score(way, part, _ANSWERED, one[:, answered]) for way, one in joined.items()]
     return found
 
 
@@ -120,7 +106,7 @@ def _by_processor(servers: Servers, residual: Floats, out: Booleans, pairs: Numb
     half = quantile_of(residual[seen[:, 1]] - residual[seen[:, 0]], len(np.unique(servers.groups[seen])))
     missed = residual[pairs[:, 0]] - residual[pairs[:, 1]]
     ends = np.full(len(pairs), half)
-    return _Judged(missed, ends, ends)
+    return np.stack([missed, ends, ends])
 
 
 def _by_calibration(servers: Servers, part: str, out: Booleans, pairs: Numbers) -> _Judged:
@@ -129,13 +115,15 @@ def _by_calibration(servers: Servers, part: str, out: Booleans, pairs: Numbers) 
     each = servers.each[part]
     missed = (centre - each)[pairs[:, 1]] - (centre - each)[pairs[:, 0]]
     ends = fitted.quantile * np.hypot(deviation[pairs[:, 0]], deviation[pairs[:, 1]])
-    return _Judged(missed, ends, ends)
+    return np.stack([missed, ends, ends])
 
 
 def _by_ratio(servers: Servers, part: str, speeds: Mapping[str, tuple[float, float]], pairs: Numbers) -> _Judged:
+    from rackscope.models.throughput_ratio import Squeezed, SqueezedTo, fit_throughput_ratio
+
     levels = tuple(SqueezedTo(left, left, left**1.02, left**0.98) for left in (0.8, 0.4))
     model = fit_throughput_ratio([Squeezed("cpu", "cpu_share", levels)], pipelined=part == "pipelined, best")
-    missed, below, above = (np.full(len(pairs), np.nan) for _ in range(3))
+    judged = np.full((3, len(pairs)), np.nan)
     for place, (here, there) in enumerate(pairs.tolist()):
         one, other = (speeds.get(str(servers.names[row])) for row in (here, there))
         if one is None or other is None:
@@ -149,30 +137,26 @@ def _by_ratio(servers: Servers, part: str, speeds: Mapping[str, tuple[float, flo
         except RackscopeError:
             continue
         total = servers.each[part] + servers.threads
-        missed[place] = np.log(found.value) - (total[there] - total[here])
-        below[place], above[place] = np.log(found.value / found.low), np.log(found.high / found.value)
-    return _Judged(missed, below, above)
-
-
-def _joined(judged: list[_Judged]) -> _Judged:
-    return _Judged(*(np.concatenate([getattr(one, name) for one in judged]) for name in ("missed", "below", "above")))
+        missed = math.log(found.value) - (total[there] - total[here])
+        judged[:, place] = missed, math.log(found.value / found.low), math.log(found.high / found.value)
+    return judged
 
 
 def _score(way: str, part: str, of: str, judged: _Judged) -> PairScore:
-    missed, below, above = judged.missed, judged.below, judged.above
-    known = np.isfinite(missed)
+    known = np.isfinite(judged[0])
     if not known.any():
         raise ModelError(f"no pair of servers could be predicted {way}", "Fit on a table with more servers.")
-    error = np.abs(np.expm1(missed[known]))
-    held = (missed[known] <= below[known]) & (-missed[known] <= above[known])
+    missed, below, above = judged[:, known]
+    error = np.abs(np.expm1(missed))
+    held = (missed <= below) & (-missed <= above)
     return PairScore(
         way,
         part,
         of,
-        len(missed),
+        len(known),
         float(known.mean()),
         float(np.median(error)),
         float(np.quantile(error, 0.9)),
         float(held.mean()),
-        float(np.median(np.exp(below[known] + above[known]))),
+        float(np.median(np.exp(below + above))),
     )

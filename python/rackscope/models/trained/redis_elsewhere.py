@@ -1,24 +1,19 @@
 """Redis on one server over redis on another: what a projection that is anchored on a measurement needs.
 
-Two ways, by what is known of both servers, each with intervals from pairs of servers with different processors:
-
 * ``by_processor``: where the table has servers with either processor, of nearly that size and as many threads a core,
-  the ratio is that of what those did a hardware thread. Nothing is calibrated, so no units can be mixed up. Judged on
-  sizes that were left out of both.
-* ``by_calibration``: a regression of requests/s a hardware thread on size, threads a core, read bandwidth of DRAM and
-  last-level cache a thread, Arm's kind or AMD's. That is what rackscope's calibration and the tables share: stress-ng's
-  divisions are not its ``instructions_per_second``, and it measures no bandwidth of the second-level cache. Judged on
-  pairs of processors that were both left out.
+  the ratio is that of what those did a hardware thread. Judged on sizes that were left out of both.
+* ``by_calibration``: a regression of requests/s a hardware thread on what rackscope's calibration and the tables share:
+  size, threads a core, read bandwidth of DRAM and last-level cache a thread, Arm's kind or AMD's. Judged on pairs of
+  processors that were both left out.
 
 An interval is that of the ratio: what errs on both servers alike cancels in it. Its ends are a conformal quantile of
-the residuals of ratios, of processors left out (see ``conformal``); these are symmetric, as each pair counts both ways.
+the residuals of ratios, of processors left out (see ``conformal``), symmetric as each pair counts both ways.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,7 +28,7 @@ from rackscope.models.trained.cloud_servers import SERVERS, processors
 from rackscope.models.trained.grouped_regression import GroupedRegression, fit_grouped_regression
 from rackscope.models.trained.processor_names import parse_processor_name
 from rackscope.models.trained.redis_throughput import PARTS
-from rackscope.models.trained.refusals import FURTHEST
+from rackscope.models.trained.refusals import FURTHEST, seen_range
 from rackscope.models.trained.support_points import on_support_points
 
 if TYPE_CHECKING:
@@ -94,14 +89,6 @@ class Ratio:
     basis: str
     stands_on: str
     outside: str = ""
-
-    @classmethod
-    def of(
-        cls, logarithm: float, half: float, left_out: LeftOut, basis: str, stands_on: str, outside: str = ""
-    ) -> Ratio:
-        """From the ratio's ``logarithm`` and half the width of its interval there."""
-        value, reach = math.exp(logarithm), math.exp(half)
-        return cls(value, value / reach, value * reach, left_out, basis, stands_on, outside)
 
 
 @dataclass(frozen=True)
@@ -237,7 +224,7 @@ class RedisElsewhere:
     fits: dict[str, Calibrated] = field(default_factory=dict, compare=False)
 
     def by_processor(self, part: str, source: Side, target: Side) -> Ratio:
-        """From servers with the processors of both. Raises ModelError where the table lacks them."""
+        """From servers with the processors of both. Raises ModelError where the table does not have them."""
         if self.servers is None:
             raise ModelError(
                 "the fit that rackscope carries has no servers to look processors up in",
@@ -245,12 +232,11 @@ class RedisElsewhere:
             )
         (here, few), (there, many) = (_looked_up(self.servers, part, side) for side in (source, target))
         half, left_out = self._by_processor[part]
-        return Ratio.of(
+        return _ratio(
             there - here,
             half,
             left_out,
-            f"to the other processor: conformal, from {left_out.pairs} pairs of {left_out.processors} processors with "
-            "the sizes of both left out",
+            " with the sizes of both left out",
             f"{few} servers with the processor here and {many} with that there, in the table",
         )
 
@@ -263,13 +249,11 @@ class RedisElsewhere:
             self.fits[part] = fit_calibrated(self.servers, part)
         fitted = self.fits[part]
         centre, deviation = fitted.regression.predict(rows)
-        left_out = fitted.left_out
-        return Ratio.of(
+        return _ratio(
             float(centre[1] - centre[0]),
             fitted.quantile * math.hypot(*deviation),
-            left_out,
-            f"to the other processor: conformal, from {left_out.pairs} pairs of {left_out.processors} processors, both "
-            "left out",
+            fitted.left_out,
+            ", both left out",
             "size, DRAM bandwidth, last-level cache and the kind of both processors",
             outside,
         )
@@ -306,6 +290,13 @@ class RedisElsewhere:
         return ", ".join(said)
 
 
+def _ratio(logarithm: float, half: float, left_out: LeftOut, how: str, stands_on: str, outside: str = "") -> Ratio:
+    """From the ratio's ``logarithm`` and half the width of its interval there."""
+    value, reach = math.exp(logarithm), math.exp(half)
+    basis = f"to the other processor: conformal, from {left_out.pairs} pairs of {left_out.processors} processors{how}"
+    return Ratio(value, value / reach, value * reach, left_out, basis, stands_on, outside)
+
+
 def _looked_up(servers: Servers, part: str, side: Side) -> tuple[float, int]:
     name = parse_processor_name(side.processor).model
     if not side.processor or _ANONYMOUS.search(name):
@@ -329,11 +320,8 @@ def _looked_up(servers: Servers, part: str, side: Side) -> tuple[float, int]:
 
 
 def _described(side: Side) -> Floats:
-    for value, what in (
-        (side.dram_read_bytes_per_second, "dram_read_bytes_per_second"),
-        (side.last_level_cache_bytes, "last_level_cache_bytes"),
-    ):
-        if value is None:
+    for what in ("dram_read_bytes_per_second", "last_level_cache_bytes"):
+        if getattr(side, what) is None:
             raise ModelError(f"{what} of {side.name} is not known", "Run 'rackscope calibrate' there.")
     name = parse_processor_name(side.processor)
     per_core = _threads_per_core(side)
@@ -393,9 +381,6 @@ def _left_out(apart: Floats, groups: Strings) -> LeftOut:
 
 
 def fit_redis_elsewhere(frames: Mapping[str, pl.DataFrame]) -> RedisElsewhere:
-    """From tables by the starts of their names. Raises ModelError for columns that lack or cannot be in their unit."""
+    """From tables by the starts of their names. Raises ModelError for columns that are missing or not in their unit."""
     servers = read_redis_servers(frames)
-    with warnings.catch_warnings():
-        # Columns of which nothing is known.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return RedisElsewhere(np.nanmin(servers.features, axis=0), np.nanmax(servers.features, axis=0), servers)
+    return RedisElsewhere(*seen_range(servers.features), servers)

@@ -8,6 +8,8 @@ is less: redis without pipelining is mostly that path. The best pipeline is then
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +19,7 @@ from rackscope.models.trained.cloud_servers import (
     CALIBRATION,
     CALIBRATION_COLUMNS,
     INPUTS,
+    REDIS_INPUT,
     SCALING,
     SEARCHED_LENGTHS,
     SERVERS,
@@ -28,8 +31,8 @@ from rackscope.models.trained.cloud_servers import (
     providers,
 )
 from rackscope.models.trained.fit import Regressed
-from rackscope.models.trained.model import Aim, Described, Input, Model
-from rackscope.models.trained.web_load import WEB, described_web, web_points
+from rackscope.models.trained.model import Aim, Described, Model
+from rackscope.models.trained.web_load import WEB, WEB_INPUT, described_web, web_points
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,17 +54,17 @@ class _RedisAnchored(_Redis):
     caution = 0.25
 
 
-def _examples(servers: Columns, with_web: bool, rows_of_table: int = 0) -> Examples:
+def _examples(servers: Columns, anchored: bool, rows_of_table: int = 0) -> Examples:
     """A described server has no throughput, or at most that of one request at a time."""
     threads, count = servers["vcpus"], len(servers["vcpus"])
     features = calibration_features(servers)
     names: tuple[str, ...] = CALIBRATION_COLUMNS
-    if with_web:
+    if anchored:
         features += [np.log(servers[f"web {size}"] / threads) for size in _ANCHORS]
         names += (*(f"web requests/s a thread, {size}" for size in _ANCHORS), "redis requests/s a thread")
     times = len(PARTS)
     columns = np.tile(np.column_stack(features), (times, 1))
-    if with_web:
+    if anchored:
         # What is measured without pipelining is not known where that itself is predicted: a column that never changes.
         plain = np.log(servers[_ONE_AT_A_TIME] / threads)
         anchors = np.concatenate([plain * (column != _ONE_AT_A_TIME) for column in PARTS.values()])
@@ -80,76 +83,57 @@ def _examples(servers: Columns, with_web: bool, rows_of_table: int = 0) -> Examp
     )
 
 
-def _from_calibration(frames: Mapping[str, pl.DataFrame]) -> Examples:
-    servers = calibrated_servers(frames, tuple(PARTS.values()))
-    return _examples(arrays(servers, "redis", (SERVERS, SCALING)), with_web=False, rows_of_table=len(frames[SERVERS]))
-
-
-def _with_web(frames: Mapping[str, pl.DataFrame]) -> Examples:
+def _of_tables(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
     import polars as pl
 
     servers = calibrated_servers(frames, tuple(PARTS.values()))
-    light = web_points(frames, servers).drop_nulls("light")
-    for size in _ANCHORS:
-        of_size = light.filter(pl.col("response_size") == size)
-        of_size = of_size.select("server", pl.col("light").alias(f"web {size}"))
-        servers = servers.join(of_size, on="server", how="inner", maintain_order="left")
-    return _examples(
-        arrays(servers, "redis", (SERVERS, SCALING, WEB)), with_web=True, rows_of_table=len(frames[SERVERS])
-    )
+    if anchored:
+        light = web_points(frames, servers).drop_nulls("light")
+        for size in _ANCHORS:
+            of_size = light.filter(pl.col("response_size") == size)
+            of_size = of_size.select("server", pl.col("light").alias(f"web {size}"))
+            servers = servers.join(of_size, on="server", how="inner", maintain_order="left")
+    tables = (SERVERS, SCALING, WEB) if anchored else (SERVERS, SCALING)
+    return _examples(arrays(servers, "redis", tables), anchored, rows_of_table=len(frames[SERVERS]))
 
 
-def _describe(server: Described) -> Examples:
-    return _examples(described_columns(server), with_web=False)
-
-
-def _describe_anchored(server: Described) -> Examples:
+def _describe(server: Described, anchored: bool) -> Examples:
     columns = described_columns(server)
-    columns[_ONE_AT_A_TIME] = np.array([server["redis_requests_per_second"]], dtype=np.float64)
-    light = described_web(server, _ANCHORS)
-    return _examples({**columns, **{f"web {size}": np.array([light[size]]) for size in _ANCHORS}}, with_web=True)
+    if anchored:
+        columns[_ONE_AT_A_TIME] = np.array([server["redis_requests_per_second"]], dtype=np.float64)
+        light = described_web(server, _ANCHORS)
+        columns |= {f"web {size}": np.array([light[size]]) for size in _ANCHORS}
+    return _examples(columns, anchored)
 
 
-_INPUTS = (
-    *INPUTS,
-    Input(
-        "redis_requests_per_second",
-        "of redis, one request at a time, on all hardware threads",
-        column=_ONE_AT_A_TIME,
-    ),
-    Input("web_requests_per_second", f"by size of responses ({', '.join(_ANCHORS)}): one connection a thread"),
+_FROM_CALIBRATION = Model(
+    name="redis",
+    help="requests/s of redis on another processor, from calibration alone",
+    unit="requests/s",
+    tables=(SERVERS, SCALING),
+    measured=CALIBRATION,
+    predicted="requests/s of redis on all hardware threads: one request at a time, and the best pipeline",
+    aim=Aim(median=0.08, p90=0.25),
+    examples=partial(_of_tables, anchored=False),
+    fit=_Redis.fit,
+    inputs=INPUTS,
+    describe=partial(_describe, anchored=False),
+    form=_Redis,
 )
-_PREDICTED = "requests/s of redis on all hardware threads: one request at a time, and the best pipeline"
-
 MODELS = (
-    Model(
-        name="redis",
-        help="requests/s of redis on another processor, from calibration alone",
-        unit="requests/s",
-        tables=(SERVERS, SCALING),
-        measured=CALIBRATION,
-        predicted=_PREDICTED,
-        aim=Aim(median=0.08, p90=0.25),
-        examples=_from_calibration,
-        fit=_Redis.fit,
-        inputs=INPUTS,
-        describe=_describe,
-        form=_Redis,
-    ),
-    Model(
+    _FROM_CALIBRATION,
+    replace(
+        _FROM_CALIBRATION,
         name="redis-anchored",
         help="requests/s of redis on another processor, from calibration and light-load points of a web server and of "
         "redis measured there",
-        unit="requests/s",
         tables=(SERVERS, SCALING, WEB),
         measured=f"{CALIBRATION}; web requests/s of 1k, 16k and 256k at one connection a thread; "
         "for the best pipeline also redis at one request at a time",
-        predicted=_PREDICTED,
-        aim=Aim(median=0.08, p90=0.25),
-        examples=_with_web,
+        examples=partial(_of_tables, anchored=True),
         fit=_RedisAnchored.fit,
-        inputs=_INPUTS,
-        describe=_describe_anchored,
+        inputs=(*INPUTS, REDIS_INPUT, replace(WEB_INPUT, meaning=f"{WEB_INPUT.meaning} ({', '.join(_ANCHORS)})")),
+        describe=partial(_describe, anchored=True),
         form=_RedisAnchored,
     ),
 )

@@ -19,11 +19,11 @@ FURTHEST, YEARS_FURTHEST = 0.694, 4.0
 VAGUEST = 20.0
 
 
-def seen_range(examples: Examples) -> tuple[Floats, Floats]:
+def seen_range(features: Floats) -> tuple[Floats, Floats]:
     """The least and the greatest of each feature; not a number where none is known."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return np.nanmin(examples.features, axis=0), np.nanmax(examples.features, axis=0)
+        return np.nanmin(features, axis=0), np.nanmax(features, axis=0)
 
 
 def outside(examples: Examples, lowest: Floats, highest: Floats) -> Iterator[tuple[int, str, Floats, bool]]:
@@ -49,7 +49,7 @@ def refusals(fitted_on: Examples, asked: Examples, answers: Predictions) -> Bool
     """Which rows of ``asked`` a user would be refused, by a fit on ``fitted_on`` that says ``answers``."""
     # Written so that an interval that is no number is refused as well.
     refused: Booleans = ~np.asarray(answers.high <= VAGUEST * answers.low, dtype=np.bool_)
-    for _, name, by, limited in outside(asked, *seen_range(fitted_on)):
+    for _, name, by, limited in outside(asked, *seen_range(fitted_on.features)):
         if limited:
             refused |= by > furthest(name)
     return refused

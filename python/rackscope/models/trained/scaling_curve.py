@@ -40,8 +40,7 @@ def relative_throughput(workers: Floats, cores: Floats, threads: Floats, slowdow
     within = slowdown * (workers - 1.0) / np.maximum(cores - 1.0, 1.0)
     share = (workers - cores) / np.maximum(threads - cores, 1.0)
     beyond = np.log(np.maximum(cores * (per_core + (np.exp(gain) - per_core) * share) / workers, 1e-6))
-    result: Floats = np.where(workers <= cores, within, beyond)
-    return result
+    return np.asarray(np.where(workers <= cores, within, beyond))
 
 
 def sensitivities(

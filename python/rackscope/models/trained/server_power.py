@@ -226,38 +226,30 @@ def _describe(asked: str, server: Described) -> Examples:
     return _examples(asked, {name: np.array([value]) for name, value in row.items()})
 
 
-_MEASURED = "nothing: the data sheet's chips, cores, clock, memory, year, processor, builder"
-_LATER = (2017, 2018, 2019, 2020, 2021)
-
+_FULL = Model(
+    name="full-load-watts",
+    help="watts of a server at full load, from its data sheet",
+    unit="W",
+    tables=(TABLE,),
+    measured="nothing: the data sheet's chips, cores, clock, memory, year, processor, builder",
+    predicted="watts of the whole server at full load",
+    aim=Aim(median=0.10),
+    examples=partial(_of_tables, FULL),
+    fit=_Power.fit,
+    inputs=_INPUTS,
+    form=_Power,
+    describe=partial(_describe, FULL),
+    later_years=(2017, 2018, 2019, 2020, 2021),
+)
 MODELS = (
-    Model(
-        name="full-load-watts",
-        help="watts of a server at full load, from its data sheet",
-        unit="W",
-        tables=(TABLE,),
-        measured=_MEASURED,
-        predicted="watts of the whole server at full load",
-        aim=Aim(median=0.10),
-        examples=partial(_of_tables, FULL),
-        fit=_Power.fit,
-        inputs=_INPUTS,
-        form=_Power,
-        describe=partial(_describe, FULL),
-        later_years=_LATER,
-    ),
-    Model(
+    _FULL,
+    replace(
+        _FULL,
         name="idle-watts",
         help="watts of a server at active idle, from its data sheet",
-        unit="W",
-        tables=(TABLE,),
-        measured=_MEASURED,
         predicted="watts of the whole server at active idle",
         aim=Aim(median=0.14),
         examples=partial(_of_tables, IDLE),
-        fit=_Power.fit,
-        inputs=_INPUTS,
-        form=_Power,
         describe=partial(_describe, IDLE),
-        later_years=_LATER,
     ),
 )

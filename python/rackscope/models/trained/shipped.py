@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, ValidationError
 
 from rackscope.errors import ModelError
 from rackscope.models.trained import find_model
@@ -24,7 +25,24 @@ from rackscope.models.trained.support_points import from_support_points, support
 from rackscope.models.trained.validation import Score
 
 FORMAT = 1
+#: Of a regression, as they are in the file.
+_KEPT = ("mean", "spread", "level", "scales", "drifting", "apart", "lowest", "highest")
 REDIS_ELSEWHERE = "redis-elsewhere"
+
+
+def _array(values: object) -> Floats:
+    """Null is not a number."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _plain(values: Floats) -> Any:
+    return np.where(np.isfinite(values), values, np.array(None)).tolist()
+
+
+_Array = Annotated[Floats, PlainValidator(_array), PlainSerializer(_plain)]
 
 
 class _Record(BaseModel):
@@ -60,17 +78,17 @@ class Cost(_Record):
 
 
 class _Regression(_Record):
-    mean: list[float]
-    spread: list[float]
+    mean: _Array
+    spread: _Array
     level: float
     scales: Scales
     drifting: int | None
     apart: int | None
-    lowest: list[float]
-    highest: list[float]
+    lowest: _Array
+    highest: _Array
     #: The made-up servers, and what the fit says of each less the level.
-    servers: list[list[float]]
-    values: list[float]
+    servers: _Array
+    values: _Array
 
 
 class _Ends(_Record):
@@ -92,8 +110,8 @@ class ShippedFit(_Record):
     errors: list[Errors]
     cost: Cost
     features: list[str]
-    lowest: list[float | None]
-    highest: list[float | None]
+    lowest: _Array
+    highest: _Array
     regressions: dict[str, _Regression]
     ends: dict[str, _Ends]
     #: Of ratios between two servers: of pairs of processors that were left out.
@@ -119,24 +137,11 @@ def to_records(
     kept = {}
     for name, one in regressions.items():
         servers, values = support_points(one)
-        kept[name] = _Regression(
-            **{each: getattr(one, each).tolist() for each in ("mean", "spread", "lowest", "highest")},
-            level=one.level,
-            scales=one.scales,
-            drifting=one.drifting,
-            apart=one.apart,
-            servers=servers.tolist(),
-            values=values.tolist(),
-        )
+        kept[name] = _Regression(**{each: getattr(one, each) for each in _KEPT}, servers=servers, values=values)
     return kept, {
         name: _Ends(usual=one.usual, later=one.later, last_year=one.last_year if np.isfinite(one.last_year) else None)
         for name, one in ends.items()
     }
-
-
-def range_of(values: Floats) -> list[float | None]:
-    """For a file, which has no NaN."""
-    return [float(one) if np.isfinite(one) else None for one in values]
 
 
 def read_fit(name: str, text: str | None = None) -> ShippedFit:
@@ -170,7 +175,7 @@ def restore(kept: ShippedFit) -> TrainedModel:
         for name, one in kept.ends.items()
     }
     fit: Fit = model.form({name: _restored(one) for name, one in kept.regressions.items()}, ends)
-    return TrainedModel(model, fit, _floats(kept.lowest), _floats(kept.highest), kept.processors)
+    return TrainedModel(model, fit, kept.lowest, kept.highest, kept.processors)
 
 
 def restore_redis_elsewhere(kept: ShippedFit) -> RedisElsewhere:
@@ -179,24 +184,16 @@ def restore_redis_elsewhere(kept: ShippedFit) -> RedisElsewhere:
         part: Calibrated(_restored(one), kept.ends[part].usual.above, kept.pairs[part])
         for part, one in kept.regressions.items()
     }
-    return RedisElsewhere(_floats(kept.lowest), _floats(kept.highest), fits=fits)
+    return RedisElsewhere(kept.lowest, kept.highest, fits=fits)
 
 
 def _restored(one: _Regression) -> GroupedRegression:
     empty = np.empty((0, len(one.mean)))
     regression = GroupedRegression(
-        **{each: np.array(getattr(one, each)) for each in ("mean", "spread", "lowest", "highest")},
-        level=one.level,
-        scales=one.scales,
-        drifting=one.drifting,
-        apart=one.apart,
+        **{each: getattr(one, each) for each in _KEPT},
         features=empty,
         weights=empty,
         precision=empty,
         groups=np.array([], dtype=np.str_),
     )
-    return from_support_points(regression, np.array(one.servers), np.array(one.values))
-
-
-def _floats(values: Sequence[float | None]) -> Floats:
-    return np.array([np.nan if one is None else one for one in values], dtype=np.float64)
+    return from_support_points(regression, one.servers, one.values)

@@ -137,22 +137,13 @@ def hold_out(
 def _mean(scores: list[Score], split: str) -> Score:
     answered = [score for score in scores if score.predictions]
 
-    def mean(name: str) -> float:
-        of = scores if name in ("predictions", "refused", "processors") else answered
-        return sum(float(getattr(score, name)) for score in of) / len(of) if of else float("nan")
+    def mean(name: str, of: list[Score]) -> float:
+        return sum(float(getattr(score, name)) for score in of) / len(of) if of else math.nan
 
-    return replace(
-        scores[0],
-        split=split,
-        predictions=round(mean("predictions")),
-        refused=round(mean("refused")),
-        processors=round(mean("processors")),
-        median_error=mean("median_error"),
-        p90_error=mean("p90_error"),
-        bias=mean("bias"),
-        coverage=mean("coverage"),
-        interval_ratio=mean("interval_ratio"),
-    )
+    found: dict[str, Any] = {name: round(mean(name, scores)) for name in ("predictions", "refused", "processors")}
+    rates = ("median_error", "p90_error", "bias", "coverage", "interval_ratio")
+    found |= {name: mean(name, answered) for name in rates}
+    return replace(scores[0], split=split, **found)
 
 
 def leave_quarters_out(model: Model, examples: Examples) -> list[Score]:

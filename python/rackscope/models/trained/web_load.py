@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rackscope.errors import ModelError
-from rackscope.models.trained.model import Described
+from rackscope.models.trained.model import Described, Input
 
 if TYPE_CHECKING:
     import polars as pl
 
 WEB = "sparecores-web-load"
+WEB_INPUT = Input("web_requests_per_second", "one connection a thread, by size of responses")
 SIZES = ("1k", "16k", "64k", "256k", "512k")
 
 

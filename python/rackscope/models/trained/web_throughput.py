@@ -2,17 +2,17 @@
 
 The logarithm of requests/s a hardware thread over what calibration measured there, as for redis. One light-load point
 of that size (one connection a thread) and redis measured there tell what the kernel's network path costs; without them
-the error is about twice as large, and is stated so.
+the error is about twice as large.
 
-What bounds large servers seems to be something that all threads take turns on, in requests/s of the whole server
-whatever the number of threads, and falls with more of these: Arm's lose most of it beyond 48 threads, Intel's beyond
-128. The light-load point already meets that bound, so that with it what is regressed is the *ratio* of the most to it,
-which is never below one: a server that is bound gains nothing from more connections, one that is not up to three times.
+Large servers seem to be bound by something that all threads take turns on. The light-load point already meets that
+bound, so that with it the *ratio* of the most to it is regressed, which is never below one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ from rackscope.models.trained.cloud_servers import (
     CALIBRATION,
     CALIBRATION_COLUMNS,
     INPUTS,
+    REDIS_INPUT,
     SCALING,
     SEARCHED_LENGTHS,
     SERVERS,
@@ -34,7 +35,7 @@ from rackscope.models.trained.cloud_servers import (
 )
 from rackscope.models.trained.fit import Regressed
 from rackscope.models.trained.model import Aim, Described, Input, Model
-from rackscope.models.trained.web_load import SIZES, WEB, described_web, web_points
+from rackscope.models.trained.web_load import SIZES, WEB, WEB_INPUT, described_web, web_points
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,7 +44,11 @@ if TYPE_CHECKING:
 _BENDS = (32, 64, 128)
 _BENT = (*(f"times over {bend} hardware threads" for bend in _BENDS), f"times over {_BENDS[0]}, of arm")
 _ANCHORS = ("redis requests/s a thread", "the same, pipelined", "web requests/s over those of redis")
-_REDIS = ("redis_rps_pipeline1", "redis_rps_best")
+_REDIS_INPUTS = (
+    REDIS_INPUT,
+    Input("redis_pipelined_requests_per_second", "the same, the best pipeline", column="redis_rps_best"),
+)
+_REDIS = tuple(one.column for one in _REDIS_INPUTS)
 
 
 class _Web(Regressed):
@@ -87,70 +92,44 @@ def _of_tables(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
     return _examples(arrays(rows, "the web server", (SERVERS, SCALING, WEB)), anchored, len(frames[SERVERS]))
 
 
-def _from_calibration(frames: Mapping[str, pl.DataFrame]) -> Examples:
-    return _of_tables(frames, anchored=False)
-
-
-def _anchored(frames: Mapping[str, pl.DataFrame]) -> Examples:
-    return _of_tables(frames, anchored=True)
-
-
-def _of_description(server: Described, light: Mapping[str, float], anchored: bool) -> Examples:
+def _describe(server: Described, anchored: bool) -> Examples:
+    light = described_web(server) if anchored else dict.fromkeys(SIZES, np.nan)
     columns = {name: np.repeat(value, len(light)) for name, value in described_columns(server).items()}
     columns["response_size"] = np.array(list(light))
     columns["light"] = np.array(list(light.values()))
     columns["best"] = np.full(len(light), np.nan)
     if anchored:
-        for column, name in zip(_REDIS, _REDIS_INPUTS, strict=True):
-            columns[column] = np.full(len(light), float(str(server[name])))
+        for one in _REDIS_INPUTS:
+            columns[one.column] = np.full(len(light), float(str(server[one.name])))
     return _examples(columns, anchored)
 
 
-def _describe(server: Described) -> Examples:
-    return _of_description(server, dict.fromkeys(SIZES, float("nan")), anchored=False)
-
-
-def _describe_anchored(server: Described) -> Examples:
-    return _of_description(server, described_web(server), anchored=True)
-
-
-_REDIS_INPUTS = ("redis_requests_per_second", "redis_pipelined_requests_per_second")
-_INPUTS = (
-    *INPUTS,
-    Input(_REDIS_INPUTS[0], "of redis, one request at a time, on all hardware threads", column=_REDIS[0]),
-    Input(_REDIS_INPUTS[1], "the same, the best pipeline", column=_REDIS[1]),
-    Input("web_requests_per_second", "by size of responses (1k to 512k): one connection a thread"),
+_FROM_CALIBRATION = Model(
+    name="web",
+    help="most requests/s of a static web server on another processor, from calibration alone",
+    unit="requests/s",
+    tables=(SERVERS, SCALING, WEB),
+    measured=CALIBRATION,
+    predicted="the most requests/s over all numbers of connections and threads, responses of 1k to 512k",
+    aim=Aim(median=0.08, p90=0.25),
+    examples=partial(_of_tables, anchored=False),
+    fit=_Web.fit,
+    inputs=INPUTS,
+    describe=partial(_describe, anchored=False),
+    form=_Web,
 )
-_PREDICTED = "the most requests/s over all numbers of connections and threads, responses of 1k to 512k"
-
 MODELS = (
-    Model(
-        name="web",
-        help="most requests/s of a static web server on another processor, from calibration alone",
-        unit="requests/s",
-        tables=(SERVERS, SCALING, WEB),
-        measured=CALIBRATION,
-        predicted=_PREDICTED,
-        aim=Aim(median=0.08, p90=0.25),
-        examples=_from_calibration,
-        fit=_Web.fit,
-        inputs=INPUTS,
-        describe=_describe,
-        form=_Web,
-    ),
-    Model(
+    _FROM_CALIBRATION,
+    replace(
+        _FROM_CALIBRATION,
         name="web-anchored",
         help="most requests/s of a static web server on another processor, from calibration, redis, and one light-load "
         "point of that size measured there",
-        unit="requests/s",
-        tables=(SERVERS, SCALING, WEB),
         measured=f"{CALIBRATION}; redis requests/s; web requests/s of that size at one connection a thread",
-        predicted=_PREDICTED,
-        aim=Aim(median=0.08, p90=0.25),
-        examples=_anchored,
+        examples=partial(_of_tables, anchored=True),
         fit=_WebAnchored.fit,
-        inputs=_INPUTS,
-        describe=_describe_anchored,
+        inputs=(*INPUTS, *_REDIS_INPUTS, replace(WEB_INPUT, meaning=f"{WEB_INPUT.meaning} (1k to 512k)")),
+        describe=partial(_describe, anchored=True),
         form=_WebAnchored,
     ),
 )

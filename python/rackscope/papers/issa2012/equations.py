@@ -1,4 +1,4 @@
-"""Equations 1 to 6 of Issa 2012, as the paper states them, and the form of power that 5 and 6 stand in for.
+"""Equations 1 to 6 of Issa 2012, as the paper states them.
 
 J. Issa and S. Figueira, Hadoop and memcached: Performance and power characterization and analysis, Journal of Cloud
 Computing 1:10, 2012. Every function raises RackscopeError where an argument makes the equation meaningless; none of
@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from rackscope.errors import RackscopeError
+from rackscope.papers.issa2012.printed import BLOCK_BYTES, Processor
 
 
 @dataclass(frozen=True)
@@ -106,73 +107,44 @@ def performance_per_watt(speedup: float, power_ratio: float) -> float:
 
 
 def execution_seconds(
-    *,
-    data_bytes: float,
-    cpi: float,
-    instructions_per_byte: float,
-    frequency_hertz: float,
-    cores: int,
-    efficiency: float = 1.0,
+    processor: Processor, cpi: float, instructions_per_byte: float, data_bytes: float = BLOCK_BYTES
 ) -> float:
-    """Equation 2. ``efficiency`` is the paper's; it never says its value, and 1 gives what it prints."""
-    for value, what in (
-        (data_bytes, "a size of data"),
-        (cpi, "a CPI"),
-        (instructions_per_byte, "a path length"),
-        (frequency_hertz, "a frequency"),
-        (cores, "a number of cores"),
-        (efficiency, "an efficiency"),
-    ):
-        _positive(value, what)
-    return data_bytes * cpi * instructions_per_byte * efficiency / frequency_hertz / cores
+    """Equation 2, with an efficiency of 1: the paper never says its value, and 1 gives what it prints."""
+    _positive(cpi, "a CPI")
+    _positive(instructions_per_byte, "a path length")
+    return data_bytes * cpi * instructions_per_byte / processor.hertz / processor.cores
 
 
-def instructions_per_byte_from_time(
-    *, seconds: float, data_bytes: float, cpi: float, frequency_hertz: float, cores: int
-) -> float:
-    """Equation 2 solved for the path length, with an efficiency of 1."""
-    return seconds * frequency_hertz * cores / (data_bytes * cpi)
+def other_factor(processor: Processor, seconds: float, factor: float, data_bytes: float = BLOCK_BYTES) -> float:
+    """Equation 2 solved for one factor: the CPI where ``factor`` is the path length, and the other way round."""
+    return seconds * processor.hertz * processor.cores / (data_bytes * factor)
 
 
-def cpi_from_time(
-    *, seconds: float, data_bytes: float, instructions_per_byte: float, frequency_hertz: float, cores: int
-) -> float:
-    """Equation 2 solved for the CPI, with an efficiency of 1."""
-    return seconds * frequency_hertz * cores / (data_bytes * instructions_per_byte)
+@dataclass(frozen=True)
+class PowerForm:
+    """P0 + (P1 - P0) (f / f1)^n, with P0 = ``fixed_watts`` and P1 = ``watts`` at f1 = ``hertz``.
 
-
-def printed_power_watts(*, fixed_watts: float, watts: float, at_hertz: float, frequency_hertz: float) -> float:
-    """Equation 5 as printed: P0 + (P1 - P0) f1 / f. It is the form for time: see ``scaled_power_watts``."""
-    _positive(frequency_hertz, "a frequency")
-    return fixed_watts + (watts - fixed_watts) * at_hertz / frequency_hertz
-
-
-def printed_fixed_watts(*, watts: float, at_hertz: float, second_watts: float, second_hertz: float) -> float:
-    """Equation 6 as printed: P0 = (P2 f2 - P1 f1) / (f2 - f1), which is equation 5 solved at (f2, P2)."""
-    if at_hertz == second_hertz:
-        raise RackscopeError("two points at one frequency have no fixed part", "Give two frequencies.")
-    return (second_watts * second_hertz - watts * at_hertz) / (second_hertz - at_hertz)
-
-
-def scaled_power_watts(
-    *, fixed_watts: float, watts: float, at_hertz: float, frequency_hertz: float, exponent: float
-) -> float:
-    """P0 + (P1 - P0) (f / f1)^n: power that rises with frequency. Not of the paper: what equation 4 leads to.
-
-    With voltage in proportion to frequency, as the paper assumes, equation 4 has n = 3; at a fixed voltage n = 1.
+    With n = -1 these are equations 5 and 6 as printed, which is the form for time. With voltage in proportion to
+    frequency, as the paper assumes, equation 4 has n = 3; at a fixed voltage n = 1: power that rises with frequency.
     """
-    _positive(frequency_hertz, "a frequency")
-    return fixed_watts + (watts - fixed_watts) * math.pow(frequency_hertz / at_hertz, exponent)
+
+    fixed_watts: float
+    watts: float
+    hertz: float
+    exponent: float
+
+    def at(self, hertz: float) -> float:
+        """Watts at ``hertz``."""
+        _positive(hertz, "a frequency")
+        return self.fixed_watts + (self.watts - self.fixed_watts) * math.pow(hertz / self.hertz, self.exponent)
 
 
-def scaled_fixed_watts(
-    *, watts: float, at_hertz: float, second_watts: float, second_hertz: float, exponent: float
-) -> float:
-    """The fixed part P0 of ``scaled_power_watts`` through two points."""
-    if at_hertz == second_hertz:
+def power_through(watts: float, hertz: float, second_watts: float, second_hertz: float, exponent: float) -> PowerForm:
+    """The form through two points. Raises RackscopeError for one frequency."""
+    if hertz == second_hertz:
         raise RackscopeError("two points at one frequency have no fixed part", "Give two frequencies.")
-    growth = math.pow(second_hertz / at_hertz, exponent)
-    return (second_watts - watts * growth) / (1 - growth)
+    growth = math.pow(second_hertz / hertz, exponent)
+    return PowerForm((second_watts - watts * growth) / (1 - growth), watts, hertz, exponent)
 
 
 def _positive(value: float, what: str) -> None:

@@ -25,6 +25,11 @@ class Processor:
     frequency_megahertz: float
     cores: int
 
+    @property
+    def hertz(self) -> float:
+        """The same."""
+        return self.frequency_megahertz * 1e6
+
 
 ATOM_D510 = Processor("ATOM D510", 1660, 2)
 ATOM_D525 = Processor("ATOM D525", 1880, 2)
@@ -109,6 +114,11 @@ class MemcachedServer:
     latency_seconds: float
     watts: float
     cpi: str
+
+    @property
+    def instructions_per_second(self) -> float:
+        """By equation 2."""
+        return self.cores * self.frequency_megahertz * 1e6 * self.cpu_utilisation / float(self.cpi)
 
 
 TABLE_6_ATOM = MemcachedServer("ATOM D525", 1, 2, 1800, 0.974, 95_336, 985e-6, 35.4, "6.04")

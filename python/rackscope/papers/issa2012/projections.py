@@ -8,15 +8,11 @@ from rackscope.papers.issa2012 import printed
 from rackscope.papers.issa2012.equations import (
     CpiLine,
     PathLength,
-    cpi_from_time,
     cpi_line_through,
     execution_seconds,
-    instructions_per_byte_from_time,
+    other_factor,
     path_length_through,
-    printed_fixed_watts,
-    printed_power_watts,
-    scaled_fixed_watts,
-    scaled_power_watts,
+    power_through,
 )
 from rackscope.papers.issa2012.printed import Processor, ProjectionRow
 from rackscope.papers.reproduction import Comparison, DerivedTable, Section
@@ -60,15 +56,9 @@ def wordcount_projections() -> tuple[Wordcount, ...]:
     for row in printed.TABLE_9:
         processor = row.processor
         instructions = WORDCOUNT.instructions_per_byte(processor.cores)
-        solved = cpi_from_time(
-            seconds=float(row.projected_seconds),
-            data_bytes=printed.BLOCK_BYTES,
-            instructions_per_byte=instructions,
-            frequency_hertz=processor.frequency_megahertz * 1e6,
-            cores=processor.cores,
-        )
+        solved = other_factor(processor, float(row.projected_seconds), instructions)
         cpi = round(solved, 2)
-        projections.append(Wordcount(row, instructions, solved, cpi, _seconds(processor, cpi, instructions)))
+        projections.append(Wordcount(row, instructions, solved, cpi, execution_seconds(processor, cpi, instructions)))
     return tuple(projections)
 
 
@@ -133,19 +123,10 @@ def path_length() -> Section:
 def measured_path_lengths() -> tuple[tuple[str, int, float], ...]:
     """Processor, cores and instructions per byte of word count, from measured seconds and measured CPI."""
     nhm_cpi, atom_cpi = printed.TABLE_5_CPI["Wordcount"]
+    rows = ((printed.TABLE_9[0], atom_cpi), (printed.TABLE_9[2], nhm_cpi))
     return tuple(
-        (
-            row.processor.name,
-            row.processor.cores,
-            instructions_per_byte_from_time(
-                seconds=row.measured_seconds,
-                data_bytes=printed.BLOCK_BYTES,
-                cpi=cpi,
-                frequency_hertz=row.processor.frequency_megahertz * 1e6,
-                cores=row.processor.cores,
-            ),
-        )
-        for row, cpi in ((printed.TABLE_9[0], atom_cpi), (printed.TABLE_9[2], nhm_cpi))
+        (row.processor.name, row.processor.cores, other_factor(row.processor, row.measured_seconds, cpi))
+        for row, cpi in rows
     )
 
 
@@ -153,31 +134,17 @@ def table_9() -> Section:
     """Word count: projected seconds by equation 2, and their errors."""
     comparisons = []
     for one in wordcount_projections():
-        name = one.row.processor.name
-        comparisons.append(
-            Comparison(
-                f"{name}: projected time",
-                one.row.projected_seconds,
-                one.seconds,
-                "s",
-                f"equation 2: 128e6 x {one.cpi:.2f} x {one.instructions_per_byte:.1f} / "
-                f"{one.row.processor.frequency_megahertz:g}e6 / "
-                f"{one.row.processor.cores}",
-            )
+        name, printed_error = one.row.processor.name, one.row.error_percent
+        formula = (
+            f"equation 2: 128e6 x {one.cpi:.2f} x {one.instructions_per_byte:.1f} / "
+            f"{one.row.processor.frequency_megahertz:g}e6 / {one.row.processor.cores}"
         )
-        comparisons.append(
-            Comparison(f"{name}: error", one.row.error_percent, one.error_percent, "%", "gap / projected time")
-        )
-        comparisons.append(
-            Comparison(
-                f"{name}: error, as usual",
-                one.row.error_percent,
-                one.usual_error_percent,
-                "%",
-                "gap / measured time",
-                counted=False,
-            )
-        )
+        usual = one.usual_error_percent
+        comparisons += [
+            Comparison(f"{name}: projected time", one.row.projected_seconds, one.seconds, "s", formula),
+            Comparison(f"{name}: error", printed_error, one.error_percent, "%", "gap / projected time"),
+            Comparison(f"{name}: error, as usual", printed_error, usual, "%", "gap / measured time", counted=False),
+        ]
     return Section(
         "table-9",
         "Table 9: word count, projected by equation 2",
@@ -194,28 +161,13 @@ def table_10() -> Section:
     for row in printed.TABLE_10:
         projected = float(row.projected_seconds)
         gap = abs(projected - row.measured_seconds)
-        name = row.processor.name
+        name, error, usual = row.processor.name, 100 * gap / projected, 100 * gap / row.measured_seconds
         # The whole second that is printed may have had up to another second behind the point.
-        comparisons.append(
-            Comparison(
-                f"{name}: error",
-                row.error_percent,
-                100 * gap / projected,
-                "%",
-                "gap / projected time",
-                attainable=(100 * gap / projected, 100 * (gap + 1) / (projected + 1)),
-            )
-        )
-        comparisons.append(
-            Comparison(
-                f"{name}: error, as usual",
-                row.error_percent,
-                100 * gap / row.measured_seconds,
-                "%",
-                "gap / measured time",
-                counted=False,
-            )
-        )
+        ends = error, 100 * (gap + 1) / (projected + 1)
+        comparisons += [
+            Comparison(f"{name}: error", row.error_percent, error, "%", "gap / projected time", attainable=ends),
+            Comparison(f"{name}: error, as usual", row.error_percent, usual, "%", "gap / measured time", counted=False),
+        ]
     return Section(
         "table-10",
         "Table 10: word sort",
@@ -228,24 +180,9 @@ def table_10() -> Section:
 
 def _word_sort_needs() -> DerivedTable:
     nhm_cpi, atom_cpi = printed.TABLE_5_CPI["Wordsort"]
-    lengths = [
-        instructions_per_byte_from_time(
-            seconds=float(row.projected_seconds),
-            data_bytes=printed.BLOCK_BYTES,
-            cpi=cpi,
-            frequency_hertz=row.processor.frequency_megahertz * 1e6,
-            cores=row.processor.cores,
-        )
-        for row, cpi in ((printed.TABLE_10[0], atom_cpi), (printed.TABLE_10[2], nhm_cpi))
-    ]
+    d510, d525, nhm = ((row.processor, float(row.projected_seconds)) for row in printed.TABLE_10)
+    lengths = other_factor(*d510, atom_cpi), other_factor(*nhm, nhm_cpi)
     fitted = path_length_through(printed.ATOM_D510.cores, lengths[0], printed.NHM.cores, lengths[1])
-    cpi = cpi_from_time(
-        seconds=float(printed.TABLE_10[1].projected_seconds),
-        data_bytes=printed.BLOCK_BYTES,
-        instructions_per_byte=lengths[0],
-        frequency_hertz=printed.ATOM_D525.frequency_megahertz * 1e6,
-        cores=printed.ATOM_D525.cores,
-    )
     return DerivedTable(
         "What table 10's projected times would take, with the CPI of table 5 (solved for: no check of anything)",
         ("quantity", "value"),
@@ -254,7 +191,7 @@ def _word_sort_needs() -> DerivedTable:
             ("instructions per byte at 4 cores", round(lengths[1])),
             ("a of equation 3", round(fitted.a)),
             ("b of equation 3", round(fitted.b)),
-            ("CPI of ATOM at 1,880 MHz", round(cpi, 2)),
+            ("CPI of ATOM at 1,880 MHz", round(other_factor(*d525, lengths[0]), 2)),
         ),
         f"Such a path length would be negative below {fitted.zero_cores:.2f} cores.",
     )
@@ -269,12 +206,12 @@ def _other_readings() -> DerivedTable:
         ("as the paper must have computed it", atom.seconds, d525.seconds, nhm.seconds),
         (
             "with the measured CPI of table 5 (3.04 and 1.43)",
-            _seconds(atom.row.processor, atom_cpi, atom.instructions_per_byte),
+            execution_seconds(atom.row.processor, atom_cpi, atom.instructions_per_byte),
             "-",
-            _seconds(nhm.row.processor, nhm_cpi, nhm.instructions_per_byte),
+            execution_seconds(nhm.row.processor, nhm_cpi, nhm.instructions_per_byte),
         ),
         ("with 128 MiB for 128 MB", *(one.seconds * 2**27 / printed.BLOCK_BYTES for one in (atom, d525, nhm))),
-        ("with the D525 at 1,800 MHz", "-", _seconds(slower, d525.cpi, d525.instructions_per_byte), "-"),
+        ("with the D525 at 1,800 MHz", "-", execution_seconds(slower, d525.cpi, d525.instructions_per_byte), "-"),
         ("printed", *(float(one.row.projected_seconds) for one in (atom, d525, nhm))),
         ("measured", *(one.row.measured_seconds for one in (atom, d525, nhm))),
     )
@@ -309,30 +246,17 @@ def _solved_cpi() -> DerivedTable:
 
 def power() -> Section:
     """Equations 4 to 6: no watts of them are printed; what the forms give for made-up watts."""
-    watts, hertz, second_watts, second_hertz = _EXAMPLE_WATTS
-    fixed = printed_fixed_watts(watts=watts, at_hertz=hertz, second_watts=second_watts, second_hertz=second_hertz)
-    forms = []
-    for exponent in (1.0, 3.0):
-        base = scaled_fixed_watts(
-            watts=watts, at_hertz=hertz, second_watts=second_watts, second_hertz=second_hertz, exponent=exponent
-        )
-        forms.append((exponent, base))
-    rows = []
-    for gigahertz in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0):
-        frequency = gigahertz * 1e9
-        as_printed = printed_power_watts(fixed_watts=fixed, watts=watts, at_hertz=hertz, frequency_hertz=frequency)
-        others = [
-            scaled_power_watts(
-                fixed_watts=base, watts=watts, at_hertz=hertz, frequency_hertz=frequency, exponent=exponent
-            )
-            for exponent, base in forms
-        ]
-        rows.append((gigahertz, as_printed, *others))
+    as_printed, linear, cubic = forms = [power_through(*_EXAMPLE_WATTS, exponent) for exponent in (-1.0, 1.0, 3.0)]
+    rows = [
+        (gigahertz, *(form.at(gigahertz * 1e9) for form in forms))
+        for gigahertz in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
+    ]
     derived = DerivedTable(
         "Watts over frequency through made-up points: 100 W at 2 GHz and 115 W at 2.5 GHz",
         ("GHz", "equations 5 and 6", "P0 + (P1 - P0)(f/f1)", "P0 + (P1 - P0)(f/f1)^3"),
         tuple(rows),
-        f"P0 is {fixed:.1f} W by equation 6, {forms[0][1]:.1f} W with n = 1 and {forms[1][1]:.1f} W with n = 3.",
+        f"P0 is {as_printed.fixed_watts:.1f} W by equation 6, {linear.fixed_watts:.1f} W with n = 1 and "
+        f"{cubic.fixed_watts:.1f} W with n = 3.",
         (1, 1, 1, 1),
     )
     return Section(
@@ -341,14 +265,4 @@ def power() -> Section:
         (),
         "No number that these equations give is printed: figure 15 shows throughput per watt as curves only.",
         (derived,),
-    )
-
-
-def _seconds(processor: Processor, cpi: float, instructions_per_byte: float) -> float:
-    return execution_seconds(
-        data_bytes=printed.BLOCK_BYTES,
-        cpi=cpi,
-        instructions_per_byte=instructions_per_byte,
-        frequency_hertz=processor.frequency_megahertz * 1e6,
-        cores=processor.cores,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rackscope.papers.issa2012 import printed
-from rackscope.papers.issa2012.equations import path_length_through, printed_fixed_watts
+from rackscope.papers.issa2012.equations import path_length_through, power_through
 from rackscope.papers.issa2012.projections import (
     WORDCOUNT,
     measured_path_lengths,
@@ -23,7 +23,7 @@ def remarks() -> tuple[Remark, ...]:
     fitted = path_length_through(points[0][1], points[0][2], points[1][1], points[1][2])
     d510 = wordcount_projections()[0]
     instructions = printed.BLOCK_BYTES * d510.instructions_per_byte
-    fixed = printed_fixed_watts(watts=100, at_hertz=2e9, second_watts=115, second_hertz=2.5e9)
+    fixed = power_through(100, 2e9, 115, 2.5e9, -1.0).fixed_watts
     zero = 2.0 * (fixed - 100) / fixed
     rows = wordcount_projections()
     usual = ", ".join(f"{one.usual_error_percent:.2f} %" for one in rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rackscope.papers.issa2012 import printed
 from rackscope.papers.issa2012.equations import CpiLine, performance_per_watt
@@ -98,55 +98,41 @@ def table_6() -> Section:
     ratio = wsm.operations_per_second / atom.operations_per_second
     power = wsm.watts / atom.watts
     lines = {name: CpiLine(line[0], line[1]) for name, line in printed.MEMCACHED_LINES.items()}
-    throughput = "throughput of WSM / of ATOM"
-    comparisons = (
-        Comparison("throughput per node, WSM against ATOM", printed.TABLE_6_PER_NODE, ratio, "", throughput),
-        Comparison(
-            "throughput per socket",
-            printed.TABLE_6_PER_SOCKET,
-            ratio * atom.sockets / wsm.sockets,
-            "",
-            f"{throughput}, over sockets (2 / 1)",
-        ),
-        Comparison(
-            "throughput per core",
-            printed.TABLE_6_PER_CORE,
-            ratio * atom.cores / wsm.cores,
-            "",
-            f"{throughput}, over cores (12 / 2)",
-        ),
-        Comparison("power ratio (text)", printed.TEXT_POWER_RATIO, power, "", "watts of WSM / of ATOM"),
-        Comparison("performance ratio (text)", printed.TEXT_PERFORMANCE_RATIO, ratio, "", throughput),
-        Comparison(
-            "CPI of ATOM at 1,800 MHz",
-            atom.cpi,
-            lines["ATOM"].cpi(1800),
-            "cycles/instruction",
-            "1 / (0.304 - 250/1800)",
-        ),
-        Comparison(
-            "CPI of WSM at 2,270 MHz", wsm.cpi, lines["WSM"].cpi(2270), "cycles/instruction", "1 / (0.505 - 402/2270)"
-        ),
+    throughput, cycles = "throughput of WSM / of ATOM", "cycles/instruction"
+    by_socket, by_core = ratio * atom.sockets / wsm.sockets, ratio * atom.cores / wsm.cores
+    comparisons = tuple(
+        Comparison(*row)
+        for row in (
+            ("throughput per node, WSM against ATOM", printed.TABLE_6_PER_NODE, ratio, "", throughput),
+            ("throughput per socket", printed.TABLE_6_PER_SOCKET, by_socket, "", f"{throughput}, over sockets (2 / 1)"),
+            ("throughput per core", printed.TABLE_6_PER_CORE, by_core, "", f"{throughput}, over cores (12 / 2)"),
+            ("power ratio (text)", printed.TEXT_POWER_RATIO, power, "", "watts of WSM / of ATOM"),
+            ("performance ratio (text)", printed.TEXT_PERFORMANCE_RATIO, ratio, "", throughput),
+            ("CPI of ATOM at 1,800 MHz", atom.cpi, lines["ATOM"].cpi(1800), cycles, "1 / (0.304 - 250/1800)"),
+            ("CPI of WSM at 2,270 MHz", wsm.cpi, lines["WSM"].cpi(2270), cycles, "1 / (0.505 - 402/2270)"),
+        )
     )
-    by_equation = _instruction_rate(wsm) / _instruction_rate(atom)
+    by_equation = wsm.instructions_per_second / atom.instructions_per_second
+    others: tuple[tuple[str, Callable[[MemcachedServer], float], int], ...] = (
+        (
+            "requests on their way (throughput x latency)",
+            lambda one: one.operations_per_second * one.latency_seconds,
+            1,
+        ),
+        ("operations per second and watt", lambda one: one.operations_per_second / one.watts, 1),
+        (
+            "instructions per second, 10^9 (cores x clock x use / CPI)",
+            lambda one: one.instructions_per_second / 1e9,
+            3,
+        ),
+        ("instructions per operation", lambda one: one.instructions_per_second / one.operations_per_second, 0),
+    )
     derived = DerivedTable(
         "What else the table says of the two",
         ("quantity", "ATOM", "WSM", "WSM / ATOM"),
-        (
-            ("requests on their way (throughput x latency)", *_pair(_outstanding(atom), _outstanding(wsm), 1)),
-            ("operations per second and watt", *_pair(_per_watt(atom), _per_watt(wsm), 1)),
-            (
-                "instructions per second, 10^9 (cores x clock x use / CPI)",
-                *_pair(_instruction_rate(atom) / 1e9, _instruction_rate(wsm) / 1e9, 3),
-            ),
-            (
-                "instructions per operation",
-                *_pair(
-                    _instruction_rate(atom) / atom.operations_per_second,
-                    _instruction_rate(wsm) / wsm.operations_per_second,
-                    0,
-                ),
-            ),
+        tuple(
+            (what, round(of(atom), digits), round(of(wsm), digits), round(of(wsm) / of(atom), 2))
+            for what, of, digits in others
         ),
         f"By equation 2 with one path length, throughput should differ {by_equation:.2f} times; it differs {ratio:.2f} "
         "times, so that instructions per operation are not the same on both.",
@@ -209,19 +195,3 @@ def _prices(speedup: float, per_dollar: str) -> tuple[float, float]:
     decimals = len(per_dollar.partition(".")[2])
     step, value = 10.0**-decimals, float(per_dollar)
     return speedup / (value + step), speedup / (value - step / 2)
-
-
-def _outstanding(server: MemcachedServer) -> float:
-    return server.operations_per_second * server.latency_seconds
-
-
-def _per_watt(server: MemcachedServer) -> float:
-    return server.operations_per_second / server.watts
-
-
-def _instruction_rate(server: MemcachedServer) -> float:
-    return server.cores * server.frequency_megahertz * 1e6 * server.cpu_utilisation / float(server.cpi)
-
-
-def _pair(atom: float, wsm: float, digits: int) -> tuple[float, float, float]:
-    return round(atom, digits), round(wsm, digits), round(wsm / atom, 2)

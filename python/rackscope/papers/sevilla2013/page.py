@@ -25,30 +25,19 @@ def amdahl(cores: int, sequential_share: float) -> float:
 
 
 def _systems() -> Section:
-    own_contexts = printed.PROCESSORS * printed.CORES_A_PROCESSOR * printed.THREADS_A_CORE
+    own = printed.PROCESSORS * printed.CORES_A_PROCESSOR * printed.THREADS_A_CORE
+    memory, nodes = printed.NODES * printed.NODE_MEMORY_GIGABYTES, printed.CONTEXTS / _NODE_CORES
+    eight = "2 processors of eight cores x 2 threads"
     return Section(
         "systems",
         "Section 3: the two systems",
         (
             Comparison("cluster: cores of a node", "4", _NODE_CORES, "", "2 dual-core processors"),
             Comparison("cluster: cores (figure 2)", "128", _CLUSTER_CORES, "", "32 nodes of 4"),
-            Comparison(
-                "cluster: memory (figure 2)", "256", printed.NODES * printed.NODE_MEMORY_GIGABYTES, "GB", "32 x 8 GB"
-            ),
-            Comparison(
-                "server: hardware contexts", "32", own_contexts, "", "2 quad-core processors x 2 threads a core"
-            ),
-            Comparison(
-                "server: hardware contexts",
-                "32",
-                2 * 8 * 2,
-                "",
-                "2 processors of eight cores x 2 threads",
-                counted=False,
-            ),
-            Comparison(
-                "nodes with as many cores as the server", "8", printed.CONTEXTS / _NODE_CORES, "", "32 contexts / 4"
-            ),
+            Comparison("cluster: memory (figure 2)", "256", memory, "GB", "32 x 8 GB"),
+            Comparison("server: hardware contexts", "32", own, "", "2 quad-core processors x 2 threads a core"),
+            Comparison("server: hardware contexts", "32", 2 * 8 * 2, "", eight, counted=False),
+            Comparison("nodes with as many cores as the server", "8", nodes, "", "32 contexts / 4"),
             Comparison(
                 "two hyperthreads of all compute power", "6.25", 100 * 2 / printed.CONTEXTS, "%", "2 / 32 contexts"
             ),
@@ -105,28 +94,19 @@ def _rates() -> Section:
 
 
 def _price() -> Section:
-    out, up = _CLUSTER_DOLLARS, printed.DOLLARS
-    rows: tuple[tuple[str | float, ...], ...] = (
-        ("price, $", up, out, out / up),
-        (
-            "$ for a GB of memory",
-            up / printed.MEMORY_GIGABYTES,
-            printed.NODE_DOLLARS / printed.NODE_MEMORY_GIGABYTES,
-            printed.NODE_DOLLARS / printed.NODE_MEMORY_GIGABYTES / (up / printed.MEMORY_GIGABYTES),
-        ),
-        (
-            "$ for a core or context",
-            up / printed.CONTEXTS,
-            printed.NODE_DOLLARS / _NODE_CORES,
-            printed.NODE_DOLLARS / _NODE_CORES / (up / printed.CONTEXTS),
-        ),
+    share = printed.SEQUENTIAL_SHARE
+    up, out = printed.DOLLARS, printed.NODE_DOLLARS
+    each = (
+        ("price, $", up, _CLUSTER_DOLLARS),
+        ("$ for a GB of memory", up / printed.MEMORY_GIGABYTES, out / printed.NODE_MEMORY_GIGABYTES),
+        ("$ for a core or context", up / printed.CONTEXTS, out / _NODE_CORES),
         (
             "speedup of word count over one core, at most",
-            amdahl(printed.CONTEXTS, printed.SEQUENTIAL_SHARE),
-            amdahl(_CLUSTER_CORES, printed.SEQUENTIAL_SHARE),
-            amdahl(_CLUSTER_CORES, printed.SEQUENTIAL_SHARE) / amdahl(printed.CONTEXTS, printed.SEQUENTIAL_SHARE),
+            amdahl(printed.CONTEXTS, share),
+            amdahl(_CLUSTER_CORES, share),
         ),
     )
+    rows = tuple((what, server, cluster, cluster / server) for what, server, cluster in each)
     return Section(
         "price",
         "Section 4: what each system costs",
@@ -146,7 +126,6 @@ def _price() -> Section:
 def _remarks() -> tuple[Remark, ...]:
     """What was found out, the paper's conclusions first."""
     ratio = _CLUSTER_DOLLARS / printed.DOLLARS
-    most = amdahl(_CLUSTER_CORES, printed.SEQUENTIAL_SHARE) / amdahl(printed.CONTEXTS, printed.SEQUENTIAL_SHARE)
     most = amdahl(_CLUSTER_CORES, printed.SEQUENTIAL_SHARE) / amdahl(printed.CONTEXTS, printed.SEQUENTIAL_SHARE)
     copies = printed.NODES * printed.NODE_COPY_MEGABYTES_PER_SECOND / printed.COPY_MEGABYTES_PER_SECOND
     nodes = printed.DOLLARS / printed.NODE_DOLLARS

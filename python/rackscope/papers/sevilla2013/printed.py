@@ -28,8 +28,5 @@ WORD_COUNT_GIGABYTES, CHECKPOINT_SECONDS = 125, 5 * 60
 XEN_SECONDS, XEN_REGULAR_SECONDS = 40 * 60, 2 * 60
 #: Section 3.3: the part of word count that is sequential.
 SEQUENTIAL_SHARE = 0.01
-#: Section 3: data grows in such steps until something breaks.
-STEP_GIGABYTES = 20
-
 #: The table of figure 1: ratio as printed, cores, gigabytes. The line of M3 is lost in the text that we have.
 RATIOS = (("M1", "0.5", 4, 8), ("M2", "1.5", 8, 12), ("M4", "2.5", 4, 10))

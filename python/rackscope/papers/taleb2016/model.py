@@ -24,15 +24,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
 
 from rackscope.errors import RackscopeError
 from rackscope.models.closed_network import ClosedNetwork, Solution, Station, mean_value_analysis
 from rackscope.papers.taleb2016.quoted import QUOTED, Point, Quoted, Transport
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 #: An X3440 has four cores; RAMCloud keeps one polling, whatever the load.
 CORES, POLLING_CORES = 4, 1
@@ -88,21 +87,16 @@ def _solved(cluster: ClosedNetwork, clients: int) -> tuple[Solution, ...]:
     return mean_value_analysis(cluster, clients)
 
 
+@dataclass(frozen=True)
 class Cluster:
     """Answers of the model for one set of parameters; each network is solved once, for all numbers of clients."""
 
-    def __init__(self, parameters: Parameters) -> None:
-        self.parameters = parameters
-        self._solved: dict[tuple[Transport, int], tuple[Solution, ...]] = {}
+    parameters: Parameters
 
     def solution(self, transport: Transport, servers: int, clients: int) -> Solution:
         """Means of the network. Raises RackscopeError for no server or no client."""
-        solved = self._solved.get((transport, servers), ())
-        if len(solved) < clients or clients < 1:
-            most = max(clients, MOST_CLIENTS) if clients >= 1 else clients
-            solved = _solved(network(self.parameters, transport, servers), most)
-            self._solved[transport, servers] = solved
-        return solved[clients - 1]
+        most = max(clients, MOST_CLIENTS) if clients >= 1 else clients
+        return _solved(network(self.parameters, transport, servers), most)[clients - 1]
 
     def look(self, transport: Transport, servers: int, clients: int) -> Point:
         """Throughput, latency and power. The core that polls is busy anyway, so what it does takes no more power."""
@@ -136,9 +130,6 @@ class Fit:
 
     def predict_all(self, questions: Sequence[Callable[[Cluster], float]]) -> list[Estimate]:
         """The same for many questions, solving each network once for each parameter that is moved."""
-        import numpy as np
-        from scipy.stats import t
-
         start = _logarithms(self.parameters, self.free)
         here = Cluster(self.parameters)
         centre = np.log([question(here) for question in questions])
@@ -150,7 +141,7 @@ class Fit:
             there = Cluster(_moved(self.parameters, self.free, moved))
             slopes[:, k] = (np.log([question(there) for question in questions]) - centre) / step
         deviations = np.sqrt(np.einsum("ij,jk,ik->i", slopes, self.covariance, slopes))
-        half = float(t.ppf((1 + CONFIDENCE) / 2, self.degrees_of_freedom)) * deviations
+        half = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, self.degrees_of_freedom)) * deviations
         ends = zip(np.exp(centre), np.exp(centre - half), np.exp(centre + half), strict=True)
         return [Estimate(float(value), float(low), float(high)) for value, low, high in ends]
 
@@ -162,9 +153,6 @@ def fit(figures: Sequence[Quoted] = QUOTED, *, start: Parameters | None = None, 
     ``shared_path=False`` leaves that station out: what the model would be without it. Raises RackscopeError when there
     are too few figures.
     """
-    import numpy as np
-    from scipy.optimize import least_squares
-
     chosen = [figure for figure in figures if figure.fitted]
     start = start or _START
     if not shared_path:
@@ -182,7 +170,7 @@ def fit(figures: Sequence[Quoted] = QUOTED, *, start: Parameters | None = None, 
         assumed = math.log(cluster.parameters.workers_seconds / _WORKERS_SECONDS) / _WORKERS_DEVIATION
         return np.array([*left, assumed])
 
-    found = least_squares(residuals, _logarithms(start, free), x_scale="jac", xtol=1e-8, ftol=1e-10)
+    found = scipy.optimize.least_squares(residuals, _logarithms(start, free), x_scale="jac", xtol=1e-8, ftol=1e-10)
     misfit = float(found.fun @ found.fun) / freedom
     slopes = np.asarray(found.jac, dtype=np.float64)
     covariance = np.asarray(np.linalg.inv(slopes.T @ slopes) * max(1.0, misfit), dtype=np.float64)
@@ -194,8 +182,6 @@ _START = Parameters(250e-6, 45e-6, 4e-6, 35e-6, 2.5e-6, _WORKERS_SECONDS, 94.0, 
 
 
 def _logarithms(parameters: Parameters, names: Sequence[str]) -> NDArray[np.float64]:
-    import numpy as np
-
     return np.log([getattr(parameters, name) for name in names])
 
 

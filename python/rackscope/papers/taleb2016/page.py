@@ -23,12 +23,12 @@ from rackscope.papers.taleb2016.model import (
     fit,
     network,
 )
-from rackscope.papers.taleb2016.quoted import QUOTED, Point, Quoted, Transport
+from rackscope.papers.taleb2016.quoted import QUOTED, Place, Point, Quoted, Transport
 
 SERVERS, CLIENTS = (10, 20, 30, 40), (10, 30, 60, 90)
 _TRANSPORTS: tuple[Transport, ...] = ("Infiniband", "TCP")
 #: Clusters and loads that the simulation is asked about: unloaded, loaded, and the largest.
-_SIMULATED: tuple[tuple[Transport, int, int], ...] = (
+_SIMULATED: tuple[Place, ...] = (
     ("TCP", 10, 10), ("TCP", 10, 60), ("TCP", 10, 90), ("TCP", 40, 90), ("Infiniband", 10, 90),
 )  # fmt: skip
 _REQUESTS, _SEED = 20_000, 2016
@@ -54,7 +54,7 @@ _LOOKS: Mapping[str, Callable[[Point, int], float]] = {
     "watts_per_server": lambda point, _: point.watts_per_server,
     "operations_per_joule": lambda point, servers: point.operations_per_joule(servers),
 }
-Grid = dict[tuple[Transport, int, int], dict[str, Estimate]]
+Grid = dict[Place, dict[str, Estimate]]
 
 
 @dataclass(frozen=True)
@@ -209,13 +209,13 @@ def _contradiction(fitted: Fit) -> Section:
 
 def _grid(fitted: Fit) -> Grid:
     places = [(transport, servers, clients) for transport in _TRANSPORTS for servers in SERVERS for clients in CLIENTS]
-    questions = [partial(_ask_at, place, look) for place in places for look in _LOOKS.values()]
+
+    def asked(place: Place, look: Callable[[Point, int], float], cluster: Cluster) -> float:
+        return look(cluster.look(*place), place[1])
+
+    questions = [partial(asked, place, look) for place in places for look in _LOOKS.values()]
     estimates = iter(fitted.predict_all(questions))
     return {place: {name: next(estimates) for name in _LOOKS} for place in places}
-
-
-def _ask_at(place: tuple[Transport, int, int], look: Callable[[Point, int], float], cluster: Cluster) -> float:
-    return look(cluster.look(*place), place[1])
 
 
 def _grid_section(grid: Grid, transport: Transport) -> Section:
@@ -293,7 +293,7 @@ def _simulated(fitted: Fit, transport: Transport, servers: int, clients: int) ->
     )
 
 
-def _check(fitted: Fit, simulated: dict[tuple[Transport, int, int], tuple[Simulated, Simulated]]) -> Section:
+def _check(fitted: Fit, simulated: dict[Place, tuple[Simulated, Simulated]]) -> Section:
     rows = []
     for (transport, servers, clients), (exponential, constant) in simulated.items():
         exact = mean_value_analysis(network(fitted.parameters, transport, servers), clients)[-1].throughput_per_second
@@ -321,7 +321,7 @@ def _values(
     fitted: Fit,
     compared: Sequence[Compared],
     grid: Grid,
-    simulated: dict[tuple[Transport, int, int], tuple[Simulated, Simulated]],
+    simulated: dict[Place, tuple[Simulated, Simulated]],
 ) -> dict[str, Any]:
     return {
         "modelled": True,
@@ -342,21 +342,18 @@ def _values(
             for one in compared
         ],
         "range": [
-            {"transport": transport, "servers": servers, "clients": clients}
-            | {name: asdict(estimate) for name, estimate in found.items()}
-            for (transport, servers, clients), found in grid.items()
+            {**_placed(place), **{name: asdict(estimate) for name, estimate in found.items()}}
+            for place, found in grid.items()
         ],
         "simulation": [
-            {
-                "transport": transport,
-                "servers": servers,
-                "clients": clients,
-                "exponential_service": asdict(exponential),
-                "constant_service": asdict(constant),
-            }
-            for (transport, servers, clients), (exponential, constant) in simulated.items()
+            {**_placed(place), "exponential_service": asdict(exponential), "constant_service": asdict(constant)}
+            for place, (exponential, constant) in simulated.items()
         ],
     }
+
+
+def _placed(place: Place) -> dict[str, Any]:
+    return dict(zip(("transport", "servers", "clients"), place, strict=True))
 
 
 def _quoted(name: str) -> float:

@@ -48,100 +48,89 @@ class Quoted:
     remark: str = ""
 
 
-def _ratio(over: tuple[Transport, int, int], under: tuple[Transport, int, int]) -> Callable[[Look], float]:
-    return lambda look: look(*over).throughput_per_second / look(*under).throughput_per_second
+Place = tuple[Transport, int, int]
 
 
-def _microseconds(transport: Transport, clients: int) -> Callable[[Look], float]:
-    return lambda look: look(transport, 10, clients).response_seconds * 1e6
+def _ratio(name: str, value: float, sentence: str, over: Place, under: Place, remark: str = "") -> Quoted:
+    def predict(look: Look) -> float:
+        return look(*over).throughput_per_second / look(*under).throughput_per_second
+
+    return Quoted(f"throughput of {name}", value, "x", value * _RATIO, sentence, predict, not remark, remark)
 
 
-def _watts(transport: Transport, clients: int) -> Callable[[Look], float]:
-    return lambda look: look(transport, 10, clients).watts_per_server
+def _latency(transport: Transport, clients: int, value: float, sentence: str, remark: str = "") -> Quoted:
+    def predict(look: Look) -> float:
+        return look(transport, 10, clients).response_seconds * 1e6
+
+    name = f"latency over {transport}, 10 servers, {clients} clients"
+    return Quoted(name, value, "µs", value * _AROUND, sentence, predict, not remark, remark)
+
+
+def _power(transport: Transport, clients: int, value: float, sentence: str, remark: str = "") -> Quoted:
+    def predict(look: Look) -> float:
+        return look(transport, 10, clients).watts_per_server
+
+    name = f"power of a server, {transport}, 10 servers, {clients} clients"
+    return Quoted(name, value, "W", _WATTS, sentence, predict, not remark, remark)
 
 
 _CONTRADICTED = "contradicted by the paper's other figures, see below"
 
 QUOTED = (
-    Quoted(
-        "throughput of Infiniband over TCP, 10 servers, 10 clients", 7.38, "x", 7.38 * _RATIO,
+    _ratio(
+        "Infiniband over TCP, 10 servers, 10 clients", 7.38,
         "When running 10 clients Infiniband cluster achieves 7.38x the throughput of TCP cluster",
-        _ratio(("Infiniband", 10, 10), ("TCP", 10, 10)),
+        ("Infiniband", 10, 10), ("TCP", 10, 10),
     ),
-    Quoted(
-        "throughput of Infiniband over TCP, 10 servers, 90 clients", 11.40, "x", 11.40 * _RATIO,
+    _ratio(
+        "Infiniband over TCP, 10 servers, 90 clients", 11.40,
         "the gap widens and reaches 11.40x more throughput for Infiniband cluster",
-        _ratio(("Infiniband", 10, 90), ("TCP", 10, 90)),
+        ("Infiniband", 10, 90), ("TCP", 10, 90),
     ),
-    Quoted(
-        "throughput of Infiniband at 90 over 60 clients, 10 servers", 1.39, "x", 1.39 * _RATIO,
+    _ratio(
+        "Infiniband at 90 over 60 clients, 10 servers", 1.39,
         "between 60 and 90 clients while Infiniband increases by a factor of 1.39x",
-        _ratio(("Infiniband", 10, 90), ("Infiniband", 10, 60)),
+        ("Infiniband", 10, 90), ("Infiniband", 10, 60),
     ),
-    Quoted(
-        "throughput of TCP at 90 over 60 clients, 10 servers", 1.10, "x", 1.10 * _RATIO,
+    _ratio(
+        "TCP at 90 over 60 clients, 10 servers", 1.10,
         "TCP only increases by 1.10x from 60 to 90 clients",
-        _ratio(("TCP", 10, 90), ("TCP", 10, 60)), fitted=False, remark=_CONTRADICTED,
+        ("TCP", 10, 90), ("TCP", 10, 60), _CONTRADICTED,
     ),
-    Quoted(
-        "throughput of TCP at 90 over 10 clients, 10 servers", 5.4, "x", 5.4 * _RATIO,
+    _ratio(
+        "TCP at 90 over 10 clients, 10 servers", 5.4,
         "For the cluster of 10 nodes with TCP the scalability factor is 5.4 while the expected scalability factor is 9",
-        _ratio(("TCP", 10, 90), ("TCP", 10, 10)),
+        ("TCP", 10, 90), ("TCP", 10, 10),
     ),
-    Quoted(
-        "throughput of TCP at 90 over 10 clients, 20 servers", 6.9, "x", 6.9 * _RATIO,
+    _ratio(
+        "TCP at 90 over 10 clients, 20 servers", 6.9,
         "it 6.9 for 20 nodes",
-        _ratio(("TCP", 20, 90), ("TCP", 20, 10)),
+        ("TCP", 20, 90), ("TCP", 20, 10),
     ),
-    Quoted(
-        "throughput of TCP at 90 over 10 clients, 30 servers", 7.3, "x", 7.3 * _RATIO,
+    _ratio(
+        "TCP at 90 over 10 clients, 30 servers", 7.3,
         "and 7.3 for 30 nodes",
-        _ratio(("TCP", 30, 90), ("TCP", 30, 10)),
+        ("TCP", 30, 90), ("TCP", 30, 10),
     ),
-    Quoted(
-        "latency over Infiniband, 10 servers, 10 clients", 40, "µs", 40 * _AROUND,
-        "looking into Infiniband's cluster latency one can see a stable latency around 40 µs",
-        _microseconds("Infiniband", 10),
+    _latency(
+        "Infiniband", 10, 40, "looking into Infiniband's cluster latency one can see a stable latency around 40 µs",
     ),
-    Quoted(
-        "latency over Infiniband, 10 servers, 90 clients", 40, "µs", 40 * _AROUND,
-        "(the same sentence)",
-        _microseconds("Infiniband", 90), fitted=False,
-        remark="a factor of 1.39 and not 1.5 from 60 to 90 clients says that it rises by 8 %",
+    _latency(
+        "Infiniband", 90, 40, "(the same sentence)",
+        "a factor of 1.39 and not 1.5 from 60 to 90 clients says that it rises by 8 %",
     ),
-    Quoted(
-        "latency over TCP, 10 servers, 10 clients", 315, "µs", 315 * _AROUND,
-        "For TCP cluster the latency is stable around 315 µs up to 60 clients",
-        _microseconds("TCP", 10),
-    ),
-    Quoted(
-        "latency over TCP, 10 servers, 60 clients", 315, "µs", 315 * _AROUND,
-        "(the same sentence)",
-        _microseconds("TCP", 60), fitted=False, remark=_CONTRADICTED,
-    ),
-    Quoted(
-        "latency over TCP, 10 servers, 90 clients", 512, "µs", 512 * _AROUND,
-        "It reaches more than 512 µs for 90 clients",
-        _microseconds("TCP", 90), fitted=False, remark="a lower bound",
-    ),
-    Quoted(
-        "power of a server, TCP, 10 servers, 10 clients", 97, "W", _WATTS,
-        "the average power consumption is increasing constantly from 97Watts for 10 clients",
-        _watts("TCP", 10),
-    ),
-    Quoted(
-        "power of a server, TCP, 10 servers, 90 clients", 109, "W", _WATTS,
-        "up to 109Watts for 90 clients",
-        _watts("TCP", 90),
-    ),
-    Quoted(
-        "power of a server, Infiniband, 10 servers, 10 clients", 94, "W", _WATTS,
+    _latency("TCP", 10, 315, "For TCP cluster the latency is stable around 315 µs up to 60 clients"),
+    _latency("TCP", 60, 315, "(the same sentence)", _CONTRADICTED),
+    _latency("TCP", 90, 512, "It reaches more than 512 µs for 90 clients", "a lower bound"),
+    _power("TCP", 10, 97, "the average power consumption is increasing constantly from 97Watts for 10 clients"),
+    _power("TCP", 90, 109, "up to 109Watts for 90 clients"),
+    _power(
+        "Infiniband", 10, 94,
         "For the Infiniband cluster we can see a stable power consumption of 94Watts up to 60 clients",
-        _watts("Infiniband", 10), fitted=False, remark="a check: power is fitted to TCP alone",
+        "a check: power is fitted to TCP alone",
     ),
-    Quoted(
-        "power of a server, Infiniband, 10 servers, 60 clients", 94, "W", _WATTS,
-        "(the same sentence; it \"increases a little bit when going up to 90 clients\")",
-        _watts("Infiniband", 60), fitted=False, remark="a check: power is fitted to TCP alone",
+    _power(
+        "Infiniband", 60, 94, "(the same sentence; it \"increases a little bit when going up to 90 clients\")",
+        "a check: power is fitted to TCP alone",
     ),
 )  # fmt: skip

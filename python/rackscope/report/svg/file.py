@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rackscope.report.build import asset
-from rackscope.report.svg.chart import WIDE, Size, draw_document
+from rackscope.report.svg.chart import WIDE, draw_document
 from rackscope.runs.files import write_atomically
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rackscope.runs.study import Chart
 
 
-def write_chart_svg(chart: Chart, path: Path, size: Size = WIDE) -> None:
+def write_chart_svg(chart: Chart, path: Path) -> None:
     """Write ``chart`` as an SVG file that needs nothing else. Raises RunDirectoryError."""
-    drawn = draw_document(chart, size, _style())
+    drawn = draw_document(chart, WIDE, _style())
     write_atomically(path, f'<?xml version="1.0" encoding="UTF-8"?>\n{drawn}\n'.encode(), sync=False)
 
 

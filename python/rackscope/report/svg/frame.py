@@ -34,12 +34,8 @@ class Ticks:
 
 @dataclass(frozen=True)
 class Frame:
-    """The area that is drawn on, its scales, and everything around it as SVG."""
+    """The scales of what is drawn, and everything around it as SVG."""
 
-    left: float
-    top: float
-    right: float
-    bottom: float
     x: Scale
     y: Scale
     furniture: str
@@ -85,7 +81,7 @@ def frame_of(chart: Chart, legend: Sequence[tuple[str, str]], width: float, heig
     if chart.x.label:
         parts.append(text(shorten(chart.x.label, width - 4), right, height - 4, class_="axis-label", anchor="end"))
     overlay = _references(chart, x, y, (left, top, right, bottom))
-    return Frame(left, top, right, bottom, x, y, "".join(parts), overlay, height)
+    return Frame(x, y, "".join(parts), overlay, height)
 
 
 def _has_bars(chart: Chart) -> bool:

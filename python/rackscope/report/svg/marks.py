@@ -12,7 +12,7 @@ from rackscope.report.svg.scales import Scale
 from rackscope.report.svg.text import describe_value, describe_values, width_of
 
 if TYPE_CHECKING:
-    from rackscope.runs.study import Axis, Chart, Series
+    from rackscope.runs.study import Chart, Series
 
 #: Colour roles of report.css in the order in which they are given out; shapes tell apart what comes after.
 COLOURS = ("blue", "orange", "teal", "magenta", "red", "yellow", "grey")
@@ -54,13 +54,13 @@ def written_values(chart: Chart) -> list[str]:
     series = [one for one in chart.series if one.kind == "bars"]
     if sum(len(one.x) for one in series) > _MOST_VALUES:
         return []
-    axis = _axis(chart)
-    return [written for one in series for written in describe_values(one.x if axis is chart.x else one.y, axis)]
+    axis = chart.x if _is_flat(chart) else chart.y
+    return [written for one in series for written in describe_values(_sides(chart, one)[1], axis)]
 
 
 def draw_series(chart: Chart, x: Scale, y: Scale) -> str:
     """All series, those with areas first so that lines lie above them."""
-    flat = chart.y.scale == "category"
+    flat = _is_flat(chart)
     along, measured = (y, x) if flat else (x, y)
     order = sorted(range(len(chart.series)), key=lambda place: chart.series[place].kind != "bars")
     bars = [place for place in order if chart.series[place].kind == "bars"]
@@ -80,25 +80,25 @@ def draw_series(chart: Chart, x: Scale, y: Scale) -> str:
 
 def describe_point(chart: Chart, series: Series, at: int) -> str:
     """``4 threads, 1.00 KiB: 101,240/s (95 % interval 99,800/s to 102,700/s)``."""
-    along: float | None
-    value: float | None
-    if chart.y.scale == "category":
-        along, value, along_axis = series.y[at], series.x[at], chart.y
-    else:
-        along, value, along_axis = series.x[at], series.y[at], chart.x
-    axis = _axis(chart)
+    varied, measured = _sides(chart, series)
+    axis, varied_axis = (chart.x, chart.y) if _is_flat(chart) else (chart.y, chart.x)
     name = f"{series.label}, " if len(chart.series) > 1 else ""
-    measured = "not known" if value is None else describe_value(value, axis)
-    words = f"{name}{describe_value(along, along_axis)}: {measured}"
+    value = "not known" if measured[at] is None else describe_value(measured[at], axis)
+    words = f"{name}{describe_value(varied[at], varied_axis)}: {value}"
     low, high = _end(series.low, at), _end(series.high, at)
     if low is None and high is None:
         return words
     return f"{words} ({100 * series.level:.0f} % interval {describe_value(low, axis)} to {describe_value(high, axis)})"
 
 
-def _axis(chart: Chart) -> Axis:
-    """The axis that was measured along."""
-    return chart.x if chart.y.scale == "category" else chart.y
+def _is_flat(chart: Chart) -> bool:
+    """Whether categories stand on the vertical axis, so that what was measured lies along the other."""
+    return chart.y.scale == "category"
+
+
+def _sides(chart: Chart, series: Series) -> tuple[Sequence[float | None], Sequence[float | None]]:
+    """Values along the axis that was varied, and along the one that was measured."""
+    return (series.y, series.x) if _is_flat(chart) else (series.x, series.y)
 
 
 def _end(ends: Sequence[float | None], at: int) -> float | None:
@@ -107,12 +107,8 @@ def _end(ends: Sequence[float | None], at: int) -> float | None:
 
 def _marks(chart: Chart, series: Series, along: Scale, measured: Scale, shift: float) -> list[Mark]:
     marks = []
-    digits = describe_values(series.x if chart.y.scale == "category" else series.y, _axis(chart))
-    for at in range(min(len(series.x), len(series.y))):
-        where: float | None = series.x[at]
-        value: float | None = series.y[at]
-        if chart.y.scale == "category":
-            where, value = value, where
+    digits = describe_values(_sides(chart, series)[1], chart.x if _is_flat(chart) else chart.y)
+    for at, (where, value) in enumerate(zip(*_sides(chart, series), strict=True)):
         if where is None or not along.draws(where):
             continue
         low, high = _end(series.low, at), _end(series.high, at)
@@ -122,7 +118,7 @@ def _marks(chart: Chart, series: Series, along: Scale, measured: Scale, shift: f
                 value=measured.at(value) if value is not None and measured.draws(value) else None,
                 low=None if low is None else measured.clamped(low),
                 high=None if high is None else measured.clamped(high),
-                across=_across(series, along, at) if chart.y.scale != "category" else None,
+                across=None if _is_flat(chart) else _across(series, along, at),
                 digits=digits[at],
                 words=describe_point(chart, series, at),
             )
@@ -141,8 +137,7 @@ def _slot(chart: Chart, along: Scale, bars: list[int], place: int) -> tuple[floa
     if along.kind == "category":
         band = abs(along.at(1) - along.at(0))
     else:
-        flat = chart.y.scale == "category"
-        values = {at for series in chart.series for at in (series.y if flat else series.x) if along.draws(at)}
+        values = {at for series in chart.series for at in _sides(chart, series)[0] if along.draws(at)}
         places = sorted(along.at(at) for at in values if at is not None)
         gaps = [b - a for a, b in itertools.pairwise(places)]
         band = min(gaps, default=80.0)

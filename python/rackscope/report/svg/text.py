@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from rackscope.runs.study import Axis
 
-#: Pixels of text in charts, as in chart.css, and of the average character at that size.
-TEXT_PIXELS = 12.0
+#: Pixels of the average character where text is 12 pixels high, as in chart.css.
 _CHARACTER_PIXELS, _NARROW_PIXELS, _BROAD_PIXELS = 6.7, 3.6, 12.0
 
 

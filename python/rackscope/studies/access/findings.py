@@ -1,46 +1,39 @@
-"""What ``study access`` found, as findings, tables, charts and a result for programs.
-
-``result``::
-
-    {"items", "rounds", "cells": [{"access", "cores", "theta", "writes_percent", "balance", "unsettled_ratio",
-                                   "rates_operations_per_second": [float], "median", "low", "high"}],
-     "comparisons": [{"cores", "theta", "writes_percent", "first", "second", "ratio", "low", "high", "outcome"}],
-     "stores": [{"access", "cores", "partitions", "lost", "overhead_bytes"}]}
-
-``balance`` is the part of what all cores did at full speed that clients can have: where requests go to the core that
-owns a key, and some keys are asked for more than others, the busiest core is full before the rest. Every rate here is
-multiplied by it.
-"""
+"""What ``study access`` found, as findings, tables, charts and a result for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from rackscope.analysis.intervals import Interval, ratio_of_means
+from rackscope.analysis.intervals import ratio_of_means
 from rackscope.analysis.wording import listing, percent
 from rackscope.runs.study import Finding, StudyRecord, Table
 from rackscope.studies.access.charts import make_charts
 from rackscope.studies.access.measure import Outcome
 from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
-from rackscope.studies.access.summary import Summary, summarise, typical_writes
+from rackscope.studies.access.program import Filled
+from rackscope.studies.access.summary import Summary, Verdict, summarise, typical_writes
 from rackscope.studies.kit import (
-    Row,
     counted,
     finding,
     interference_findings,
     listed,
     measured_again,
     note,
+    picked,
     ratio_words,
-    table,
+    table_of,
     warning,
+    when,
 )
 from rackscope.units import format_count
 
-#: Lookups that met a write in progress again and again: below this fraction they are not worth a sentence.
+#: Lookups that the owner would have to be asked for: below this fraction they are not worth a sentence.
 _FEW_UNSETTLED = 0.001
+#: Stores of one comparison whose memory is in huge pages to fractions further apart than this are not alike.
+_PAGES_ALIKE = 0.1
 #: The fraction of full speed that clients have, from which on it is not worth a sentence.
 _BALANCED = 0.99
 
@@ -50,7 +43,7 @@ def describe(record: StudyRecord, plan: Plan, outcome: Outcome) -> None:
     summary = summarise(outcome)
     record.findings = _findings(plan, outcome, summary)
     record.charts = make_charts(plan, summary)
-    record.tables = _table(summary)
+    record.tables = [*_table(summary), *_layouts(outcome)]
     record.method = _method(plan, outcome, summary)
     record.result = _result(plan, outcome, summary)
 
@@ -59,13 +52,10 @@ def _findings(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
     findings = [one for cores in sorted(plan.cores, reverse=True) for one in _who_wins(summary, cores)]
     if outcome.rounds > 1:
         findings += [*_under_writes(plan, summary), *_over_cores(plan, summary), *_over_skew(plan, summary)]
-    elif summary.cells:
-        findings.append(
-            note(
-                "With one round no difference can be shown: these are only the rates that were seen.",
-                "Differences are judged against the variation between rounds: --repetitions 7, a longer --budget.",
-            )
-        )
+    else:
+        sentence = "With one round no difference can be shown: these are only the rates that were seen."
+        evidence = "Differences are judged against the variation between rounds: --repetitions 7, a longer --budget."
+        findings += when(summary.cells, note(sentence, evidence))
     return [*findings, *_notes(plan, outcome, summary)]
 
 
@@ -105,73 +95,62 @@ def _who_wins(summary: Summary, cores: int) -> list[Finding]:
 
 def _under_writes(plan: Plan, summary: Summary) -> list[Finding]:
     cores = max(plan.cores)
-    ratios = [
-        (setting, summary.ratio(setting, "EREW", "CRCW"))
-        for setting in summary.settings(cores)
-        if setting.writes_percent
-    ]
-    if not ratios or ratios[0][1].p_value is None:
+    settings = [setting for setting in summary.settings(cores) if setting.writes_percent]
+    ratios = sorted(
+        ((summary.ratio(setting, "EREW", "CRCW"), setting) for setting in settings),
+        key=lambda one: one[0].ratio.estimate,
+    )
+    if not ratios or ratios[0][0].p_value is None:
         return []
-    ahead = [one for one in ratios if one[1].different and one[1].ratio.estimate > 1]
-    least = min(ratios, key=lambda one: one[1].ratio.estimate)
-    most = max(ratios, key=lambda one: one[1].ratio.estimate)
+    ahead = [one for one, _ in ratios if one.different and one.ratio.estimate > 1]
+    (least, least_in), (most, most_in) = ratios[0], ratios[-1]
     where = "all" if len(ahead) == len(ratios) else f"{len(ahead)} of"
     return [
         finding(
             f"Under writes EREW is shown to be faster than CRCW in {where} {len(ratios)} mixes on "
-            f"{counted(cores, 'core')}: by {least[1].ratio.estimate:.2f} ({least[0].mix}) to "
-            f"{most[1].ratio.estimate:.2f} times ({most[0].mix}).",
-            f"{ratio_words(least[1].ratio)} and {ratio_words(most[1].ratio)}, for all comparisons together.",
+            f"{counted(cores, 'core')}: by {least.ratio.estimate:.2f} ({least_in.mix}) to "
+            f"{most.ratio.estimate:.2f} times ({most_in.mix}).",
+            f"{ratio_words(least.ratio)} and {ratio_words(most.ratio)}, for all comparisons together.",
         )
     ]
 
 
-def _gains(summary: Summary, before: Setting, after: Setting) -> list[tuple[str, Interval]]:
-    """What each mode's rate becomes from one setting to another; empty where a mode was not measured in both."""
-    rates = [(summary.cells.get((access, after)), summary.cells.get((access, before))) for access in ACCESS_MODES]
-    gains = [ratio_of_means(one.rates, other.rates) for one, other in rates if one is not None and other is not None]
-    return list(zip(ACCESS_MODES, gains, strict=True)) if len(gains) == len(ACCESS_MODES) else []
-
-
-def _gain_words(gains: Sequence[tuple[str, Interval]]) -> str:
-    return "; ".join(f"{access} {ratio_words(gain)}" for access, gain in gains) + "."
+def _gains(summary: Summary, before: Setting, after: Setting) -> tuple[str, str]:
+    """What each mode's rate becomes from one setting to another, and that with intervals; empty where a mode was not
+    measured in both."""
+    pairs = {
+        access: (summary.cells.get((access, after)), summary.cells.get((access, before))) for access in ACCESS_MODES
+    }
+    gains = {access: ratio_of_means(one.rates, other.rates) for access, (one, other) in pairs.items() if one and other}
+    if len(gains) < len(ACCESS_MODES):
+        return "", ""
+    words = listing([f"{access} {gain.estimate:.2f} times" for access, gain in gains.items()])
+    return words, "; ".join(f"{access} {ratio_words(gain)}" for access, gain in gains.items()) + "."
 
 
 def _over_cores(plan: Plan, summary: Summary) -> list[Finding]:
-    few, many = min(plan.cores), max(plan.cores)
-    if few == many:
-        return []
+    few, many, writes = min(plan.cores), max(plan.cores), typical_writes(plan)
     findings = []
     for theta in plan.thetas:
-        writes = typical_writes(plan)
-        ends = [Setting(few, theta, writes), Setting(many, theta, writes)]
-        gains = _gains(summary, ends[0], ends[1])
-        if not gains:
-            continue
-        words = listing([f"{access} {gain.estimate:.2f} times" for access, gain in gains])
-        findings.append(
-            finding(
-                f"From {counted(few, 'core')} to {many}, with {ends[0].mix}, the rate becomes: {words}.",
-                _gain_words(gains),
-            )
-        )
+        before = Setting(few, theta, writes)
+        words, evidence = _gains(summary, before, Setting(many, theta, writes))
+        sentence = f"From {counted(few, 'core')} to {many}, with {before.mix}, the rate becomes: {words}."
+        findings += when(words and few != many, finding(sentence, evidence))
     return findings
 
 
 def _over_skew(plan: Plan, summary: Summary) -> list[Finding]:
     cores, writes = max(plan.cores), typical_writes(plan)
     even, skewed = (Setting(cores, theta, writes) for theta in (plan.thetas[0], plan.thetas[-1]))
-    gains = _gains(summary, even, skewed)
-    if even == skewed or not gains:
-        return []
-    words = listing([f"{access} {gain.estimate:.2f} times" for access, gain in gains])
-    return [
+    words, evidence = _gains(summary, even, skewed)
+    return when(
+        words and even != skewed,
         note(
             f"With {skewed.keys} instead of {even.keys} keys, {writes} % writes on {counted(cores, 'core')}, "
             f"the rate becomes: {words}.",
-            _gain_words(gains) + " Popular keys stay in caches, and several cores access them at the same time.",
-        )
-    ]
+            f"{evidence} Popular keys stay in caches, and several cores access them at the same time.",
+        ),
+    )
 
 
 def _notes(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
@@ -191,39 +170,83 @@ def _notes(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
     if worst is not None and worst.unsettled_ratio > _FEW_UNSETTLED:
         findings.append(
             note(
-                "Lookups that met a write in progress again and again count as done, although they would have to ask "
-                f"the owner: up to {percent(worst.unsettled_ratio)} ({worst.access}, "
+                "Lookups that met a write in progress again and again, or an item about to be evicted, count as done, "
+                f"although the owner would have to be asked: up to {percent(worst.unsettled_ratio)} ({worst.access}, "
                 f"{counted(worst.setting.cores, 'core')}, {worst.setting.mix})."
             )
         )
-    lost = [(access, filled) for (access, _), filled in outcome.filled.items() if filled.lost]
-    if lost:
-        access, filled = lost[0]
-        findings.append(
-            warning(f"{filled.lost} of {format_count(plan.items)} items could not be stored ({access}): no free slot.")
-        )
-    return findings + [note(text) for text in outcome.notes]
+    lost = [
+        warning(f"{one.lost} of {format_count(plan.items)} items could not be stored ({access}): no free slot.")
+        for (access, _), one in outcome.filled.items()
+        if one.lost
+    ]
+    return findings + _unlike(outcome) + lost[:1] + [note(text) for text in outcome.notes]
 
 
 def _table(summary: Summary) -> list[Table]:
-    rows: list[Row] = []
-    for verdict in sorted(summary.verdicts, key=lambda one: (-one.setting.cores, *one.setting.order[1:])):
-        setting = verdict.setting
-        rates = [summary.cells[access, setting].median.estimate for access in ACCESS_MODES]
-        known = verdict.next.p_value is not None
-        ratio = f"{verdict.next.second} {ratio_words(verdict.next.ratio)}" if known else None
-        name = f"{setting.cores}, {setting.keys}, {setting.writes_percent} %"
-        rows.append([name, *rates, verdict.words if known else None, ratio])
-    columns: list[Sequence[str]] = ["cores, keys, writes", *((access, "operations/s") for access in ACCESS_MODES)]
-    columns += [("fastest", "text", "Several where they are not shown to differ"), "fastest / next"]
-    return table(
+    def rate(access: str, one: Verdict) -> float:
+        return summary.cells[access, one.setting].median.estimate
+
+    columns: list[tuple[str | Sequence[str], Callable[[Verdict], Any]]] = [
+        ("cores, keys, writes", lambda one: f"{one.setting.cores}, {one.setting.keys}, {one.setting.writes_percent} %"),
+        *(((access, "operations/s"), partial(rate, access)) for access in ACCESS_MODES),
+        (
+            ("fastest", "text", "Several where they are not shown to differ"),
+            lambda one: None if one.next.p_value is None else one.words,
+        ),
+        (
+            "fastest / next",
+            lambda one: None if one.next.p_value is None else f"{one.next.second} {ratio_words(one.next.ratio)}",
+        ),
+    ]
+    return table_of(
         "modes",
         "Which mode is fastest where",
+        sorted(summary.verdicts, key=lambda one: (-one.setting.cores, *one.setting.order[1:])),
         columns,
-        rows,
         "Medians over rounds. The last column is the mean of the fastest mode divided by that of the next one, with an "
         "interval that holds for all comparisons of this study together (95 %).",
     )
+
+
+def _layouts(outcome: Outcome) -> list[Table]:
+    columns: list[tuple[str | Sequence[str], Callable[[tuple[tuple[str, int], Filled]], Any]]] = [
+        ("cores, mode", lambda one: f"{one[0][1]}, {one[0][0]}"),
+        (("partitions", "", "Of all cores together"), lambda one: one[1].partitions),
+        (("log of each", "bytes"), lambda one: one[1].log_bytes),
+        (("indexes", "bytes", "Of all partitions together"), lambda one: one[1].index_bytes),
+        (
+            ("in huge pages", "ratio", "What of the items and indexes came in huge pages"),
+            lambda one: one[1].huge_page_ratio,
+        ),
+        (
+            ("overhead", "bytes", "Of an item, beside its key and value, index included"),
+            lambda one: one[1].overhead_bytes,
+        ),
+    ]
+    return table_of("layout", "What every mode works on", outcome.filled.items(), columns)
+
+
+def _unlike(outcome: Outcome) -> list[Finding]:
+    """Said where modes that are compared have their memory in different pages, which the kernel decides."""
+    spans = {}
+    for cores in dict.fromkeys(cores for _, cores in outcome.filled):
+        ratios = {
+            access: one.huge_page_ratio
+            for (access, its), one in outcome.filled.items()
+            if its == cores and one.huge_page_ratio is not None
+        }
+        if ratios and max(ratios.values()) - min(ratios.values()) > _PAGES_ALIKE:
+            spans[cores] = listing([f"{access} {percent(ratio)}" for access, ratio in ratios.items()])
+    return [
+        warning(
+            f"On {counted(cores, 'core')} the kernel gave the modes different parts of their memory in huge pages: "
+            f"{words}.",
+            "What they differ in is then not the mode alone: free memory, or echo always > "
+            "/sys/kernel/mm/transparent_hugepage/defrag, and measure again.",
+        )
+        for cores, words in spans.items()
+    ]
 
 
 def _method(plan: Plan, outcome: Outcome, summary: Summary) -> list[str]:
@@ -232,9 +255,12 @@ def _method(plan: Plan, outcome: Outcome, summary: Summary) -> list[str]:
         "bursts of 256, and what is read is checked. A core's thread is kept on it.",
         f"{len(plan.cells)} combinations, each measured for {plan.seconds:g} s in each of {outcome.rounds} rounds; the "
         "order of a round is drawn from a seed, and that of every second round is the one before it backwards.",
-        "EREW: a core works on its own partition only, with its own keys, as clients that know the partitions would "
-        "send them. CREW: it reads any partition and writes to its own. CRCW: it reads and writes any of 16 partitions "
-        "a core, and locks one to write to it. With one core there is one partition.",
+        "EREW: a core works on its own partitions only, with its own keys, as clients that know the partitions would "
+        "send them. CREW: it reads any partition and writes to its own. CRCW: it reads and writes any partition, and "
+        "locks one to write to it. All modes have the same number of partitions of the same size.",
+        "The stores are those of the cache server's workers. Reads are noted as the server does it, for the eviction "
+        "of what was not read: once a minute for each item, by EREW and CREW in a core's own partitions, by CRCW under "
+        "the lock. The server's clock is read for every burst.",
         measured_again(outcome.interference, "measurements"),
         f"Medians have bootstrap intervals over rounds (BCa). Modes are compared by Welch's test on logarithms of "
         f"means, corrected after Holm for all {len(summary.comparisons) // 2} comparisons; intervals are simultaneous.",
@@ -248,16 +274,20 @@ def _result(plan: Plan, outcome: Outcome, summary: Summary) -> dict[str, Any]:
         "cells": [
             {
                 **asdict(cell.setting),
-                "access": cell.access,
-                "balance": cell.balance,
-                "unsettled_ratio": cell.unsettled_ratio,
+                **picked(cell, "access", "balance", "unsettled_ratio"),
                 "rates_operations_per_second": list(cell.rates),
-                **_ends("median", cell.median),
+                "median": cell.median.estimate,
+                **picked(cell.median, "low", "high"),
             }
             for cell in summary.cells.values()
         ],
         "comparisons": [
-            {**asdict(setting), "first": first, "second": second, **_ends("ratio", one.ratio), "outcome": one.outcome}
+            {
+                **asdict(setting),
+                **picked(one, "first", "second", "outcome"),
+                "ratio": one.ratio.estimate,
+                **picked(one.ratio, "low", "high"),
+            }
             for (setting, first, second), one in summary.comparisons.items()
             if ACCESS_MODES.index(first) < ACCESS_MODES.index(second)
         ],
@@ -265,14 +295,8 @@ def _result(plan: Plan, outcome: Outcome, summary: Summary) -> dict[str, Any]:
             {
                 "access": access,
                 "cores": cores,
-                "partitions": filled.partitions,
-                "lost": filled.lost,
-                "overhead_bytes": filled.overhead_bytes,
+                **picked(filled, "partitions", "log_bytes", "index_bytes", "huge_page_bytes", "lost", "overhead_bytes"),
             }
             for (access, cores), filled in outcome.filled.items()
         ],
     }
-
-
-def _ends(name: str, interval: Interval) -> dict[str, float | None]:
-    return {name: interval.estimate, "low": interval.low, "high": interval.high}

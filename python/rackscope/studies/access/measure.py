@@ -9,7 +9,7 @@ from typing import Any
 
 from rackscope.runs.options import Progress, ProgressCallback
 from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
-from rackscope.studies.access.program import Bench, Filled, Measured
+from rackscope.studies.access.program import Filled, Measured, Program
 from rackscope.studies.bench.interference import Interference, Judge
 from rackscope.studies.bench.turns import paced
 from rackscope.studies.kit import counted
@@ -29,7 +29,7 @@ class Outcome:
 
 def carry_out(
     plan: Plan,
-    bench: Bench,
+    bench: Program,
     outcome: Outcome,
     progress: ProgressCallback,
     save: Callable[[], None],
@@ -40,7 +40,7 @@ def carry_out(
     for access, cores in stores:
         what = f"filling {format_count(plan.items)} items for {access} on {counted(cores, 'core')}"
         progress(Progress(what, len(outcome.filled) / len(stores)))
-        outcome.filled[access, cores] = bench.fill(access, cores)
+        outcome.filled[access, cores] = bench.fill(access, cores, plan.partitions(cores))
     for cells in paced(plan.rounds(), clock() + plan.budget_seconds, clock, fewest=1):
         for position, (access, setting) in enumerate(cells):
             done = (outcome.rounds + position / len(cells)) / plan.repetitions
@@ -55,15 +55,14 @@ def carry_out(
         )
 
 
-def _measure(plan: Plan, bench: Bench, interference: Interference, access: str, setting: Setting) -> Measured:
+def _measure(plan: Plan, bench: Program, interference: Interference, access: str, setting: Setting) -> Measured:
     """Once, or again where there was interference."""
-    latest: list[Measured] = []
 
     def once(begin: Callable[[], Judge]) -> dict[str, Any]:
         judge = begin()
-        latest.append(bench.measure(access, setting, plan.seconds))
-        row = {"system_cpu_seconds": latest[-1].cpu_seconds}
+        measured = bench.measure(access, setting, plan.seconds)
+        row = {"system_cpu_seconds": measured.cpu_seconds, "measured": measured}
         return {**row, "discarded": judge(row) or None}
 
-    interference.measure(once)
-    return latest[-1]
+    measured: Measured = interference.measure(once)["measured"]
+    return measured

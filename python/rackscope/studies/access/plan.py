@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from rackscope.studies.bench.turns import rounds_of
 
 ACCESS_MODES = ("EREW", "CREW", "CRCW")
+#: As many as the cache server gives each worker where all workers share them.
+_PARTITIONS_PER_CORE = 4
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,12 @@ class Plan:
     def cells(self) -> list[tuple[str, Setting]]:
         """Every access mode in every setting."""
         return [(access, setting) for setting in self.settings for access in ACCESS_MODES]
+
+    def partitions(self, cores: int) -> int:
+        """Of every store for so many cores: alike under all modes, and for all numbers of cores that can share them
+        out evenly."""
+        wanted = _PARTITIONS_PER_CORE * max(self.cores)
+        return -(-wanted // cores) * cores
 
     def rounds(self) -> list[list[tuple[str, Setting]]]:
         """Each round holds every cell once."""

@@ -5,29 +5,45 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 from rackscope.errors import StudyError
 from rackscope.studies.access.plan import Setting
 from rackscope.systems.process import find_companion
 
+_Told = TypeVar("_Told", "Filled", "Measured")
 _PROGRAM = "rackscope-access"
 _LOG_TAIL_BYTES = 2000
+#: A key and a value.
+_ITEM_BYTES = 16
 #: For a measurement that is under way to be over, and the memory of all stores to be given back.
 _END_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A store. ``overhead_bytes`` is what an item takes beside its key and value, index included."""
+    """A store. ``log_bytes`` is the length of each partition's log, ``index_bytes`` the size of all indexes,
+    ``huge_page_bytes`` what of both came in huge pages (None where the kernel does not tell), ``overhead_bytes`` what
+    an item takes beside its key and value, index included."""
 
     partitions: int
+    log_bytes: int
+    index_bytes: int
+    huge_page_bytes: int | None
     items: int
     lost: int
     overhead_bytes: float
+
+    @property
+    def huge_page_ratio(self) -> float | None:
+        """The part of what the items take that is in huge pages; memory around them counts too, so at most 1."""
+        if self.huge_page_bytes is None:
+            return None
+        taken = (self.items - self.lost) * (_ITEM_BYTES + self.overhead_bytes)
+        return min(1.0, self.huge_page_bytes / taken) if taken else None
 
 
 @dataclass(frozen=True)
@@ -37,9 +53,10 @@ class Measured:
 
     seconds: float
     cpu_seconds: float
-    operations: tuple[int, ...]
+    operations: Sequence[int]
     unsettled: int
-    shares: tuple[float, ...] = ()
+    #: ``None`` where partitions belong to no core.
+    shares: Sequence[float] | None = None
 
     @property
     def rate(self) -> float:
@@ -47,70 +64,45 @@ class Measured:
         return sum(self.operations) / self.seconds
 
 
-class Bench(Protocol):
-    """What measures; tests put another in its place."""
-
-    def fill(self, access: str, cores: int) -> Filled:
-        """Make a store of this access mode for so many cores. Raises StudyError."""
-
-    def measure(self, access: str, setting: Setting, seconds: float) -> Measured:
-        """Measure a store that was filled. Raises StudyError."""
-
-
+@dataclass
 class Program:
     """The program, asked line by line."""
 
-    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
-        self._process = process
-        self._log = log
+    process: subprocess.Popen[str]
+    log: Path
 
-    def fill(self, access: str, cores: int) -> Filled:
-        filled = self._ask("fill", {"access": access.lower(), "cores": cores})
-        return Filled(filled["partitions"], filled["items"], filled["lost"], filled["overhead_bytes"])
+    def fill(self, access: str, cores: int, partitions: int) -> Filled:
+        """Make a store of this access mode for so many cores. Raises StudyError."""
+        return self._ask("fill", Filled, access=access.lower(), cores=cores, partitions=partitions)
 
     def measure(self, access: str, setting: Setting, seconds: float) -> Measured:
-        measured = self._ask(
-            "measure",
-            {
-                "access": access.lower(),
-                "cores": setting.cores,
-                "theta": setting.theta,
-                "writes_percent": setting.writes_percent,
-                "seconds": seconds,
-            },
-        )
-        return Measured(
-            measured["seconds"],
-            measured["cpu_seconds"],
-            tuple(measured["operations"]),
-            measured["unsettled"],
-            tuple(measured["shares"] or ()),
-        )
+        """Measure a store that was filled. Raises StudyError."""
+        return self._ask("measure", Measured, access=access.lower(), seconds=seconds, **asdict(setting))
 
-    def _ask(self, what: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
+    def _ask(self, what: str, kind: type[_Told], **asked: Any) -> _Told:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         try:
-            self._process.stdin.write(json.dumps({what: asked}) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
+            self.process.stdin.write(json.dumps({what: asked}) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
         except OSError:
             line = ""
         if not line:
             raise self._death()
-        answer = json.loads(line)
-        if "error" in answer:
-            raise StudyError(f"{_PROGRAM} cannot {what} what was asked for: {answer['error']}", f"See {self._log}.")
-        found: dict[str, Any] = answer[f"{what}ed" if what == "fill" else f"{what}d"]
-        return found
+        reply = json.loads(line)
+        if "error" in reply:
+            raise StudyError(f"{_PROGRAM} cannot {what} what was asked for: {reply['error']}", f"See {self.log}.")
+        told = next(iter(reply.values()))
+        return kind(**{one.name: told[one.name] for one in fields(kind)})
 
     def _death(self) -> StudyError:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_SECONDS)
-        status = self._process.returncode
+            self.process.wait(_END_SECONDS)
+        status = self.process.returncode
         how = f"killed by signal {-status}" if status is not None and status < 0 else f"exit status {status}"
         try:
-            said = self._log.read_text(encoding="utf-8", errors="replace")[-_LOG_TAIL_BYTES:].strip()
+            said = self.log.read_text(encoding="utf-8", errors="replace")[-_LOG_TAIL_BYTES:].strip()
         except OSError:
             said = ""
         words = f"; it said: {' | '.join(said.splitlines()[-3:])}" if said else ""

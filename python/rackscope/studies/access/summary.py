@@ -60,7 +60,7 @@ class Summary:
         return self.comparisons[setting, first, second]
 
 
-def balance(access: str, setting: Setting, shares: Sequence[float]) -> float:
+def balance(access: str, setting: Setting, shares: Sequence[float] | None) -> float:
     """The part of what all cores did at full speed that clients can have who ask for keys as they were drawn.
 
     ``shares`` of all requests (under CREW: of writes) go to the core that owns the key, and the busiest one is full

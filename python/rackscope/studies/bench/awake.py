@@ -23,8 +23,8 @@ from rackscope.host.confinement import read_virtualisation
 from rackscope.host.cpu_time import process_cpu_seconds
 from rackscope.host.processor import read_processor
 from rackscope.host.tree import Tree
-from rackscope.squeezes.changes import Changes
 from rackscope.squeezes.control_groups import find_own_groups, make_control_group
+from rackscope.squeezes.held import Changes
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.removal import write_control
 

@@ -125,10 +125,8 @@ class Interference:
         raise AssertionError
 
     def _begin(self, *, may_discard: bool) -> Judge:
-        return self.judge(Watch(beside=self.beside), may_discard=may_discard)
-
-    def judge(self, watch: Watch, *, may_discard: bool) -> Judge:
-        """Counts a window, once its row is known, and says why it should be discarded; empty when it should not."""
+        """What counts the window that begins now, once its row is known, and says why it should be discarded."""
+        watch = Watch(beside=self.beside)
 
         def discard(row: Mapping[str, Any]) -> str:
             reason = watch.taken(row["system_cpu_seconds"]).interference

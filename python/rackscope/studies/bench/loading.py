@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from rackscope.errors import LoadError, UsageError
 from rackscope.runs.options import RunOptions
@@ -21,6 +23,19 @@ def make_ready(session: Session) -> None:
     session.preload()
     refuse_partial_load(session)
     session.warm_up(session.prepared.options.loop)
+
+
+def measured_stages(session: Session) -> list[dict[str, Any]]:
+    """Measure every stage once; their rows."""
+    options = session.prepared.options
+    return [session.phase(stage, options.loop, options.duration_seconds, 1) for stage in session.prepared.plan.stages]
+
+
+def refuse_errors(row: Mapping[str, Any], tolerance: float = 0.0) -> None:
+    """Raises LoadError for a row with more failed operations than this share of the others."""
+    errors, operations = row.get("errors") or 0, row["operations"] or 0
+    if errors > tolerance * max(operations, 1):
+        raise LoadError(f"{errors:,} of {operations + errors:,} operations failed: the system replied with an error")
 
 
 def refuse_partial_load(session: Session) -> None:
@@ -55,3 +70,9 @@ def check_count(count: int, what: str, least: int = 1, most: int = 1000) -> None
     """Raises UsageError for a number that is out of bounds."""
     if not least <= count <= most:
         raise UsageError(f"{count:,} {what} are out of bounds", f"Choose between {least:,} and {most:,}.")
+
+
+def check_budget(seconds: float, least: float, purpose: str) -> None:
+    """Raises UsageError for a time that nothing can be found in."""
+    if seconds < least:
+        raise UsageError(f"{seconds:g} s is too short for {purpose}", f"Choose a --budget of {least:g}s or more.")

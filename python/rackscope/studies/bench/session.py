@@ -49,19 +49,26 @@ class Squeezable:
         return names
 
 
+@dataclass
 class Bench:
     """One session's system with its squeezes; ``window`` measures it under one condition."""
 
-    def __init__(self, session: Session, subject: Subject, journal: Journal, speeds: CoreSpeeds | None = None) -> None:
-        self.session = session
-        self._speeds = speeds
-        self.subject = subject
-        self._journal = journal
-        self.squeezables: dict[str, Squeezable] = {}
-        self.refused: dict[str, tuple[Squeeze, NotSqueezable]] = {}
-        self.interference = Interference()
-        self._windows = 0
-        self._ramp_seconds = RAMP_SECONDS
+    session: Session
+    subject: Subject
+    journal: Journal
+    speeds: CoreSpeeds | None = None
+    squeezables: dict[str, Squeezable] = field(default_factory=dict)
+    refused: dict[str, tuple[Squeeze, NotSqueezable]] = field(default_factory=dict)
+    interference: Interference = field(default_factory=Interference)
+    windows: int = 0
+    ramp_seconds: float = RAMP_SECONDS
+
+    @property
+    def resources(self) -> dict[str, str]:
+        """The resource of every squeeze, by the squeeze's name."""
+        squeezes = [one.squeeze for one in self.squeezables.values()]
+        squeezes += [squeeze for squeeze, _ in self.refused.values()]
+        return {squeeze.name: squeeze.resource for squeeze in squeezes}
 
     def find(self, squeezes: Sequence[Squeeze]) -> None:
         """Sort the squeezes into those that can be used here and those that cannot, with the reason."""
@@ -91,10 +98,10 @@ class Bench:
     def _achieve(self, one: Squeezable, fraction: float) -> Achieved:
         """A trial of the squeeze; again when it failed, as whatever else runs on the host can make it fail."""
         for _ in range(_TRIALS - 1):
-            achieved = one.squeeze.verify(self.subject, fraction, self._journal)
+            achieved = one.squeeze.verify(self.subject, fraction, self.journal)
             if achieved.effective:
                 return achieved
-        return one.squeeze.verify(self.subject, fraction, self._journal)
+        return one.squeeze.verify(self.subject, fraction, self.journal)
 
     def _refuse(self, name: str, why: NotSqueezable) -> None:
         self.refused[name] = (self.squeezables.pop(name).squeeze, why)
@@ -112,14 +119,14 @@ class Bench:
 
         def once(begin: Callable[[], Judge]) -> dict[str, Any]:
             nonlocal speeds
-            self._windows += 1
-            self.session.ramp(shown, loop, self._ramp_seconds)
-            self._ramp_seconds = RAMP_SECONDS
-            before = self._speeds.read() if self._speeds is not None else []
+            self.windows += 1
+            self.session.ramp(shown, loop, self.ramp_seconds)
+            self.ramp_seconds = RAMP_SECONDS
+            before = self.speeds.read() if self.speeds is not None else []
             try:
-                return self.session.phase(shown, loop, seconds, self._windows, activity=activity, discard=begin())
+                return self.session.phase(shown, loop, seconds, self.windows, activity=activity, discard=begin())
             finally:
-                speeds = self._speeds.since(before) if self._speeds is not None else ()
+                speeds = self.speeds.since(before) if self.speeds is not None else ()
 
         with self._held(condition):
             row = self.interference.measure(once)
@@ -145,10 +152,10 @@ class Bench:
         parsed = parse_condition(condition.removeprefix(_CONTROL))
         assert parsed is not None
         apply = squeeze.apply_control if condition.startswith(_CONTROL) else squeeze.apply
-        with apply(self.subject, parsed[1], self._journal):
-            self._ramp_seconds = max(self._ramp_seconds, squeeze.settle_seconds)
+        with apply(self.subject, parsed[1], self.journal):
+            self.ramp_seconds = max(self.ramp_seconds, squeeze.settle_seconds)
             yield
-        self._ramp_seconds = max(self._ramp_seconds, squeeze.settle_seconds)
+        self.ramp_seconds = max(self.ramp_seconds, squeeze.settle_seconds)
 
     def _squeeze_of(self, condition: str) -> Squeeze | None:
         parsed = parse_condition(condition.removeprefix(_CONTROL))

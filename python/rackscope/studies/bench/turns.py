@@ -9,15 +9,32 @@ from typing import Any, TypeVar
 from rackscope.analysis.multiple import interleave
 from rackscope.errors import RackscopeError
 from rackscope.host.cpu_time import process_cpu_seconds
-from rackscope.runs.options import Progress, ProgressCallback
+from rackscope.runs.options import Progress, ProgressCallback, RunOptions
+from rackscope.runs.prepare import Prepared, prepare
 from rackscope.studies.bench.interference import Judge
 
 _Item = TypeVar("_Item")
 #: Starts a system, does what it is given while the system is up and ready, and stops it. Raises RackscopeError.
-Start = Callable[[Callable[[], None]], None]
+Start = Callable[[str, Prepared, Callable[[], None]], None]
 
 
-def side_by_side(waiting: Sequence[tuple[str, Start]], work: Callable[[], None], failures: dict[str, str]) -> None:
+def prepare_all(wanted: Mapping[str, RunOptions], failures: dict[str, str]) -> dict[str, Prepared]:
+    """Those that can be, by name; why others cannot is in ``failures``.
+
+    Before any is started: from then on this process keeps off the systems' cores.
+    """
+    prepared = {}
+    for name, options in wanted.items():
+        try:
+            prepared[name] = prepare(options, lambda _: None)
+        except RackscopeError as error:
+            failures[name] = error.what
+    return prepared
+
+
+def side_by_side(
+    waiting: Mapping[str, Prepared], start: Start, work: Callable[[], None], failures: dict[str, str]
+) -> None:
     """Start all that wait, one within the other, and do ``work`` while they are up.
 
     One that cannot be started is in ``failures`` with the reason, and the rest goes on without it.
@@ -25,21 +42,22 @@ def side_by_side(waiting: Sequence[tuple[str, Start]], work: Callable[[], None],
     if not waiting:
         work()
         return
-    (name, start), *rest = waiting
+    (name, prepared), *others = waiting.items()
+    rest = dict(others)
     is_up = False
 
     def inside() -> None:
         nonlocal is_up
         is_up = True
-        side_by_side(rest, work, failures)
+        side_by_side(rest, start, work, failures)
 
     try:
-        start(inside)
+        start(name, prepared, inside)
     except RackscopeError as error:
         if is_up:
             raise
         failures[name] = error.what
-        side_by_side(rest, work, failures)
+        side_by_side(rest, start, work, failures)
 
 
 def rounds_of(items: Sequence[_Item], repetitions: int, seed: int) -> list[list[_Item]]:
@@ -58,6 +76,34 @@ def paced(rounds: Sequence[_Item], until: float, clock: Callable[[], float], few
             if now + (now - begun) / number > until:
                 return
         yield one
+
+
+def by_turns(
+    rounds: Sequence[Sequence[_Item]],
+    until: float,
+    clock: Callable[[], float],
+    measure: Callable[[_Item, int, float], None],
+    failed: Callable[[_Item, str], None],
+    after_round: Callable[[], None] = lambda: None,
+) -> int:
+    """Measure the items of every round that fits into the time; how many rounds did. One that fails is left out then.
+
+    ``measure`` gets an item, how many rounds were made before, and the part of this one that is done.
+    """
+    gone: set[_Item] = set()
+    made = 0
+    for order in paced(rounds, until, clock):
+        for at, item in enumerate(order):
+            if item in gone:
+                continue
+            try:
+                measure(item, made, at / len(order))
+            except RackscopeError as error:
+                gone.add(item)
+                failed(item, error.what)
+        made += 1
+        after_round()
+    return made
 
 
 class Steps:

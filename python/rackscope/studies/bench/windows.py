@@ -91,21 +91,15 @@ class Load(Protocol):
         ...
 
 
+@dataclass
 class SessionLoad:
     """Windows of one stage in a session that is under way; ``stalls`` watches the cores, where stalls matter."""
 
-    def __init__(
-        self,
-        session: Session,
-        stage: PhasePlan,
-        stalls: CoreStalls | None = None,
-        interference: Interference | None = None,
-    ) -> None:
-        self._session = session
-        self._stage = stage
-        self._stalls = stalls
-        self._interference = interference
-        self._number = 0
+    session: Session
+    stage: PhasePlan
+    stalls: CoreStalls | None = None
+    interference: Interference | None = None
+    number: int = 0
 
     def closed(self, seconds: float, activity: str) -> Window:
         """In a closed loop. Raises RackscopeError when it broke."""
@@ -117,20 +111,20 @@ class SessionLoad:
         return self._measure(loop, seconds, activity)
 
     def _measure(self, loop: Loop, seconds: float, activity: str) -> Window:
-        self._number += 1
+        self.number += 1
         watch = Watch()
-        preempted = self._stalls.read() if self._stalls is not None else []
+        preempted = self.stalls.read() if self.stalls is not None else []
 
         def once(begin: Callable[[], Judge]) -> dict[str, Any]:
             judge = begin()
-            return self._session.phase(self._stage, loop, seconds, self._number, activity=activity, discard=judge)
+            return self.session.phase(self.stage, loop, seconds, self.number, activity=activity, discard=judge)
 
-        with behind_the_generator(self._session):
-            row = once(lambda: lambda _: "") if self._interference is None else self._interference.measure(once)
-        stall_ratio = self._stalls.since(preempted) if self._stalls is not None else None
-        cores = len(self._session.prepared.placement.system)
+        with behind_the_generator(self.session):
+            row = once(lambda: lambda _: "") if self.interference is None else self.interference.measure(once)
+        stall_ratio = self.stalls.since(preempted) if self.stalls is not None else None
+        cores = len(self.session.prepared.placement.system)
         window = window_of(row, cores, watch.taken(row["system_cpu_seconds"]))
-        return replace(window, number=self._number, stall_ratio=stall_ratio)
+        return replace(window, number=self.number, stall_ratio=stall_ratio)
 
 
 def window_of(row: Mapping[str, Any], cores: int, taken: Taken | None = None) -> Window:

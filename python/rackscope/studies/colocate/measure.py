@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rackscope.analysis.elasticity import LevelEstimate
 from rackscope.errors import LoadError, RackscopeError
 from rackscope.runs.options import Progress, ProgressCallback, RunOptions
-from rackscope.runs.placement import Placement
-from rackscope.runs.prepare import Prepared, prepare
+from rackscope.runs.prepare import Prepared
 from rackscope.runs.session import Session
 from rackscope.squeezes import find_squeezes
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.provision import Limits
 from rackscope.studies.bench.awake import kept_awake
 from rackscope.studies.bench.core_meters import CoreSpeeds
+from rackscope.studies.bench.figures import Figures, figures_of
 from rackscope.studies.bench.interference import Interference, Judge
 from rackscope.studies.bench.loading import make_ready
 from rackscope.studies.bench.session import RAMP_SECONDS, on_the_bench
 from rackscope.studies.bench.session import Bench as PressureBench
-from rackscope.studies.bench.turns import Start, Steps, SystemUse, paced, side_by_side
-from rackscope.studies.colocate.plan import Plan, Spec, run_options
+from rackscope.studies.bench.turns import Steps, SystemUse, by_turns, prepare_all, rounds_of, side_by_side
+from rackscope.studies.colocate.plan import Plan, run_options
 from rackscope.studies.pressure import measure as pressure
 from rackscope.workloads.base import PhaseKind
 
@@ -44,122 +45,77 @@ _START_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Figures:
-    """What a window gave a workload. ``cores`` is the CPU time it used a second; what could not be read is ``None``."""
-
-    rate: float
-    p99_seconds: float | None
-    cores: float | None
-    disk_bytes_per_second: float | None
-    network_bytes_per_second: float | None
-    client_cores: float | None
-    idle_ratio: float | None
-
-
-@dataclass(frozen=True)
 class Squeezed:
-    """What squeezing showed: estimates by level, ``(value, unit, source)`` of what there was, reasons for the rest."""
+    """What squeezing showed: estimates by level, what there was of what was squeezed, reasons for the rest."""
 
     estimates: tuple[LevelEstimate, ...]
-    resources: Mapping[str, str]
-    capacities: Mapping[str, tuple[float, str, str]]
-    refused: Mapping[str, tuple[str, str]]
-
-
-class Bench(Protocol):
-    """What measures; tests put another in its place."""
-
-    def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
-        """Start all workloads, do ``work`` with those that are up, stop them; why others failed."""
-
-    def squeeze(self, name: str, budget_seconds: float, uses_disk: bool, after: Callable[[Squeezed], None]) -> Squeezed:
-        """Squeeze what neighbours share, one at a time, while the workload runs alone."""
-
-    def alone(self, name: str, seconds: float, activity: str) -> Figures:
-        """A window without a neighbour. Raises RackscopeError."""
-
-    def together(self, first: str, second: str, seconds: float, activity: str) -> tuple[Figures, Figures]:
-        """A window of two at once. Raises RackscopeError."""
+    capacities: Mapping[str, float]
+    refused: Mapping[str, str]
 
 
 class _Ended(BaseException):
     """The other of two that run at once has ended badly: this one must end, too."""
 
 
-class RealBench:
+@dataclass
+class Bench:
     """Systems, each in a control group of its own and a network namespace, on the same cores."""
 
-    def __init__(
-        self,
-        options: RunOptions,
-        plan: Plan,
-        member: Callable[[str, str], Path],
-        progress: ProgressCallback,
-        interference: Interference,
-        conditions: list[str],
-    ) -> None:
-        """``conditions`` gets sentences on what was done to the host meanwhile."""
-        self._options = options
-        self._plan = plan
-        self._member = member
-        self._progress = progress
-        self._interference = interference
-        self._benches: dict[str, PressureBench] = {}
-        self._speeds: CoreSpeeds | None = None
-        self._number = 0
-        self._conditions = conditions
+    options: RunOptions
+    plan: Plan
+    member: Callable[[str, str], Path]
+    progress: ProgressCallback
+    interference: Interference
+    #: Gets sentences on what was done to the host meanwhile.
+    conditions: list[str]
+    benches: dict[str, PressureBench] = field(default_factory=dict)
+    speeds: CoreSpeeds | None = None
+    number: int = 0
 
     def side_by_side(self, work: Callable[[Sequence[str]], None]) -> dict[str, str]:
+        """Start all workloads, do ``work`` with those that are up, stop them; why others failed."""
         failures: dict[str, str] = {}
-        waiting: list[tuple[str, Start]] = []
-        placement: Placement | None = None
-        for spec in self._plan.workloads:
-            # Before any is started: from then on this process keeps off the systems' cores.
-            try:
-                prepared = prepare(run_options(self._options, spec), lambda _: None)
-            except RackscopeError as error:
-                failures[spec.name] = error.what
-            else:
-                placement = placement or prepared.placement
-                waiting.append((spec.name, functools.partial(self._start, spec, prepared)))
-        if placement is None:
+        waiting = prepare_all({spec.name: run_options(self.options, spec) for spec in self.plan.workloads}, failures)
+        if not waiting:
             return failures
+        placement = next(iter(waiting.values())).placement
         with (
             Journal() as journal,
             kept_awake(placement.system, placement.client, journal) as awake,
-            CoreSpeeds(placement.system, placement.client) as self._speeds,
+            CoreSpeeds(placement.system, placement.client) as self.speeds,
         ):
-            self._interference.beside = awake.cpu_seconds
-            self._conditions += [awake.sentence] if awake.sentence else []
-            side_by_side(waiting, lambda: work(list(self._benches)) if self._benches else None, failures)
+            self.interference.beside = awake.cpu_seconds
+            self.conditions += [awake.sentence] if awake.sentence else []
+            side_by_side(waiting, self._start, lambda: work(list(self.benches)) if self.benches else None, failures)
         return failures
 
-    def _start(self, spec: Spec, prepared: Prepared, inside: Callable[[], None]) -> None:
+    def _start(self, name: str, prepared: Prepared, inside: Callable[[], None]) -> None:
         def ready(bench: PressureBench) -> None:
             make_ready(bench.session)
-            self._benches[spec.name] = bench
+            bench.interference = self.interference
+            self.benches[name] = bench
             inside()
 
+        spec = self.plan.workload(name)
+        self.progress(Progress(f"starting {name}"))
         squeezes = [one for one in find_squeezes() if one.name in SHARED_SQUEEZES]
-        self._progress(Progress(f"starting {spec.name}"))
-        folder = self._member(spec.name, spec.label)
-        limits = Limits(cpu_cores=spec.cpu_cores)
-        on_the_bench(prepared, folder, limits, ready, self._progress, squeezes=squeezes, speeds=self._speeds)
+        limits, folder = Limits(cpu_cores=spec.cpu_cores), self.member(name, spec.label)
+        on_the_bench(prepared, folder, limits, ready, self.progress, squeezes=squeezes, speeds=self.speeds)
 
     def squeeze(self, name: str, budget_seconds: float, uses_disk: bool, after: Callable[[Squeezed], None]) -> Squeezed:
-        bench = self._benches[name]
+        """Squeeze what neighbours share, one at a time, while the workload runs alone."""
+        bench = self.benches[name]
         for one in _DISK if not uses_disk else ():
             bench.squeezables.pop(one, None)
         prepared = bench.session.prepared
         plan = pressure.Plan(
-            fractions=self._plan.levels,
-            window_seconds=min(0.4, self._plan.window_seconds),
+            fractions=self.plan.levels,
+            window_seconds=min(0.4, self.plan.window_seconds),
             blocks=3,
             budget_seconds=budget_seconds,
-            seed=self._plan.seed,
+            seed=self.plan.seed,
             seeks_slack=False,
         )
-        bench.interference = self._interference
 
         def told(measured: pressure.MeasuredPhase) -> None:
             after(_squeezed(bench, measured))
@@ -168,113 +124,78 @@ class RealBench:
         return _squeezed(bench, measured)
 
     def alone(self, name: str, seconds: float, activity: str) -> Figures:
-        session = self._benches[name].session
-        found: list[Figures] = []
-
-        def once(begin: Callable[[], Judge]) -> dict[str, Any]:
-            row, figures = self._window(session, seconds, activity, "measure", "measure", begin)
-            found.append(figures)
-            return row
-
-        self._number += 1
-        self._interference.measure(once)
-        return found[-1]
+        """A window without a neighbour. Raises RackscopeError."""
+        self.number += 1
+        once = partial(self._window, self.benches[name].session, seconds, activity, "measure", "measure")
+        figures: Figures = self.interference.measure(once)["figures"]
+        return figures
 
     def together(self, first: str, second: str, seconds: float, activity: str) -> tuple[Figures, Figures]:
-        found: list[tuple[Figures, Figures]] = []
+        """A window of two at once. Raises RackscopeError."""
 
         def once(begin: Callable[[], Judge]) -> dict[str, Any]:
             for _ in range(_TRIALS):
-                row, figures = self._both(first, second, seconds, activity, begin)
+                row = self._both(first, second, seconds, activity, begin)
                 if row["overlap"] >= _LEAST_OVERLAP:
-                    found.append(figures)
                     return row
             raise LoadError(f"{first} and {second} could not be measured at the same time")
 
-        self._number += 1
-        self._interference.measure(once)
-        return found[-1]
+        self.number += 1
+        figures: tuple[Figures, Figures] = self.interference.measure(once)["figures"]
+        return figures
 
     def _both(
         self, first: str, second: str, seconds: float, activity: str, begin: Callable[[], Judge]
-    ) -> tuple[dict[str, Any], tuple[Figures, Figures]]:
+    ) -> dict[str, Any]:
         """Two windows at once, the second one's in a thread; a combined row that says whether they count."""
-        barrier = threading.Barrier(2)
-        ended = threading.Event()
-        done: list[tuple[dict[str, Any], Figures]] = []
-        raised: list[BaseException] = []
-        other = self._benches[second].session
+        barrier, ended = threading.Barrier(2), threading.Event()
 
-        def measure(session: Session, beside: str) -> tuple[dict[str, Any], Figures]:
-            def judge_later() -> Judge:
-                barrier.wait(_START_SECONDS)
-                return lambda _: ""
+        def begin_together() -> Judge:
+            barrier.wait(_START_SECONDS)
+            return lambda _: ""
 
-            return self._window(session, seconds, activity, f"measure beside {beside}", "squeezed", judge_later)
-
-        def in_a_thread() -> None:
+        def measure(name: str, beside: str) -> dict[str, Any]:
+            session, phase = self.benches[name].session, f"measure beside {beside}"
             try:
-                done.append(measure(other, first))
-            except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-                raised.append(error)
+                return self._window(session, seconds, activity, phase, "squeezed", begin_together)
+            except BaseException:
                 barrier.abort()
+                raise
 
-        thread = threading.Thread(target=in_a_thread, name=f"rackscope-{second}")
-        with _checked(other, ended):
+        with _checked(self.benches[second].session, ended), ThreadPoolExecutor(1) as pool:
             # Only the main thread gets Ctrl-C: what runs in the other one is told.
             judge = begin()
-            thread.start()
+            other = pool.submit(measure, second, first)
             try:
-                own_row, own = measure(self._benches[first].session, second)
+                own = measure(first, second)
             except BaseException as error:
                 ended.set()
-                barrier.abort()
-                thread.join()
-                if isinstance(error, threading.BrokenBarrierError) and raised:
-                    raise raised[0] from None
+                if isinstance(error, threading.BrokenBarrierError):
+                    other.result()
                 raise
-            thread.join()
-        if raised:
-            raise raised[0]
-        [(other_row, others)] = done
-        used = [row["cpu_seconds"] for row in (own_row, other_row) if row["cpu_seconds"] is not None]
+            both = own, other.result()
+        used = [row["cpu_seconds"] for row in both if row["cpu_seconds"] is not None]
         row: dict[str, Any] = {"system_cpu_seconds": sum(used) if len(used) == 2 else None}
-        row["overlap"] = _overlap(own_row, other_row)
+        row["overlap"], row["figures"] = _overlap(*both), tuple(one["figures"] for one in both)
         if row["overlap"] >= _LEAST_OVERLAP:
             row["discarded"] = judge(row) or None
-        return row, (own, others)
+        return row
 
     def _window(
         self, session: Session, seconds: float, activity: str, name: str, kind: PhaseKind, begin: Callable[[], Judge]
-    ) -> tuple[dict[str, Any], Figures]:
+    ) -> dict[str, Any]:
+        """One window's row, with its figures and the CPU time of the system."""
         loop = session.prepared.options.loop
         shown = replace(session.prepared.plan.stages[0], name=name, kind=kind)
         session.ramp(shown, loop, RAMP_SECONDS)
         pid = session.system.pid
         use = SystemUse(pid, begin())
         before = disk_bytes(pid)
-        row = session.phase(shown, loop, seconds, self._number, activity=activity, discard=use.discard)
+        row = session.phase(shown, loop, seconds, self.number, activity=activity, discard=use.discard)
         after = disk_bytes(pid)
         moved = after - before if after is not None and before is not None else None
-        return {**row, "cpu_seconds": use.cpu_seconds}, figures_of(row, use.cpu_seconds, moved)
-
-
-def figures_of(row: Mapping[str, Any], cpu_seconds: float | None, disk: float | None) -> Figures:
-    """A row of ``results.parquet`` with what its system used meanwhile. Raises LoadError for a row of nothing."""
-    seconds, operations = row["duration_seconds"], row["operations"]
-    if not operations or not seconds:
-        raise LoadError("no operation succeeded")
-    client = row.get("generator_cpu_seconds")
-    moved = (row.get("bytes_sent") or 0) + (row.get("bytes_received") or 0)
-    return Figures(
-        rate=operations / seconds,
-        p99_seconds=row.get("response_p99_seconds"),
-        cores=None if cpu_seconds is None else cpu_seconds / seconds,
-        disk_bytes_per_second=None if disk is None else disk / seconds,
-        network_bytes_per_second=moved / seconds,
-        client_cores=None if client is None else client / seconds,
-        idle_ratio=row.get("generator_idle_ratio"),
-    )
+        figures = figures_of([row], use.cpu_seconds, disk_bytes=moved)
+        return {**row, "cpu_seconds": use.cpu_seconds, "figures": figures}
 
 
 def disk_bytes(pid: int, root: Path = Path("/")) -> float | None:
@@ -300,16 +221,10 @@ def _overlap(first: Mapping[str, Any], second: Mapping[str, Any]) -> float:
 
 
 def _squeezed(bench: PressureBench, measured: pressure.MeasuredPhase) -> Squeezed:
-    resources = {name: one.squeeze.resource for name, one in bench.squeezables.items()}
-    resources |= {name: squeeze.resource for name, (squeeze, _) in bench.refused.items()}
     return Squeezed(
-        estimates=measured.estimates,
-        resources=resources,
-        capacities={
-            name: (one.capacity.value, one.capacity.unit, one.capacity.source)
-            for name, one in bench.squeezables.items()
-        },
-        refused={name: (why.reason, why.needs) for name, (_, why) in bench.refused.items()},
+        measured.estimates,
+        {name: one.capacity.value for name, one in bench.squeezables.items()},
+        {name: why.reason for name, (_, why) in bench.refused.items()},
     )
 
 
@@ -333,8 +248,6 @@ def _checked(session: Session, ended: threading.Event) -> Iterator[None]:
 _SQUEEZING = 0.45
 #: Windows alone before a workload is squeezed, to measure what it uses.
 _FIRST_WINDOWS = 3
-#: Fewer rounds than this have no interval.
-_FEWEST_ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -424,29 +337,22 @@ def _pairs(
     save: Callable[[], None],
 ) -> None:
     pairs = [pair for pair in plan.pairs if set(pair) <= set(outcome.alone) - gone]
-    if not pairs:
-        return
-    broken: set[tuple[str, str]] = set()
-    made = 0
-    for order in paced(plan.rounds(pairs), end, clock, _FEWEST_ROUNDS):
-        for at, pair in enumerate(order):
-            if pair in broken:
-                continue
-            steps.words = f"{pair[0]} beside {pair[1]}, round {made + 1} of {plan.repetitions}"
-            steps.fraction = _SQUEEZING + (1 - _SQUEEZING) * (made + at / len(order)) / plan.repetitions
-            try:
-                measured = _round(plan, bench, pair, backwards=bool(made % 2))
-            except RackscopeError as error:
-                broken.add(pair)
-                outcome.failures.append((f"{pair[0]} beside {pair[1]}", error.what))
-                continue
-            outcome.rounds.setdefault(pair, []).append(measured)
-            outcome.alone[pair[0]].append(measured.first_alone)
-            outcome.alone[pair[1]].append(measured.second_alone)
-        made += 1
-        save()
-    if made < plan.repetitions:
-        outcome.notes.append(f"{made} of {plan.repetitions} rounds fitted into the budget.")
+
+    def one(pair: tuple[str, str], made: int, done: float) -> None:
+        steps.words = f"{pair[0]} beside {pair[1]}, round {made + 1} of {plan.repetitions}"
+        steps.fraction = _SQUEEZING + (1 - _SQUEEZING) * (made + done) / plan.repetitions
+        measured = _round(plan, bench, pair, backwards=bool(made % 2))
+        outcome.rounds.setdefault(pair, []).append(measured)
+        outcome.alone[pair[0]].append(measured.first_alone)
+        outcome.alone[pair[1]].append(measured.second_alone)
+
+    def failed(pair: tuple[str, str], reason: str) -> None:
+        outcome.failures.append((f"{pair[0]} beside {pair[1]}", reason))
+
+    if pairs:
+        made = by_turns(rounds_of(pairs, plan.repetitions, plan.seed), end, clock, one, failed, save)
+        if made < plan.repetitions:
+            outcome.notes.append(f"{made} of {plan.repetitions} rounds fitted into the budget.")
 
 
 def _round(plan: Plan, bench: Bench, pair: tuple[str, str], *, backwards: bool) -> Round:

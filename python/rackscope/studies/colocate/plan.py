@@ -7,13 +7,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import numpy as np
+from typing import Literal
 
 from rackscope import units
-from rackscope.errors import UsageError
+from rackscope.errors import UsageError, unknown_name
 from rackscope.runs.options import RunOptions
-from rackscope.systems.names import unknown_name
 
 _CONNECTIONS = 16
 _MOST_WORKLOADS = 12
@@ -47,8 +45,8 @@ class Spec:
     rate_per_second: float | None = None
 
     @property
-    def quantity(self) -> str:
-        """``throughput`` or ``p99``: what it is judged by."""
+    def quantity(self) -> Literal["throughput", "p99"]:
+        """What it is judged by."""
         return "throughput" if self.rate_per_second is None else "p99"
 
     @property
@@ -79,15 +77,6 @@ class Plan:
     def workload(self, name: str) -> Spec:
         """The workload of that name."""
         return next(one for one in self.workloads if one.name == name)
-
-    def rounds(self, pairs: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
-        """Each round holds every pair once; each second one is the one before it backwards, so that drift cancels."""
-        generator = np.random.default_rng(self.seed)
-        rounds: list[list[tuple[str, str]]] = []
-        for number in range(self.repetitions):
-            shuffled = rounds[-1][::-1] if number % 2 else [pairs[at] for at in generator.permutation(len(pairs))]
-            rounds.append(shuffled)
-        return rounds
 
 
 def parse_workloads(texts: Sequence[str]) -> tuple[Spec, ...]:

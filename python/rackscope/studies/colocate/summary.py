@@ -15,12 +15,13 @@ from rackscope.models.colocation import (
     ResponsePoint,
     Sensitivity,
     Side,
-    Work,
+    Workload,
     sensitivity,
     textbook,
 )
 from rackscope.models.colocation_validation import ColocationValidation, fitted_or_textbook, validate_colocation
-from rackscope.studies.colocate.measure import Figures, Outcome, Round, Squeezed
+from rackscope.studies.bench.figures import Figures, known_of
+from rackscope.studies.colocate.measure import Outcome, Round, Squeezed
 from rackscope.studies.colocate.plan import Plan, Spec
 
 #: Which squeeze tells of a resource in which unit its use is counted.
@@ -62,22 +63,23 @@ class Summary:
     ``plain`` are validations of the textbook alone. ``capacities`` are what there is for both of a pair.
     """
 
-    works: Mapping[str, Work]
+    workloads: Mapping[str, Workload]
     capacities: Mapping[str, float]
     measured: tuple[Measured, ...]
-    models: Mapping[str, ColocationModel]
-    validations: Mapping[str, ColocationValidation]
-    plain: Mapping[str, tuple[float, ...]]
+    models: dict[str, ColocationModel]
+    validations: dict[str, ColocationValidation]
+    plain: dict[str, tuple[float, ...]]
 
 
 def summarise(plan: Plan, outcome: Outcome, *, cores: int) -> Summary:
     """``cores`` are those that all workloads share."""
     capacities = {"cpu": float(cores)}
-    for one in outcome.squeezed.values():
-        if "disk_bandwidth" in one.capacities:
-            capacities["disk"] = max(capacities.get("disk", 0.0), one.capacities["disk_bandwidth"][0])
-    works = {
-        name: work_of(
+    if disks := [
+        one.capacities["disk_bandwidth"] for one in outcome.squeezed.values() if "disk_bandwidth" in one.capacities
+    ]:
+        capacities["disk"] = max(disks)
+    workloads = {
+        name: workload_of(
             plan.workload(name),
             figures,
             outcome.squeezed.get(name),
@@ -87,53 +89,44 @@ def summarise(plan: Plan, outcome: Outcome, *, cores: int) -> Summary:
         for name, figures in outcome.alone.items()
         if figures
     }
-    measured = _measured(outcome.rounds, works, outcome.client_cores)
-    models: dict[str, ColocationModel] = {}
-    validations: dict[str, ColocationValidation] = {}
-    plain: dict[str, tuple[float, ...]] = {}
+    measured = _measured(outcome.rounds, workloads, outcome.client_cores)
+    summary = Summary(workloads, capacities, measured, {}, {}, {})
     for quantity in ("throughput", "p99"):
-        sides = [
-            one.side
-            for one in measured
-            if one.side.work.quantity == quantity and not one.crowded and one.side.work.sensitivities
-        ]
-        if not sides:
-            continue
-        models[quantity] = fitted_or_textbook(sides, capacities)
-        validations[quantity] = validate_colocation(sides, capacities, plan.bound)
-        plain[quantity] = _errors(textbook(capacities), sides)
-    return Summary(works, capacities, measured, models, validations, plain)
+        usable = [one.side for one in measured if not one.crowded and one.side.workload.sensitivities]
+        sides = [side for side in usable if side.workload.quantity == quantity]
+        if sides:
+            summary.models[quantity] = fitted_or_textbook(sides, capacities)
+            summary.validations[quantity] = validate_colocation(sides, capacities, plan.bound)
+            summary.plain[quantity] = _errors(textbook(capacities), sides)
+    return summary
 
 
 def _errors(model: ColocationModel, sides: Sequence[Side]) -> tuple[float, ...]:
     errors = []
     for side in sides:
         try:
-            kept = model.predict(side.work, side.neighbour).kept.value
+            kept = model.predict(side.workload, side.neighbour).kept.value
         except RackscopeError:
             continue
         errors.append(abs(kept / math.exp(side.log_kept) - 1))
     return tuple(errors)
 
 
-def work_of(
+def workload_of(
     spec: Spec,
     alone: Sequence[Figures],
     squeezed: Squeezed | None,
     capacities: Mapping[str, float],
     *,
     use_is_known: bool = True,
-) -> Work:
+) -> Workload:
     """A workload from its windows alone and its squeezes.
 
     Without ``use_is_known`` it might use more if it could: what it can do without is then left to the squeezes.
     """
     demands = {}
-    for resource, values in (
-        ("cpu", [one.cores for one in alone]),
-        ("disk", [one.disk_bytes_per_second for one in alone]),
-    ):
-        known = [value for value in values if value is not None]
+    for resource, name in (("cpu", "cores"), ("disk", "disk_bytes_per_second")):
+        known = known_of(alone, name)
         if known and resource in capacities:
             error = statistics.stdev(known) / math.sqrt(len(known)) if len(known) > 1 else 0.0
             demands[resource] = Demand(statistics.fmean(known), error)
@@ -142,36 +135,24 @@ def work_of(
     for resource, squeeze in _SQUEEZES.items():
         if squeezed is None:
             unknown.setdefault(resource, "it was not squeezed")
-            continue
-        if squeeze in squeezed.refused:
-            unknown[resource] = squeezed.refused[squeeze][0]
-            continue
-        if squeeze not in squeezed.capacities:
-            # Not squeezed, as the workload hardly uses it.
-            continue
-        levels = [one for one in squeezed.estimates if one.squeeze == squeeze]
-        capacity = squeezed.capacities[squeeze][0]
-        use = demands[resource].amount / capacity if resource in demands and use_is_known else None
-        try:
-            sensitivities[resource] = sensitivity(
-                resource,
-                capacity,
-                [point for one in levels if (point := _point(one, spec.quantity, use))],
-                use,
-            )
-        except RackscopeError as error:
-            unknown[resource] = error.what
-    return Work(
-        spec.name,
-        sensitivities,
-        demands,
-        "throughput" if spec.quantity == "throughput" else "p99",
-        {name: why for name, why in unknown.items() if name not in sensitivities},
-    )
+        elif squeeze in squeezed.refused:
+            unknown[resource] = squeezed.refused[squeeze]
+        elif squeeze in squeezed.capacities:
+            # Otherwise it was not squeezed, as the workload hardly uses it.
+            capacity = squeezed.capacities[squeeze]
+            use = demands[resource].amount / capacity if resource in demands and use_is_known else None
+            levels = [_point(one, spec.quantity, use) for one in squeezed.estimates if one.squeeze == squeeze]
+            try:
+                points = [point for point in levels if point is not None]
+                sensitivities[resource] = sensitivity(resource, capacity, points, use)
+            except RackscopeError as error:
+                unknown[resource] = error.what
+    unknown = {name: why for name, why in unknown.items() if name not in sensitivities}
+    return Workload(spec.name, sensitivities, demands, spec.quantity, unknown)
 
 
 def _point(level: LevelEstimate, quantity: str, use: float | None) -> ResponsePoint | None:
-    """``use`` is the part that the work uses when it has all. Throughput cannot lose more than is missing of that."""
+    """``use`` is the part that it uses when it has all. Throughput cannot lose more than is missing of that."""
     left = level.achieved_fraction
     if left is None or not 0 < left < 1:
         return None
@@ -189,31 +170,29 @@ def _point(level: LevelEstimate, quantity: str, use: float | None) -> ResponsePo
 
 
 def _measured(
-    rounds: Mapping[tuple[str, str], Sequence[Round]], works: Mapping[str, Work], client_cores: int | None
+    rounds: Mapping[tuple[str, str], Sequence[Round]], workloads: Mapping[str, Workload], client_cores: int | None
 ) -> tuple[Measured, ...]:
-    found: list[tuple[Work, Work, tuple[float, ...], bool]] = []
+    found: list[tuple[Workload, Workload, tuple[float, ...], bool]] = []
     for (first, second), all_of_pair in rounds.items():
         crowded = _crowded(all_of_pair, client_cores)
-        for name, other, side in ((first, second, 0), (second, first, 1)):
-            work = works[name]
-            values = tuple(
-                value for one in all_of_pair if (value := _log_kept(work.quantity, *_of(one, side))) is not None
-            )
-            if values:
-                found.append((work, works[other], values, crowded))
+        sides = {
+            (first, second): [(one.first_alone, one.first) for one in all_of_pair],
+            (second, first): [(one.second_alone, one.second) for one in all_of_pair],
+        }
+        for (name, other), windows in sides.items():
+            quantity = workloads[name].quantity
+            kept = tuple(value for both in windows if (value := _log_kept(quantity, *both)) is not None)
+            if kept:
+                found.append((workloads[name], workloads[other], kept, crowded))
     pooled = _pooled_variance([values for _, _, values, _ in found])
     return tuple(
         Measured(
-            Side(work, neighbour, statistics.fmean(values), math.sqrt(_variance(values, pooled) / len(values))),
+            Side(workload, neighbour, statistics.fmean(values), math.sqrt(_variance(values, pooled) / len(values))),
             values,
             crowded,
         )
-        for work, neighbour, values, crowded in found
+        for workload, neighbour, values, crowded in found
     )
-
-
-def _of(one: Round, side: int) -> tuple[Figures, Figures]:
-    return (one.first_alone, one.first) if side == 0 else (one.second_alone, one.second)
 
 
 def _log_kept(quantity: str, alone: Figures, beside: Figures) -> float | None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rackscope.analysis.intervals import Interval, relative_half_width
 from rackscope.analysis.wording import percent
 from rackscope.runs.study import Chart, Table
 from rackscope.studies.kit import (
-    Row,
     axis,
     chart,
     drawable,
-    estimates,
+    estimates_by,
     line,
     ratio_words,
     reference,
-    table,
+    table_of,
     value,
 )
 from rackscope.studies.peers.measure import Outcome
-from rackscope.studies.peers.plan import MEMORY_ITEMS, Plan
+from rackscope.studies.peers.plan import MEMORY_ITEMS, Plan, Setting
 from rackscope.studies.peers.summary import Cell, Summary
 
 _MANY = f"{MEMORY_ITEMS // 1_000_000} M items"
@@ -32,84 +31,87 @@ def make_tables(plan: Plan, outcome: Outcome, summary: Summary) -> list[Table]:
 
 
 def _settings(plan: Plan, summary: Summary) -> list[Table]:
-    rows: list[Row] = []
-    for setting in summary.settings:
-        for name in plan.systems:
-            if (cell := summary.cells.get((setting.name, name))) is None:
-                continue
-            half, ratio = relative_half_width(cell.rate), summary.ratios.get((setting.name, name))
-            rows.append(
-                [
-                    *(setting.label, name, cell.rate.estimate, None if half is None else 100 * half),
-                    *(None if ratio is None else ratio_words(ratio.ratio), value(cell.server_cpu)),
-                    *(value(cell.client_cpu), cell.both_cpu),
-                ]
-            )
-    columns: list[Sequence[str]] = [
-        "setting",
-        "system",
-        ("throughput", "operations/s"),
-        ("±", "percent", "Half of the 95 % interval"),
-        f"{plan.subject} / this",
-        ("server", "seconds", "CPU time of the server for a million operations"),
-        ("client", "seconds", "CPU time of the client for a million operations"),
-        ("both", "seconds"),
+    cells = [
+        (setting, name, summary.cells[setting.name, name], summary.ratios.get((setting.name, name)))
+        for setting in summary.settings
+        for name in plan.systems
+        if (setting.name, name) in summary.cells
     ]
-    caption = (
+    return table_of(
+        "settings",
+        "Throughput and CPU time",
+        cells,
+        [
+            ("setting", lambda one: one[0].label),
+            ("system", lambda one: one[1]),
+            (("throughput", "operations/s"), lambda one: one[2].rate.estimate),
+            (("±", "percent", "Half of the 95 % interval"), lambda one: _half_percent(one[2].rate)),
+            (f"{plan.subject} / this", lambda one: one[3] and ratio_words(one[3].ratio)),
+            (
+                ("server", "seconds", "CPU time of the server for a million operations"),
+                lambda one: value(one[2].server_cpu),
+            ),
+            (
+                ("client", "seconds", "CPU time of the client for a million operations"),
+                lambda one: value(one[2].client_cpu),
+            ),
+            (("both", "seconds"), lambda one: one[2].both_cpu),
+        ],
         "Means over rounds. CPU times are for a million operations; a read of 100 keys is 100 operations. "
-        "Ratios have intervals that hold for all comparisons together (95 %)."
+        "Ratios have intervals that hold for all comparisons together (95 %).",
     )
-    return table("settings", "Throughput and CPU time", columns, rows, caption)
+
+
+def _half_percent(interval: Interval) -> float | None:
+    half = relative_half_width(interval)
+    return None if half is None else 100 * half
 
 
 def _loads(plan: Plan, outcome: Outcome, summary: Summary) -> list[Table]:
-    rows: list[Row] = []
-    for load in plan.loads:
-        for name in plan.systems:
-            if (cell := summary.loaded.get((load, name))) is None:
-                continue
-            tail = summary.tails.get((load, name))
-            rows.append(
-                [
-                    *(percent(load), name, load * (outcome.best_rate or 0.0), cell.rate.estimate, value(cell.p50)),
-                    *(value(cell.p99), None if tail is None else ratio_words(tail.ratio), cell.keeps_up),
-                ]
-            )
-    columns: list[Sequence[str]] = ["load", "system", ("offered", "operations/s"), ("completed", "operations/s")]
-    columns += [("p50", "seconds"), ("p99", "seconds"), f"p99: {plan.subject} / this", "keeps up"]
-    return table(
+    cells = [
+        (load, name, summary.loaded[load, name], summary.tails.get((load, name)))
+        for load in plan.loads
+        for name in plan.systems
+        if (load, name) in summary.loaded
+    ]
+    return table_of(
         "loads",
         f"Latency at fractions of {plan.baseline}'s highest throughput",
-        columns,
-        rows,
+        cells,
+        [
+            ("load", lambda one: percent(one[0])),
+            ("system", lambda one: one[1]),
+            (("offered", "operations/s"), lambda one: one[0] * (outcome.best_rate or 0.0)),
+            (("completed", "operations/s"), lambda one: one[2].rate.estimate),
+            (("p50", "seconds"), lambda one: value(one[2].p50)),
+            (("p99", "seconds"), lambda one: value(one[2].p99)),
+            (f"p99: {plan.subject} / this", lambda one: one[3] and ratio_words(one[3].ratio)),
+            ("keeps up", lambda one: one[2].keeps_up),
+        ],
         "Response times from the intended start (Poisson arrivals), medians over rounds.",
     )
 
 
 def _memory_table(plan: Plan, outcome: Outcome, summary: Summary) -> list[Table]:
-    own = summary.memory.get(plan.subject)
-    rows: list[Row] = [
-        [
-            name,
-            float(use.empty_bytes),
-            float(use.full_bytes),
-            (use.full_bytes - use.empty_bytes) / use.items,
-            summary.memory[name][0],
-            None if own is None or name == plan.subject else f"x{own[0] / summary.memory[name][0]:.2f}",
-        ]
-        for name in plan.systems
-        if (use := outcome.memory.get(name)) is not None
-    ]
+    own, items = summary.memory.get(plan.subject), f"{plan.memory_items:,}"
     scaled = summary.memory_is_scaled
-    columns: list[Sequence[str]] = [
-        "system",
-        ("empty", "bytes"),
-        (f"with {plan.memory_items:,}", "bytes"),
-        ("an item", "bytes"),
-    ]
-    columns += [(f"{_MANY}{', scaled' if scaled else ''}", "bytes"), f"{plan.subject} / this"]
-    caption = f"Resident bytes, once. {_MANY} are scaled from what {plan.memory_items:,} take." if scaled else ""
-    return table("memory", "Memory for items of 32 + 64 bytes", columns, rows, caption)
+    return table_of(
+        "memory",
+        "Memory for items of 32 + 64 bytes",
+        [(name, outcome.memory[name], summary.memory[name][0]) for name in plan.systems if name in outcome.memory],
+        [
+            ("system", lambda one: one[0]),
+            (("empty", "bytes"), lambda one: float(one[1].empty_bytes)),
+            ((f"with {items}", "bytes"), lambda one: float(one[1].full_bytes)),
+            (("an item", "bytes"), lambda one: (one[1].full_bytes - one[1].empty_bytes) / one[1].items),
+            ((f"{_MANY}{', scaled' if scaled else ''}", "bytes"), lambda one: one[2]),
+            (
+                f"{plan.subject} / this",
+                lambda one: None if own is None or one[0] == plan.subject else f"x{own[0] / one[2]:.2f}",
+            ),
+        ],
+        f"Resident bytes, once. {_MANY} are scaled from what {items} take." if scaled else "",
+    )
 
 
 def make_charts(plan: Plan, outcome: Outcome, summary: Summary) -> list[Chart]:
@@ -127,22 +129,20 @@ def make_charts(plan: Plan, outcome: Outcome, summary: Summary) -> list[Chart]:
 
 
 def _ratios(plan: Plan, summary: Summary) -> Chart:
+    def ratio(peer: str, setting: Setting) -> Interval | None:
+        one = summary.ratios.get((setting.name, peer))
+        return None if one is None else drawable(one.ratio)
+
     positions = [float(position) for position in range(len(summary.settings))]
     # Drawn too, so that a system has the same colour in every picture.
-    series = [line(plan.subject, [1.0] * len(positions), positions, "points")]
-    for peer in plan.peers:
-        known = [
-            (float(position), drawable(summary.ratios[setting.name, peer].ratio))
-            for position, setting in enumerate(summary.settings)
-            if (setting.name, peer) in summary.ratios
-        ]
-        series.append(estimates(f"over {peer}", known, lying=True))
+    own = line(plan.subject, [1.0] * len(positions), positions, "points")
+    peers = {peer: f"over {peer}" for peer in plan.peers}
     return chart(
         "ratios",
         f"Throughput of {plan.subject} divided by each peer's",
         axis(f"throughput of {plan.subject} / throughput of the peer", logarithmic=True),
         axis("", categories=[setting.label for setting in summary.settings]),
-        series,
+        [own, *estimates_by(peers, summary.settings, ratio, lying=True)],
         caption="Ratio of means, with an interval that holds for all comparisons together.",
         references=[reference("the same", 1.0, "x")],
     )
@@ -151,39 +151,32 @@ def _ratios(plan: Plan, summary: Summary) -> Chart:
 def _over_load(
     plan: Plan, outcome: Outcome, summary: Summary, name: str, title: str, of: Callable[[Cell], Interval | None]
 ) -> Chart:
-    best = outcome.best_rate or 0.0
-    series = []
-    for system in plan.systems:
-        cells = [(load, summary.loaded[load, system]) for load in plan.loads if (load, system) in summary.loaded]
-        known = [(load * best, one) for load, cell in cells if cell.keeps_up and (one := of(cell)) is not None]
-        series.append(estimates(system, known, "line"))
+    def latency(system: str, load: float) -> Interval | None:
+        cell = summary.loaded.get((load, system))
+        return of(cell) if cell is not None and cell.keeps_up else None
+
     return chart(
         f"load-{name}",
         f"{title} of the response time over load",
         axis("requests a second", "operations/s"),
         axis(f"response time, {name}", "seconds", logarithmic=True),
-        series,
+        estimates_by(plan.systems, {load: load * (outcome.best_rate or 0.0) for load in plan.loads}, latency, "line"),
         caption=f"At fractions of {plan.baseline}'s highest throughput; medians over rounds with their 95 % intervals. "
         "Loads that a system did not keep up with are left out.",
     )
 
 
 def _cpu(plan: Plan, summary: Summary, end: str, of: Callable[[Cell], Interval | None]) -> Chart:
-    series = []
-    for system in plan.systems:
-        cells = [summary.cells.get((setting.name, system)) for setting in summary.settings]
-        known = [
-            (float(position), drawable(one))
-            for position, cell in enumerate(cells)
-            if cell is not None and (one := of(cell)) is not None
-        ]
-        series.append(estimates(system, known, lying=True))
+    def cost(system: str, setting: Setting) -> Interval | None:
+        cell = summary.cells.get((setting.name, system))
+        return None if cell is None else drawable(of(cell))
+
     return chart(
         f"cpu-{end}",
         f"CPU time of the {end} for a million operations",
         axis("CPU time for a million operations", "seconds", logarithmic=True),
         axis("", categories=[setting.label for setting in summary.settings]),
-        series,
+        estimates_by(plan.systems, summary.settings, cost, lying=True),
         caption="Means over rounds with their 95 % intervals. A read of 100 keys is 100 operations.",
     )
 

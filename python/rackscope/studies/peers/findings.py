@@ -1,35 +1,19 @@
-"""What ``study peers`` found, in sentences and for programs.
-
-``StudyRecord.result``::
-
-    {"subject", "baseline", "best_rate_operations_per_second", "versions": {system: str}, "missing": {system: str},
-     "settings": [{"name", "label", "systems": {system: {"rates_operations_per_second": [float], "rate": interval,
-                   "server_cpu_seconds_per_million", "client_cpu_seconds_per_million": interval, "idle_ratio",
-                   "hit_ratio", "ratio": interval, "outcome"}}}],
-     "loads": [{"load", "systems": {system: {"offered_operations_per_second", "rate", "p50_seconds", "p99_seconds":
-                interval, "keeps_up", "p99_ratio": interval, "outcome"}}}],
-     "memory": {system: {"items", "empty_bytes", "full_bytes", "hit_ratio", "bytes_of_10m_items", "scaled": bool}},
-     "failures": [{"what", "system", "reason"}]}
-
-An interval is ``{"estimate", "low", "high", "count"}``. ``ratio`` is the subject's throughput over that system's.
-"""
+"""What ``study peers`` found, in sentences and for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rackscope.analysis import wording
 from rackscope.analysis.multiple import Comparison
-from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.runs.study import Finding, StudyRecord
 from rackscope.studies import kit
-from rackscope.studies.kit import finding, interval_result, listed, note, ratio_words, warning
+from rackscope.studies.kit import finding, listed, note, picked, plain, ratio_words, warning, when
 from rackscope.studies.peers.figures import make_charts, make_tables
 from rackscope.studies.peers.measure import Outcome
 from rackscope.studies.peers.plan import MEMORY_ITEMS, Plan, Setting
-from rackscope.studies.peers.summary import Cell, Summary, summarise
+from rackscope.studies.peers.summary import Summary, summarise
 from rackscope.units import format_bytes, format_count, format_duration
 
 #: Of reads, how many must find their value for the rest not to be mentioned.
@@ -92,31 +76,30 @@ def _span(pairs: Sequence[tuple[Setting, Comparison]]) -> str:
 
 
 def _cpu(plan: Plan, summary: Summary) -> list[Finding]:
+    """In the first setting in which it is known of the subject."""
     for setting in summary.settings:
-        cells = [(name, summary.cells.get((setting.name, name))) for name in plan.systems]
-        known = [
-            (name, cell.both_cpu, cell.server_cpu)
-            for name, cell in cells
+        cells = {name: summary.cells.get((setting.name, name)) for name in plan.systems}
+        words = {
+            name: f"{name} {format_duration(cell.both_cpu)} ({format_duration(cell.server_cpu.estimate)} the server)"
+            for name, cell in cells.items()
             if cell is not None and cell.both_cpu is not None and cell.server_cpu is not None
-        ]
-        if known and known[0][0] == plan.subject:
-            words = [
-                f"{name} {format_duration(both)} ({format_duration(server.estimate)} the server)"
-                for name, both, server in known
-            ]
-            costs = [
-                f"{plan.subject} over {peer} {ratio_words(summary.costs[setting.name, peer].ratio)}"
-                for peer in plan.peers
-                if (setting.name, peer) in summary.costs
-            ]
+        }
+        if plan.subject in words:
+            costs = _over_peers(plan, {peer: summary.costs.get((setting.name, peer)) for peer in plan.peers})
             return [
                 finding(
                     f"CPU time of both ends together, for a million operations of {setting.label}: "
-                    f"{wording.listing(words)}.",
-                    f"Server: {'; '.join(costs)}." if costs else "",
+                    f"{wording.listing(list(words.values()))}.",
+                    f"Server: {costs}" if costs else "",
                 )
             ]
     return []
+
+
+def _over_peers(plan: Plan, compared: Mapping[str, Comparison | None]) -> str:
+    known = {peer: one for peer, one in compared.items() if one is not None}
+    words = [f"{plan.subject} over {peer} {ratio_words(one.ratio)}" for peer, one in known.items()]
+    return f"{'; '.join(words)}." if words else ""
 
 
 def _tail(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
@@ -131,44 +114,35 @@ def _tail(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
     ]
     if not words:
         return []
-    ratios = [
-        f"{plan.subject} over {peer} {ratio_words(summary.tails[load, peer].ratio)}"
-        for peer in plan.peers
-        if (load, peer) in summary.tails
-    ]
     rate = format_count(load * outcome.best_rate)
     return [
         finding(
             f"p99 at {wording.percent(load)} of {plan.baseline}'s highest throughput ({rate} operations/s): "
             f"{wording.listing(words)}.",
-            f"{'; '.join(ratios)}." if ratios else "",
+            _over_peers(plan, {peer: summary.tails.get((load, peer)) for peer in plan.peers}),
         )
     ]
 
 
 def _memory(plan: Plan, summary: Summary) -> list[Finding]:
-    if not summary.memory:
-        return []
-    words = [f"{name} {format_bytes(summary.memory[name][0])}" for name in plan.systems if name in summary.memory]
-    own = summary.memory.get(plan.subject)
-    ratios = [
-        f"{own[0] / summary.memory[peer][0]:.2f} times {peer}'s"
-        for peer in plan.peers
-        if own is not None and peer in summary.memory
-    ]
-    how = (
-        f"Scaled from {plan.memory_items:,} items: tables that double make that wrong by their size; "
-        f"--memory {MEMORY_ITEMS // 1_000_000}m measures it."
-        if summary.memory_is_scaled
-        else "Measured once."
-    )
-    return [
-        finding(
-            f"Memory that holds {MEMORY_ITEMS // 1_000_000} M items of 32 + 64 bytes"
-            f"{', scaled' if summary.memory_is_scaled else ''}: {wording.listing(words)}.",
-            f"{plan.subject} takes {wording.listing(ratios)}. {how}" if ratios else how,
+    sizes = {name: summary.memory[name][0] for name in plan.systems if name in summary.memory}
+    own, scaled = sizes.get(plan.subject), summary.memory_is_scaled
+    ratios = [f"{own / sizes[peer]:.2f} times {peer}'s" for peer in plan.peers if own is not None and peer in sizes]
+    millions = MEMORY_ITEMS // 1_000_000
+    how = "Measured once."
+    if scaled:
+        how = (
+            f"Scaled from {plan.memory_items:,} items: tables that double make that wrong by their size; "
+            f"--memory {millions}m measures it."
         )
-    ]
+    words = wording.listing([f"{name} {format_bytes(size)}" for name, size in sizes.items()])
+    return when(
+        sizes,
+        finding(
+            f"Memory that holds {millions} M items of 32 + 64 bytes{', scaled' if scaled else ''}: {words}.",
+            f"{plan.subject} takes {wording.listing(ratios)}. {how}" if ratios else how,
+        ),
+    )
 
 
 def _warnings(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
@@ -179,46 +153,34 @@ def _warnings(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
     findings += [
         warning(f"{name} is missing from {listed(whats)}: {reason}.") for (name, reason), whats in by_reason.items()
     ]
-    cells: list[tuple[str, str, Cell]] = [
-        (setting.label, name, cell)
+    cells = {
+        (setting.label, name): cell
         for setting in summary.settings
         for name in plan.systems
         if (cell := summary.cells.get((setting.name, name))) is not None
-    ]
-    least = packaged_thresholds().limit("generator.idle_minimum")
+    }
     findings += kit.generator_findings(
-        [f"{label} ({name})" for label, name, cell in cells if cell.idle_ratio is not None and cell.idle_ratio < least],
+        {f"{label} ({name})": cell.idle_ratio for (label, name), cell in cells.items()},
         "Give it more cores with --client-cores, or compare CPU times instead of throughputs.",
     )
-    findings += kit.miss_findings(
-        [
-            f"{label} ({name}, {cell.hit_ratio:.1%} hits)"
-            for label, name, cell in cells
-            if cell.hit_ratio is not None and cell.hit_ratio < _FEW_MISSES
-        ]
-    )
+    hits = {f"{label}, {name}": cell.hit_ratio for (label, name), cell in cells.items()}
+    findings += kit.miss_findings(hits, _FEW_MISSES)
     lost = [
         f"{name} ({use.hit_ratio:.1%})"
         for name, use in outcome.memory.items()
         if use.hit_ratio is not None and use.hit_ratio < _HELD
     ]
-    if lost:
-        findings.append(
-            warning(
-                "Some systems evicted items while their memory was measured. Reads that found their item: "
-                f"{wording.listing(lost)}."
-            )
-        )
-    return findings
+    sentence = "Some systems evicted items while their memory was measured. Reads that found their item:"
+    return findings + when(lost, warning(f"{sentence} {wording.listing(lost)}."))
 
 
 def _notes(plan: Plan, outcome: Outcome) -> list[Finding]:
     absent = [name for name, reason in plan.missing.items() if reason.endswith("on PATH")]
-    findings = []
-    if absent:
-        findings.append(note(f"Not found on PATH: {', '.join(absent)}."))
-    findings += [note(f"{name} is left out: {reason}.") for name, reason in plan.missing.items() if name not in absent]
-    return findings + [note(text) for text in outcome.notes]
+    others = [f"{name} is left out: {reason}." for name, reason in plan.missing.items() if name not in absent]
+    return [
+        *when(absent, note(f"Not found on PATH: {', '.join(absent)}.")),
+        *(note(text) for text in [*others, *outcome.notes]),
+    ]
 
 
 def _method(plan: Plan, outcome: Outcome) -> list[str]:
@@ -233,6 +195,8 @@ def _method(plan: Plan, outcome: Outcome) -> list[str]:
         "As many threads as the systems have cores, the same memory, otherwise each system's defaults; the same load "
         "generator on its own core, over TCP unless it says otherwise, 50 connections, zipfian keys, and every value "
         "that is read is checked.",
+        "TCP connections of all systems have the host's congestion control, "
+        f"{plan.congestion_control or 'which could not be read'}.",
         "CPU time of the server is what the scheduler measured of all its threads, that of the client of its own.",
         "Throughputs: means with Student's t intervals over rounds. Ratios: Welch's interval on logarithms, "
         "simultaneous for all comparisons; differences by Welch's test, corrected after Holm.",
@@ -244,61 +208,59 @@ def _method(plan: Plan, outcome: Outcome) -> list[str]:
 
 
 def _result(plan: Plan, outcome: Outcome, summary: Summary) -> dict[str, Any]:
+    settings = [
+        {
+            **picked(setting, "name", "label"),
+            "systems": {
+                name: {
+                    "rates_operations_per_second": [one.rate for one in outcome.closed[setting.name, name]],
+                    **picked(cell, "rate", "idle_ratio", "hit_ratio"),
+                    "server_cpu_seconds_per_million": plain(cell.server_cpu),
+                    "client_cpu_seconds_per_million": plain(cell.client_cpu),
+                    **_compared("ratio", summary.ratios.get((setting.name, name))),
+                }
+                for name in plan.systems
+                if (cell := summary.cells.get((setting.name, name))) is not None
+            },
+        }
+        for setting in summary.settings
+    ]
+    loads = [
+        {
+            "load": load,
+            "systems": {
+                name: {
+                    "offered_operations_per_second": load * (outcome.best_rate or 0.0),
+                    **picked(cell, "rate", "keeps_up"),
+                    "p50_seconds": plain(cell.p50),
+                    "p99_seconds": plain(cell.p99),
+                    **_compared("p99_ratio", summary.tails.get((load, name))),
+                }
+                for name in plan.systems
+                if (cell := summary.loaded.get((load, name))) is not None
+            },
+        }
+        for load in plan.loads
+    ]
+    memory = {
+        name: {
+            **plain(use),
+            "bytes_of_10m_items": summary.memory[name][0],
+            "scaled": not summary.memory[name][1],
+        }
+        for name, use in outcome.memory.items()
+    }
     return {
         "subject": plan.subject,
         "baseline": plan.baseline,
         "best_rate_operations_per_second": outcome.best_rate,
         "missing": dict(plan.missing),
-        "settings": [
-            {
-                "name": setting.name,
-                "label": setting.label,
-                "systems": {
-                    name: {
-                        "rates_operations_per_second": [one.rate for one in outcome.closed[setting.name, name]],
-                        "rate": interval_result(cell.rate),
-                        "server_cpu_seconds_per_million": interval_result(cell.server_cpu),
-                        "client_cpu_seconds_per_million": interval_result(cell.client_cpu),
-                        "idle_ratio": cell.idle_ratio,
-                        "hit_ratio": cell.hit_ratio,
-                        **_compared("ratio", summary.ratios.get((setting.name, name))),
-                    }
-                    for name in plan.systems
-                    if (cell := summary.cells.get((setting.name, name))) is not None
-                },
-            }
-            for setting in summary.settings
-        ],
-        "loads": [
-            {
-                "load": load,
-                "systems": {
-                    name: {
-                        "offered_operations_per_second": load * (outcome.best_rate or 0.0),
-                        "rate": interval_result(cell.rate),
-                        "p50_seconds": interval_result(cell.p50),
-                        "p99_seconds": interval_result(cell.p99),
-                        "keeps_up": cell.keeps_up,
-                        **_compared("p99_ratio", summary.tails.get((load, name))),
-                    }
-                    for name in plan.systems
-                    if (cell := summary.loaded.get((load, name))) is not None
-                },
-            }
-            for load in plan.loads
-            if any((load, name) in summary.loaded for name in plan.systems)
-        ],
-        "memory": {
-            name: {
-                **asdict(use),
-                "bytes_of_10m_items": summary.memory[name][0],
-                "scaled": not summary.memory[name][1],
-            }
-            for name, use in outcome.memory.items()
-        },
+        "settings": settings,
+        "loads": [one for one in loads if one["systems"]],
+        "memory": memory,
         "failures": [{"what": what, "system": name, "reason": reason} for what, name, reason in outcome.failures],
     }
 
 
 def _compared(name: str, comparison: Comparison | None) -> dict[str, Any]:
-    return {} if comparison is None else {name: interval_result(comparison.ratio), "outcome": comparison.outcome}
+    return {} if comparison is None else {name: plain(comparison.ratio), "outcome": comparison.outcome}

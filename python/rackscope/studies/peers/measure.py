@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rackscope.analysis.wording import percent
 from rackscope.errors import LoadError, RackscopeError
 from rackscope.runs.options import Loop, Progress, ProgressCallback, RunOptions
 from rackscope.runs.prepare import Prepared, prepare
 from rackscope.runs.session import Session
+from rackscope.studies.bench.figures import Figures, figures_of
 from rackscope.studies.bench.interference import Interference, Judge
-from rackscope.studies.bench.loading import make_ready, refuse_partial_load
+from rackscope.studies.bench.loading import make_ready, refuse_errors, refuse_partial_load
 from rackscope.studies.bench.quiet import behind_the_generator
-from rackscope.studies.bench.turns import Start, Steps, SystemUse, paced, rounds_of, side_by_side
+from rackscope.studies.bench.turns import Steps, SystemUse, by_turns, prepare_all, rounds_of, side_by_side
 from rackscope.studies.peers.plan import CURVE, MEMORY, Plan, Setting
 from rackscope.systems import find_system
 
@@ -30,23 +31,6 @@ _CHECK_SECONDS = 0.5
 _GIBIBYTE = 1024**3
 #: Enough for an item of 32 + 64 bytes in any of the systems.
 _ITEM_BYTES = 400
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What a window gave. Operations are keys asked for, and values written.
-
-    CPU times are for a million of them; ``None`` where they are not known. ``idle_ratio`` is the load generator's.
-    """
-
-    rate: float
-    offered: float | None
-    p50_seconds: float | None
-    p99_seconds: float | None
-    server_cpu_seconds: float | None
-    client_cpu_seconds: float | None
-    idle_ratio: float | None
-    hit_ratio: float | None
 
 
 @dataclass(frozen=True)
@@ -63,16 +47,6 @@ class MemoryUse:
 Measure = Callable[[str, float | None, str], Figures]
 #: What is done with those that could be started.
 Work = Callable[[Sequence[str], Measure], None]
-
-
-class Bench(Protocol):
-    """What measures; tests put another in its place."""
-
-    def side_by_side(self, setting: Setting, systems: Sequence[str], work: Work) -> dict[str, str]:
-        """Start ``systems``, do ``work`` with them and stop them; those that could not be, each with the reason."""
-
-    def memory(self, system: str, items: int) -> MemoryUse:
-        """Load that many items. Raises RackscopeError."""
 
 
 @dataclass
@@ -92,72 +66,58 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
 
 
-class RealBench:
+@dataclass
+class Bench:
     """Starts systems, each in a run directory of its own."""
 
-    def __init__(
-        self,
-        options: RunOptions,
-        plan: Plan,
-        member: Callable[[str, str], Path],
-        progress: ProgressCallback,
-        interference: Interference,
-    ) -> None:
-        self._options = options
-        self._plan = plan
-        self._member = member
-        self._progress = progress
-        self._interference = interference
-        self._number = 0
+    options: RunOptions
+    plan: Plan
+    member: Callable[[str, str], Path]
+    progress: ProgressCallback
+    interference: Interference
+    number: int = 0
 
     def side_by_side(self, setting: Setting, systems: Sequence[str], work: Work) -> dict[str, str]:
+        """Start ``systems``, do ``work`` with them and stop them; those that could not be, each with the reason."""
         failures: dict[str, str] = {}
         sessions: dict[str, Session] = {}
-        waiting: list[tuple[str, Start]] = []
-        for name in systems:
-            # Before any is started: from then on this process keeps off the systems' cores.
-            try:
-                prepared = self._prepare(name, setting, self._plan.keys)
-            except RackscopeError as error:
-                failures[name] = error.what
-            else:
-                waiting.append((name, self._starter(name, prepared, setting, sessions)))
-        side_by_side(
-            waiting,
-            lambda: work(list(sessions), lambda *asked: self._window(sessions, *asked)) if sessions else None,
-            failures,
-        )
-        return failures
 
-    def _starter(self, name: str, prepared: Prepared, setting: Setting, sessions: dict[str, Session]) -> Start:
-        def start(inside: Callable[[], None]) -> None:
+        def start(name: str, prepared: Prepared, inside: Callable[[], None]) -> None:
             def ready(session: Session) -> None:
                 make_ready(session)
                 sessions[name] = session
-                session.progress = self._progress
+                session.progress = self.progress
                 inside()
 
-            folder = self._member(f"{setting.name}-{name}", f"{name}, {setting.label}")
+            folder = self.member(f"{setting.name}-{name}", f"{name}, {setting.label}")
             self._session(prepared, folder, f"{setting.label}: starting {name}").run(ready)
 
-        return start
+        def measure(name: str, rate: float | None, activity: str) -> Figures:
+            return self._window(sessions[name], rate, activity)
 
-    def _window(self, sessions: Mapping[str, Session], name: str, rate: float | None, activity: str) -> Figures:
-        session, stage = sessions[name], sessions[name].prepared.plan.stages[0]
-        self._number += 1
-        used: list[SystemUse] = []
+        asked = {name: run_options(self.options, name, setting, self.plan.keys, _GIBIBYTE) for name in systems}
+        waiting = prepare_all(asked, failures)
+        side_by_side(waiting, start, lambda: work(list(sessions), measure) if sessions else None, failures)
+        return failures
+
+    def _window(self, session: Session, rate: float | None, activity: str) -> Figures:
+        plan = session.prepared.plan
+        self.number += 1
 
         def once(begin: Callable[[], Judge]) -> dict[str, Any]:
-            used.append(SystemUse(session.system.pid, begin()))
-            return session.phase(
-                stage, Loop(rate), self._plan.seconds, self._number, activity=activity, discard=used[-1].discard
+            use = SystemUse(session.system.pid, begin())
+            row = session.phase(
+                plan.stages[0], Loop(rate), self.plan.seconds, self.number, activity=activity, discard=use.discard
             )
+            return {**row, "cpu_seconds": use.cpu_seconds}
 
         with behind_the_generator(session) if rate is not None else contextlib.nullcontext():
-            row = self._interference.measure(once)
-        return figures_of(row, session.prepared.plan.multiget, used[-1].cpu_seconds)
+            row = self.interference.measure(once)
+        refuse_errors(row)
+        return figures_of([row], row["cpu_seconds"], keys_each=plan.multiget)
 
     def memory(self, system: str, items: int) -> MemoryUse:
+        """Load that many items. Raises RackscopeError."""
         found: list[MemoryUse] = []
 
         def work(session: Session) -> None:
@@ -166,28 +126,30 @@ class RealBench:
             refuse_partial_load(session)
             stage = session.prepared.plan.stages[0]
             row = session.phase(stage, Loop(), _CHECK_SECONDS, 1, activity="reading what was put in")
-            found.append(MemoryUse(items, empty, resident_bytes(session.system.pid), _hit_ratio(row)))
+            found.append(MemoryUse(items, empty, resident_bytes(session.system.pid), figures_of([row]).hit_ratio))
 
-        prepared = self._prepare(system, MEMORY, items, max(_GIBIBYTE, items * _ITEM_BYTES), "uniform")
-        folder = self._member(f"memory-{system}", f"{system}, {items} items of 32 + 64 bytes")
+        memory_bytes = max(_GIBIBYTE, items * _ITEM_BYTES)
+        asked = run_options(self.options, system, MEMORY, items, memory_bytes, "uniform")
+        prepared = prepare(asked, lambda _: None)
+        folder = self.member(f"memory-{system}", f"{system}, {items} items of 32 + 64 bytes")
         self._session(prepared, folder, f"memory of {items} items: {system}").run(work)
         return found[0]
 
     def _session(self, prepared: Prepared, folder: Path, label: str) -> Session:
         """With one line of progress for all that it takes to start; later steps say themselves what they are."""
-        return Session(prepared, lambda step: self._progress(replace(step, activity=label)), folder)
-
-    def _prepare(
-        self, name: str, setting: Setting, keys: int, memory_bytes: int = _GIBIBYTE, distribution: str = "zipfian"
-    ) -> Prepared:
-        return prepare(run_options(self._options, name, setting, keys, memory_bytes, distribution), lambda _: None)
+        return Session(prepared, lambda step: self.progress(replace(step, activity=label)), folder)
 
 
 def run_options(
     options: RunOptions, name: str, setting: Setting, keys: int, memory_bytes: int, distribution: str = "zipfian"
 ) -> RunOptions:
     """A run of ``name`` in ``setting``: as many threads as cores, the same memory, the same load for all."""
-    knobs = {"memory": str(memory_bytes), "threads": str(len(options.cores or (0,)))}
+    knobs = {
+        "memory": str(memory_bytes),
+        "threads": str(len(options.cores or (0,))),
+        # The one of all that cannot choose.
+        "congestion_control": "system",
+    }
     has = {knob.name for knob in find_system(name).knobs}
     own = {knob: value for knob, value in knobs.items() if knob in has}
     return replace(
@@ -201,33 +163,6 @@ def run_options(
         sample_interval_seconds=_SAMPLE_SECONDS,
         repetitions=1,
     )
-
-
-def figures_of(row: Mapping[str, Any], keys_each: int, server_cpu_seconds: float | None) -> Figures:
-    """A row of ``results.parquet``, and the CPU time of the system meanwhile. Raises LoadError for a row of nothing."""
-    hits, misses = row.get("hits") or 0, row.get("misses") or 0
-    operations = row["operations"] if keys_each == 1 else hits + misses
-    if not operations or not row["duration_seconds"]:
-        raise LoadError("no operation succeeded")
-    if (row.get("errors") or 0) > 0:
-        raise LoadError(f"{row['errors']} operations failed: the system replied with an error")
-    million = operations / 1e6
-    client = row.get("generator_cpu_seconds")
-    return Figures(
-        rate=operations / row["duration_seconds"],
-        offered=row.get("offered_operations_per_second"),
-        p50_seconds=row.get("response_p50_seconds"),
-        p99_seconds=row.get("response_p99_seconds"),
-        server_cpu_seconds=None if server_cpu_seconds is None else server_cpu_seconds / million,
-        client_cpu_seconds=None if client is None else client / million,
-        idle_ratio=row.get("generator_idle_ratio"),
-        hit_ratio=_hit_ratio(row),
-    )
-
-
-def _hit_ratio(row: Mapping[str, Any]) -> float | None:
-    hits, misses = row.get("hits") or 0, row.get("misses") or 0
-    return hits / (hits + misses) if hits + misses else None
 
 
 def resident_bytes(pid: int, root: Path = Path("/")) -> int:
@@ -302,24 +237,19 @@ class _Turns:
         until = now + (self.end - now) / max(self.ahead - step + 1, 1)
         rounds = rounds_of(systems, self.plan.repetitions, self.plan.seed + seed)
         rate = None if load is None or self.outcome.best_rate is None else load * self.outcome.best_rate
-        gone: set[str] = set()
-        made = 0
-        for order in paced(rounds, until, self.clock):
-            made += 1
-            activity = f"{what}, round {made} of {len(rounds)}"
-            for name in order:
-                if name in gone:
-                    continue
-                self.steps(Progress(activity))
-                try:
-                    figures = measure(name, rate, activity)
-                except RackscopeError as error:
-                    gone.add(name)
-                    self.outcome.failures.append((what, name, error.what))
-                    continue
-                if load is None:
-                    self.outcome.closed.setdefault((self.setting.name, name), []).append(figures)
-                else:
-                    self.outcome.loaded.setdefault((load, name), []).append(figures)
+
+        def one(name: str, made: int, _: float) -> None:
+            activity = f"{what}, round {made + 1} of {len(rounds)}"
+            self.steps(Progress(activity))
+            figures = measure(name, rate, activity)
+            if load is None:
+                self.outcome.closed.setdefault((self.setting.name, name), []).append(figures)
+            else:
+                self.outcome.loaded.setdefault((load, name), []).append(figures)
+
+        def failed(name: str, reason: str) -> None:
+            self.outcome.failures.append((what, name, reason))
+
+        made = by_turns(rounds, until, self.clock, one, failed)
         if made < len(rounds):
             self.outcome.notes.append(f"{what}: {made} of {len(rounds)} rounds fitted into the budget.")

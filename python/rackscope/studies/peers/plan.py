@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from rackscope.errors import UsageError
+from rackscope.errors import UsageError, unknown_name
 from rackscope.systems.base import EndpointKind
-from rackscope.systems.names import unknown_name
 
 #: Systems that a cache is compared with, where they are to be had; rackscope fetches the first two.
 PEERS = ("memcached", "redis", "pogocache", "valkey", "dragonfly", "garnet", "segcache")
@@ -94,6 +93,8 @@ class Plan:
     repetitions: int
     budget_seconds: float
     seed: int = 42
+    #: The host's, of TCP connections; every system has it.
+    congestion_control: str | None = None
 
     @property
     def subject(self) -> str:

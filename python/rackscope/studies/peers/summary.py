@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from rackscope.analysis.intervals import Interval, mean_interval, median_interval
 from rackscope.analysis.multiple import Comparison, compare_pairs
-from rackscope.studies.peers.measure import Figures, MemoryUse, Outcome
+from rackscope.studies.bench.figures import Figures, known_of, least
+from rackscope.studies.peers.measure import MemoryUse, Outcome
 from rackscope.studies.peers.plan import MEMORY_ITEMS, Plan, Setting
 
 _Key = TypeVar("_Key", str, float)
@@ -75,7 +76,7 @@ def summarise(plan: Plan, outcome: Outcome) -> Summary:
         settings=settings,
         cells={key: _cell(figures) for key, figures in outcome.closed.items()},
         ratios=_compare(plan, outcome.closed, lambda one: one.rate),
-        costs=_compare(plan, outcome.closed, lambda one: one.server_cpu_seconds),
+        costs=_compare(plan, outcome.closed, lambda one: one.cpu_per_million(one.cores)),
         loaded={key: _cell(figures) for key, figures in outcome.loaded.items()},
         tails=_compare(plan, outcome.loaded, lambda one: one.p99_seconds),
         memory={name: scaled(use) for name, use in outcome.memory.items()},
@@ -89,28 +90,24 @@ def scaled(use: MemoryUse) -> tuple[float, bool]:
 
 
 def _cell(figures: Sequence[Figures]) -> Cell:
-    def mean(of: Callable[[Figures], float | None]) -> Interval | None:
-        known = [value for one in figures if (value := of(one)) is not None]
+    def mean(values: Sequence[float | None]) -> Interval | None:
+        known = [value for value in values if value is not None]
         return mean_interval(known, at_least=0.0) if known else None
 
-    def median(of: Callable[[Figures], float | None]) -> Interval | None:
-        known = [value for one in figures if (value := of(one)) is not None]
+    def median(name: str) -> Interval | None:
+        known = known_of(figures, name)
         return median_interval(known) if known else None
 
-    def least(of: Callable[[Figures], float | None]) -> float | None:
-        return min((value for one in figures if (value := of(one)) is not None), default=None)
-
-    offered = [one.offered for one in figures if one.offered]
+    kept_up = [one.rate / one.offered for one in figures if one.offered]
     return Cell(
         rate=mean_interval([one.rate for one in figures], at_least=0.0),
-        server_cpu=mean(lambda one: one.server_cpu_seconds),
-        client_cpu=mean(lambda one: one.client_cpu_seconds),
-        p50=median(lambda one: one.p50_seconds),
-        p99=median(lambda one: one.p99_seconds),
-        idle_ratio=least(lambda one: one.idle_ratio),
-        hit_ratio=least(lambda one: one.hit_ratio),
-        keeps_up=not offered
-        or statistics.median(one.rate / one.offered for one in figures if one.offered) >= _KEEPS_UP,
+        server_cpu=mean([one.cpu_per_million(one.cores) for one in figures]),
+        client_cpu=mean([one.cpu_per_million(one.client_cores) for one in figures]),
+        p50=median("p50_seconds"),
+        p99=median("p99_seconds"),
+        idle_ratio=least(figures, "idle_ratio"),
+        hit_ratio=least(figures, "hit_ratio"),
+        keeps_up=not kept_up or statistics.median(kept_up) >= _KEEPS_UP,
     )
 
 

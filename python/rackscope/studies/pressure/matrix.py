@@ -17,7 +17,7 @@ from typing import Any
 import rackscope
 from rackscope.analysis import wording
 from rackscope.runs.study import Finding, Member, StudyRecord, Table
-from rackscope.studies.kit import Row, finding, listed, table, warning
+from rackscope.studies.kit import Row, finding, listed, table, table_of, warning, when
 from rackscope.studies.pressure.points import RESOURCES, Cell, PressureRow, Source
 
 LEGEND = (
@@ -151,11 +151,9 @@ def _finding(label: str, row: PressureRow) -> Finding:
 
 
 def _notes(sources: Sequence[Source], hosts: int) -> list[Finding]:
-    notes = [warning(f"{remark.rstrip('.')}.") for source in sources for remark in source.remarks]
-    if hosts > 1:
-        sentence = f"These were measured on {hosts} different hosts: what limits here may not limit there."
-        notes.append(warning(sentence))
-    return notes
+    differ = f"These were measured on {hosts} different hosts: what limits here may not limit there."
+    remarks = [warning(f"{remark.rstrip('.')}.") for source in sources for remark in source.remarks]
+    return remarks + when(hosts > 1, warning(differ))
 
 
 def _matrix(named: Sequence[tuple[str, PressureRow, Source]]) -> list[Table]:
@@ -190,27 +188,34 @@ def _brief(sentence: str) -> str:
 
 
 def _evidence(named: Sequence[tuple[str, PressureRow, Source]]) -> list[Table]:
-    rows: list[Row] = []
-    for label, row, _ in named:
-        for name, cell in row.cells.items():
-            figures, p99 = cell.elasticity, cell.p99_elasticity
-            ends = [None] * 3 if figures is None else [figures.estimate, figures.low, figures.high]
-            tail = [None if p99 is None else p99.estimate, cell.slack, cell.intensity, cell.sentence or None]
-            rows.append([label, RESOURCES[name], cell.verdict, cell.basis, *ends, *tail])
-    columns: list[Sequence[str]] = [
-        "what",
-        "resource",
-        "verdict",
-        ("basis", "text", "experiment: it was squeezed; intensity: use / ceiling, and queueing"),
-        ("elasticity", "", "d ln(throughput) / d ln(resource)"),
-        ("from", ""),
-        ("to", "", "ends of the 95 % interval"),
-        ("of p99", "", "elasticity of the 99th percentile of response time"),
-        ("slack", "ratio"),
-        ("intensity", "ratio"),
-        "in words",
-    ]
-    return table("evidence", "Evidence for each cell", columns, rows)
+    cells = [(label, RESOURCES[name], cell) for label, row, _ in named for name, cell in row.cells.items()]
+    return table_of(
+        "evidence",
+        "Evidence for each cell",
+        cells,
+        [
+            ("what", lambda one: one[0]),
+            ("resource", lambda one: one[1]),
+            ("verdict", lambda one: one[2].verdict),
+            (
+                ("basis", "text", "experiment: it was squeezed; intensity: use / ceiling, and queueing"),
+                lambda one: one[2].basis,
+            ),
+            (
+                ("elasticity", "", "d ln(throughput) / d ln(resource)"),
+                lambda one: one[2].elasticity and one[2].elasticity.estimate,
+            ),
+            (("from", ""), lambda one: one[2].elasticity and one[2].elasticity.low),
+            (("to", "", "ends of the 95 % interval"), lambda one: one[2].elasticity and one[2].elasticity.high),
+            (
+                ("of p99", "", "elasticity of the 99th percentile of response time"),
+                lambda one: one[2].p99_elasticity and one[2].p99_elasticity.estimate,
+            ),
+            (("slack", "ratio"), lambda one: one[2].slack),
+            (("intensity", "ratio"), lambda one: one[2].intensity),
+            ("in words", lambda one: one[2].sentence or None),
+        ],
+    )
 
 
 def _method(sources: Sequence[Source]) -> list[str]:

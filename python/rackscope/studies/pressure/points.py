@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from rackscope.analysis.findings import PhaseCharacterisation, ResourceAssessment
 from rackscope.errors import RunDirectoryError
@@ -18,6 +21,8 @@ from rackscope.runs.directory import MANIFEST, RunDirectory
 from rackscope.runs.facts import characterise_run
 from rackscope.runs.study import STUDY, is_study, read_study
 
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_Status = Literal["limits", "does_not_limit", "inconclusive", "not_squeezable"]
 Verdict = Literal["limits", "does not limit", "inconclusive", "not known"]
 Basis = Literal["experiment", "intensity", "none"]
 
@@ -30,7 +35,7 @@ RESOURCES = {
     "disk": "disk",
     "network": "network",
 }
-_VERDICTS: Mapping[str, Verdict] = {
+_VERDICTS: Mapping[_Status, Verdict] = {
     "limits": "limits",
     "does_not_limit": "does not limit",
     "inconclusive": "inconclusive",
@@ -52,9 +57,9 @@ _BY_STATUS: Mapping[str, Verdict] = {
 class Estimate:
     """A figure with the ends of its 95 % interval, where these are known."""
 
-    estimate: float
-    low: float | None
-    high: float | None
+    estimate: _Number
+    low: _Number | None
+    high: _Number | None
 
 
 @dataclass(frozen=True)
@@ -135,36 +140,57 @@ def _of_study(path: Path) -> Source:
 
 def rows_of_result(result: Mapping[str, Any]) -> tuple[PressureRow, ...]:
     """The rows of a pressure study's ``result``. Raises MalformedResultError."""
-    system, workload = _text(result, "system", "result"), _text(result, "workload", "result")
+    try:
+        known = _result_adapter().validate_python(result)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise MalformedResultError(f"{'.'.join(map(str, ('result', *first['loc'])))}: {first['msg']}") from error
     rows = []
-    for number, phase in enumerate(_mappings(result, "phases", "result")):
-        place = f"result.phases.{number}"
-        members: dict[str, list[Cell]] = {}
-        for at, found in enumerate(_mappings(phase, "resources", place)):
-            where = f"{place}.resources.{at}"
-            members.setdefault(_text(found, "resource", where), []).append(_squeezed(found, where))
-        cells = {name: _strongest(members.get(name, [])) for name in RESOURCES}
-        rows.append(PressureRow(system, workload, _text(phase, "phase", place), cells))
+    for phase in known.phases:
+        members = {name: [_squeezed(one) for one in phase.resources if one.resource == name] for name in RESOURCES}
+        cells = {name: _strongest(found) for name, found in members.items()}
+        rows.append(PressureRow(known.system, known.workload, phase.phase, cells))
     return tuple(rows)
 
 
-def _squeezed(found: Mapping[str, Any], where: str) -> Cell:
-    status, evidence = _text(found, "status", where), _text(found, "evidence", where)
-    if status not in _VERDICTS:
-        raise MalformedResultError(f"{where}.status is {status!r}")
-    basis: Basis = "experiment" if evidence == "experiment" else "intensity" if evidence == "intensity" else "none"
-    weaker = found.get("weaker_status")
-    if status == "not_squeezable" and basis == "intensity" and isinstance(weaker, str) and weaker in _VERDICTS:
-        status = weaker
-    verdict = _VERDICTS[status]
-    return Cell(
-        verdict=verdict,
-        basis="none" if verdict == "not known" else basis,
-        sentence=str(found.get("sentence") or ""),
-        elasticity=_estimate(found.get("elasticity"), f"{where}.elasticity"),
-        p99_elasticity=_estimate(found.get("p99_elasticity"), f"{where}.p99_elasticity"),
-        slack=_number(found.get("slack"), f"{where}.slack"),
-    )
+@dataclass(frozen=True)
+class _Squeezed:
+    """A squeeze in a study's result, as far as it is read here."""
+
+    resource: str
+    status: _Status
+    evidence: str
+    sentence: str | None = None
+    elasticity: Estimate | None = None
+    p99_elasticity: Estimate | None = None
+    slack: _Number | None = None
+    weaker_status: _Status | None = None
+
+
+@dataclass(frozen=True)
+class _Phase:
+    phase: str
+    resources: list[_Squeezed]
+
+
+@dataclass(frozen=True)
+class _Result:
+    system: str
+    workload: str
+    phases: list[_Phase]
+
+
+@cache
+def _result_adapter() -> TypeAdapter[_Result]:
+    return TypeAdapter(_Result)
+
+
+def _squeezed(found: _Squeezed) -> Cell:
+    is_weaker = found.status == "not_squeezable" and found.evidence == "intensity"
+    verdict = _VERDICTS[(found.weaker_status or found.status) if is_weaker else found.status]
+    known: Mapping[str, Basis] = {"experiment": "experiment", "intensity": "intensity"}
+    basis = "none" if verdict == "not known" else known.get(found.evidence, "none")
+    return Cell(verdict, basis, found.sentence or "", found.elasticity, found.p99_elasticity, found.slack)
 
 
 def _strongest(cells: Sequence[Cell]) -> Cell:
@@ -247,36 +273,3 @@ def _busiest(members: Sequence[ResourceAssessment]) -> Cell:
     if verdict == "not known" and worst.advice:
         sentence += f". {worst.advice}"
     return Cell(verdict, "none" if verdict == "not known" else "intensity", sentence, intensity=worst.intensity)
-
-
-def _mappings(holder: Mapping[str, Any], name: str, place: str) -> list[Mapping[str, Any]]:
-    value = holder.get(name)
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        raise MalformedResultError(f"{place}.{name} is not a list of objects")
-    return value
-
-
-def _text(holder: Mapping[str, Any], name: str, place: str) -> str:
-    value = holder.get(name)
-    if not isinstance(value, str):
-        raise MalformedResultError(f"{place}.{name} is not a text")
-    return value
-
-
-def _estimate(value: Any, place: str) -> Estimate | None:
-    if value is None:
-        return None
-    if not isinstance(value, Mapping):
-        raise MalformedResultError(f"{place} is not an interval")
-    estimate = _number(value.get("estimate"), f"{place}.estimate")
-    if estimate is None:
-        return None
-    return Estimate(estimate, _number(value.get("low"), f"{place}.low"), _number(value.get("high"), f"{place}.high"))
-
-
-def _number(value: Any, place: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
-        raise MalformedResultError(f"{place} is not a number")
-    return float(value)

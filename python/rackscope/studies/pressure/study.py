@@ -1,15 +1,16 @@
-"""``study pressure``: prove which resources limit a workload by squeezing them one at a time while it runs.
-
-``StudyRecord.result`` is described in ``studies/pressure/record.py``.
-"""
+"""``study pressure``: prove which resources limit a workload by squeezing them one at a time while it runs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rackscope.errors import UsageError
 from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rackscope.squeezes.base import Squeeze
     from rackscope.studies.bench.session import Bench
 
 
@@ -42,7 +43,8 @@ def _conduct(conduct: Conduct) -> None:
             measure_phase(bench, stage, loop, plan, lambda measured: account.update(measured, bench))
 
     folder = conduct.member("squeezed", "free and squeezed windows")
-    account.finish(on_the_bench(prepared, folder, limits, work, conduct.progress))
+    squeezes = _chosen(values["squeeze"])
+    account.finish(on_the_bench(prepared, folder, limits, work, conduct.progress, squeezes))
 
 
 def _check(request: Request) -> None:
@@ -51,7 +53,19 @@ def _check(request: Request) -> None:
 
     parse_levels(request.values["levels"])
     parse_limits(request.values["limit"])
+    _chosen(request.values["squeeze"])
     check_lengths(request.values["window"], request.values["blocks"])
+
+
+def _chosen(names: Sequence[str]) -> list[Squeeze]:
+    """Those of these names; all where there are none. Raises UsageError."""
+    from rackscope.squeezes import find_squeezes
+
+    by_name = {squeeze.name: squeeze for squeeze in find_squeezes()}
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        raise UsageError(f"there is no squeeze '{unknown[0]}'", f"Squeezes are {', '.join(by_name)}.")
+    return [squeeze for name, squeeze in by_name.items() if not names or name in names]
 
 
 STUDY = Study(
@@ -71,6 +85,7 @@ STUDY = Study(
         Option(
             "levels", "text", "fractions of a resource that squeezes leave, largest first", "0.8,0.4", metavar="LIST"
         ),
+        Option("squeeze", "text", "make only this squeeze; may be given again", repeated=True, metavar="NAME"),
         Option("window", "duration", "length of one window", "400ms"),
         Option("blocks", "count", "blocks with all squeezes; later blocks only have those still inconclusive", "4"),
         Option("budget", "duration", "measuring time for all stages together", "120s"),

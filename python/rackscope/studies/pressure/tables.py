@@ -4,150 +4,126 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rackscope.analysis.intervals import Interval
-from rackscope.analysis.pressure import PhaseJudgement, SqueezeVerdict
+from rackscope.analysis.pressure import PhaseJudgement, ResourceVerdict, SqueezeVerdict
 from rackscope.runs.study import Chart, Series, Table
-from rackscope.studies.kit import Row, axis, chart, estimates, table
+from rackscope.studies.bench.session import Bench
+from rackscope.studies.kit import axis, chart, estimates, table_of
 from rackscope.studies.pressure.measure import MeasuredPhase
 from rackscope.studies.pressure.points import RESOURCES
 from rackscope.units import format_amount
 
-
-@dataclass(frozen=True)
-class Refusal:
-    squeeze: str
-    resource: str
-    reason: str
-    needs: str
+_Judged = Sequence[tuple[MeasuredPhase, PhaseJudgement]]
 
 
-def verdict_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]], refusals: Sequence[Refusal]) -> list[Table]:
-    rows: list[Row] = []
+def make_tables(judged: _Judged, bench: Bench) -> list[Table]:
+    """Verdicts, levels, what there was to squeeze and what could not be: those of which there is something."""
+    return [
+        *_verdict_table(judged, bench),
+        *_level_table(judged),
+        *table_of(
+            "capacities",
+            "What there was to squeeze",
+            bench.squeezables.values(),
+            [
+                ("squeeze", lambda one: one.squeeze.name),
+                ("resource", lambda one: RESOURCES[one.squeeze.resource]),
+                ("capacity", lambda one: format_amount(one.capacity.value, one.capacity.unit)),
+                ("which is", lambda one: one.capacity.source),
+            ],
+        ),
+        *table_of(
+            "not-squeezable",
+            "Not squeezable here",
+            bench.refused.values(),
+            [
+                ("squeeze", lambda one: one[0].name),
+                ("resource", lambda one: RESOURCES[one[0].resource]),
+                ("why", lambda one: one[1].reason),
+                ("what is missing", lambda one: one[1].needs or None),
+            ],
+        ),
+    ]
+
+
+def _verdict_table(judged: _Judged, bench: Bench) -> list[Table]:
+    rows: list[tuple[str, ResourceVerdict | str]] = []
     for phase, verdict in judged:
-        for resource in sorted(verdict.resources, key=lambda one: list(RESOURCES).index(one.resource)):
-            strongest = _strongest(resource.squeezes)
-            elasticity = strongest.judged.elasticity if strongest is not None and strongest.judged is not None else None
-            p99 = strongest.judged.p99_elasticity if strongest is not None and strongest.judged is not None else None
-            rows.append(
-                [
-                    phase.name,
-                    RESOURCES[resource.resource],
-                    resource.verdict,
-                    None if elasticity is None else round(elasticity.estimate, 2),
-                    _range(elasticity),
-                    None if p99 is None else round(p99.estimate, 2),
-                    resource.slack,
-                    "experiment" if resource.proven else "intensity",
-                ]
-            )
-        known = {one.resource for one in verdict.resources}
         rows += [
-            [phase.name, RESOURCES[name], "not known", None, None, None, None, "none"]
-            for name in dict.fromkeys(refusal.resource for refusal in refusals)
-            if name not in known
+            (phase.name, one) for one in sorted(verdict.resources, key=lambda one: list(RESOURCES).index(one.resource))
         ]
-    return table(
+        known = {one.resource for one in verdict.resources}
+        refused = dict.fromkeys(squeeze.resource for squeeze, _ in bench.refused.values())
+        rows += [(phase.name, name) for name in refused if name not in known]
+    return table_of(
         "pressure",
         "Pressure points",
+        [(phase, *_cells(one)) for phase, one in rows],
         [
-            "phase",
-            "resource",
-            "verdict",
-            ("elasticity", ""),
-            "95 % interval",
-            ("of p99", ""),
-            ("slack", "ratio"),
-            "evidence",
+            ("phase", lambda one: one[0]),
+            ("resource", lambda one: RESOURCES[one[1]]),
+            ("verdict", lambda one: one[2]),
+            (("elasticity", ""), lambda one: one[3] and round(one[3].estimate, 2)),
+            ("95 % interval", lambda one: _range(one[3])),
+            (("of p99", ""), lambda one: one[4] and round(one[4].estimate, 2)),
+            (("slack", "ratio"), lambda one: one[5]),
+            ("evidence", lambda one: one[6]),
         ],
-        rows,
         caption="Elasticity: 1 where throughput falls in proportion to the resource, 0 where it does not matter; "
-        "that of p99 is "
-        "negative where latency rises. Slack: what could be taken away at a loss below 2 %.",
+        "that of p99 is negative where latency rises. Slack: what could be taken away at a loss below 2 %.",
     )
 
 
-def _strongest(squeezes: Sequence[SqueezeVerdict]) -> SqueezeVerdict | None:
-    """The squeeze that a resource's elasticity is shown of."""
-    known = [one for one in squeezes if one.judged is not None and one.judged.elasticity is not None]
+def _cells(one: ResourceVerdict | str) -> tuple[str, str, Interval | None, Interval | None, float | None, str]:
+    """A resource, its verdict, elasticities of throughput and p99, slack, and what that rests on."""
+    if isinstance(one, str):
+        return one, "not known", None, None, None, "none"
+    strongest = max(
+        (squeeze.judged for squeeze in one.squeezes if _elasticity(squeeze) is not None),
+        key=lambda level: level.elasticity.estimate if level and level.elasticity else -math.inf,
+        default=None,
+    )
+    elasticity, p99 = (strongest.elasticity, strongest.p99_elasticity) if strongest is not None else (None, None)
+    return one.resource, one.verdict, elasticity, p99, one.slack, "experiment" if one.proven else "intensity"
 
-    def estimate(one: SqueezeVerdict) -> float:
-        assert one.judged is not None
-        assert one.judged.elasticity is not None
-        return one.judged.elasticity.estimate
 
-    return max(known, key=estimate, default=None)
+def _elasticity(squeeze: SqueezeVerdict) -> Interval | None:
+    return None if squeeze.judged is None else squeeze.judged.elasticity
 
 
-def level_table(judged: Sequence[tuple[MeasuredPhase, PhaseJudgement]]) -> list[Table]:
-    rows: list[Row] = []
-    for phase, verdict in judged:
-        for squeeze in verdict.squeezes:
-            for level in sorted(squeeze.levels, key=lambda level: -level.requested_fraction):
-                ratio = ratio_of(level.log_ratio)
-                rows.append(
-                    [
-                        f"{phase.name}: {squeeze.squeeze}",
-                        level.requested_fraction,
-                        level.achieved_fraction,
-                        ratio.estimate if math.isfinite(ratio.estimate) else None,
-                        _range(ratio, percent=True),
-                        level.loss_bound,
-                        len(level.values),
-                    ]
-                )
-    return table(
+def _level_table(judged: _Judged) -> list[Table]:
+    levels = [
+        (f"{phase.name}: {squeeze.squeeze}", level, level.log_ratio.exponential())
+        for phase, verdict in judged
+        for squeeze in verdict.squeezes
+        for level in sorted(squeeze.levels, key=lambda level: -level.requested_fraction)
+    ]
+    return table_of(
         "levels",
         "Squeezes",
+        levels,
         [
-            "squeeze",
-            ("asked to leave", "ratio"),
-            ("measured to be left", "ratio"),
-            ("throughput kept", "ratio"),
-            "95 % interval",
-            ("lost at most", "ratio"),
-            ("blocks", "count"),
+            ("squeeze", lambda one: one[0]),
+            (("asked to leave", "ratio"), lambda one: one[1].requested_fraction),
+            (("measured to be left", "ratio"), lambda one: one[1].achieved_fraction),
+            (("throughput kept", "ratio"), lambda one: one[2].estimate if math.isfinite(one[2].estimate) else None),
+            ("95 % interval", lambda one: _range(one[2], percent=True)),
+            (("lost at most", "ratio"), lambda one: one[1].loss_bound),
+            (("blocks", "count"), lambda one: len(one[1].values)),
         ],
-        rows,
-    )
-
-
-def capacity_table(capacities: Sequence[tuple[str, str, float, str, str]]) -> list[Table]:
-    return table(
-        "capacities",
-        "What there was to squeeze",
-        ["squeeze", "resource", "capacity", "which is"],
-        [
-            [name, RESOURCES[resource], format_amount(value, unit), source]
-            for name, resource, value, unit, source in capacities
-        ],
-    )
-
-
-def refusal_table(refusals: Sequence[Refusal]) -> list[Table]:
-    return table(
-        "not-squeezable",
-        "Not squeezable here",
-        ["squeeze", "resource", "why", "what is missing"],
-        [[one.squeeze, RESOURCES[one.resource], one.reason, one.needs or None] for one in refusals],
     )
 
 
 def charts_of(phase: MeasuredPhase, verdict: PhaseJudgement) -> list[Chart]:
     """Elasticities, and throughput over what was left."""
-    shown = [
-        (one.squeeze, one.judged.elasticity)
-        for one in verdict.squeezes
-        if one.judged is not None and one.judged.elasticity is not None
-    ]
-    elasticities = estimates("elasticity", ((float(at), one) for at, (_, one) in enumerate(shown)), "bars")
+    shown = [(one.squeeze, known) for one in verdict.squeezes if (known := _elasticity(one)) is not None]
     elasticity = chart(
         f"elasticity-{phase.name}",
         f"Elasticity of throughput: {phase.name}",
         axis("squeeze", categories=[name for name, _ in shown]),
         axis("elasticity"),
-        [elasticities],
+        [estimates("elasticity", ((float(at), one) for at, (_, one) in enumerate(shown)), "bars")],
         caption="Relative loss of throughput for a small relative loss of the resource, with 95 % intervals.",
     )
     kept = chart(
@@ -165,18 +141,10 @@ def _kept(squeeze: SqueezeVerdict) -> Series:
     known = [
         (level.achieved_fraction, ratio)
         for level in sorted(squeeze.levels, key=lambda level: level.achieved_fraction or 0)
-        if level.achieved_fraction is not None and math.isfinite((ratio := ratio_of(level.log_ratio)).estimate)
+        if level.achieved_fraction is not None and math.isfinite((ratio := level.log_ratio.exponential()).estimate)
     ]
     whole = [(1.0, Interval(1.0, None, None, 0.95, 0))] if known else []
     return estimates(squeeze.squeeze, [*known, *whole], "line")
-
-
-def ratio_of(log_ratio: Interval) -> Interval:
-    def power(value: float | None) -> float | None:
-        return None if value is None else math.exp(value)
-
-    estimate = math.exp(log_ratio.estimate) if math.isfinite(log_ratio.estimate) else math.nan
-    return Interval(estimate, power(log_ratio.low), power(log_ratio.high), log_ratio.confidence, log_ratio.count)
 
 
 def _range(interval: Interval | None, *, percent: bool = False) -> str | None:

@@ -7,7 +7,6 @@ budget is spent; at last the lower end of the interval is asked for again.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -99,6 +98,7 @@ class Capacity:
         return self.excess(window) <= 0
 
 
+@dataclass
 class CapacityStudy:
     """One study under way; ``found`` holds what is known, whatever ends it.
 
@@ -106,25 +106,17 @@ class CapacityStudy:
     budget.
     """
 
-    def __init__(
-        self,
-        load: Load,
-        bound: Bound,
-        budget_seconds: float,
-        *,
-        seed: int = 1,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-        on_change: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.found = Capacity(bound)
-        self._load = load
-        self._budget_seconds = budget_seconds
-        self._seed = seed
-        self._clock = clock
-        self._sleep = sleep
-        self._start = clock()
-        self._on_change = on_change
+    load: Load
+    bound: Bound
+    budget_seconds: float
+    seed: int = 1
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    on_change: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        self.found = Capacity(self.bound)
+        self.start = self.clock()
 
     def run(self) -> Capacity:
         """Everything. Raises StudyError when no request completes."""
@@ -138,18 +130,18 @@ class CapacityStudy:
         return self.found
 
     def _left(self, until: float = 1.0) -> float:
-        return self._budget_seconds * until - (self._clock() - self._start - self.found.waited_seconds)
+        return self.budget_seconds * until - (self.clock() - self.start - self.found.waited_seconds)
 
     def _seconds(self, rate: float) -> float:
         """Long enough for the quantile to be known, where the budget allows."""
-        longest = max(_WINDOW_SECONDS, self._budget_seconds * _LONGEST_SHARE)
-        shortest = min(_WINDOW_SECONDS, self._budget_seconds / 50)
+        longest = max(_WINDOW_SECONDS, self.budget_seconds * _LONGEST_SHARE)
+        shortest = min(_WINDOW_SECONDS, self.budget_seconds / 50)
         return min(max(self.found.bound.wanted_operations / rate, shortest), longest)
 
     def _probe(self) -> None:
-        seconds = min(_WINDOW_SECONDS, self._budget_seconds / 50)
+        seconds = min(_WINDOW_SECONDS, self.budget_seconds / 50)
         for _ in range(_PROBES):
-            window = self._load.closed(seconds, "looking for the top")
+            window = self.load.closed(seconds, "looking for the top")
             self.found.measured.append(Measured(window, "probe"))
         self.found.top = max(one.window.achieved_per_second for one in self.found.measured)
         if not self.found.top > 0:
@@ -163,20 +155,20 @@ class CapacityStudy:
         pause_seconds = _FIRST_PAUSE_SECONDS
         before = ""
         while True:
-            begun = self._clock()
-            window = self._load.open(rate, self._seconds(rate), _ACTIVITIES[purpose])
+            begun = self.clock()
+            window = self.load.open(rate, self._seconds(rate), _ACTIVITIES[purpose])
             interference = window.interference(self.found.bound.beyond)
             one = Measured(window, purpose, block, interference or (before and _BEFORE))
-            if not one.interference or self.found.waited_seconds >= self._budget_seconds:
+            if not one.interference or self.found.waited_seconds >= self.budget_seconds:
                 break
             self.found.discarded.append(one)
             if interference:
-                self._sleep(pause_seconds)
+                self.sleep(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
             before = interference
-            self.found.waited_seconds += self._clock() - begun
+            self.found.waited_seconds += self.clock() - begun
         self.found.measured.append(one)
-        self._on_change()
+        self.on_change()
         return window
 
     def _discard(self, which: Callable[[Measured], bool]) -> None:
@@ -187,20 +179,19 @@ class CapacityStudy:
 
     def _search(self) -> float:
         """A rate near the crossing; the outcome is settled where there is no crossing."""
-        top, bound = self.found.top, self.found.bound
-        search = SloSearch(bound.seconds, top / 2, top * _LOWEST, top * _HIGHEST, most_observations=1000)
+        search = _search_below(self.found.top, self.found.bound)
         seen = 0
         while seen < _MOST_SEARCH and self._left(_BLOCKS_UNTIL / 2) > 0:
             rate = search.next_rate()
-            if rate is None or (rate == search.highest_rate and self._met_at(search, rate)):
+            if rate is None:
                 break
             window = self._open(rate, "search")
             seen += 1
-            search.observe(self._observation(rate, window))
-            crossing = search.result().crossing
-            if crossing is not None and crossing.count >= _ENOUGH_NEAR:
+            search.observe(_observation(self.found.bound, rate, window))
+            crossing = search.crossing()
+            if crossing is not None and len(search.near()) >= _ENOUGH_NEAR:
                 self.found.outcome = "found"
-                return crossing.estimate
+                return crossing
         met = [one for one in search.observations if search.met(one)]
         if not met:
             return self._at_the_lowest(search.lowest_rate)
@@ -208,8 +199,7 @@ class CapacityStudy:
             self.found.outcome = "met at the top"
             return search.highest_rate
         self.found.outcome = "found"
-        crossing = search.result().crossing
-        return crossing.estimate if crossing is not None else max(one.rate for one in met)
+        return search.crossing() or max(one.rate for one in met)
 
     def _at_the_lowest(self, rate: float) -> float:
         """Ask for the lowest rate again: a single miss may have been anything."""
@@ -219,40 +209,31 @@ class CapacityStudy:
                 self.found.outcome = "found"
                 return rate
             missed += 1
-        self.found.outcome = "never met"
+        # A budget that ended before shows nothing.
+        self.found.outcome = "never met" if missed == _MISSES_AT_LOWEST else "not found"
         return rate
 
-    def _met_at(self, search: SloSearch, rate: float) -> bool:
-        at = [search.met(one) for one in search.observations if one.rate == rate]
-        return len(at) >= 3 and all(at)
-
-    def _observation(self, rate: float, window: Window) -> Observation:
-        # Lag is not handed on: a request that waits for a free connection is late by the system's doing, and its
-        # response time counts from its intended start anyway. Whose doing it was is said in the findings.
-        achieved = None if window.offered_met else window.achieved_per_second
-        return Observation(rate, self.found.value(window), achieved)
-
     def _blocks(self, middle: float) -> None:
-
         found = self.found
         curve = curve_rates(found.top, middle if found.outcome == "found" else found.top)
         waiting = [
-            float(rate) for _ in range(_CURVE_REPEATS) for rate in np.random.default_rng(self._seed).permutation(curve)
+            float(rate) for _ in range(_CURVE_REPEATS) for rate in np.random.default_rng(self.seed).permutation(curve)
         ]
         longest = 0.0
         while True:
             enough = found.blocks >= FEWEST_BLOCKS or found.outcome != "found"
             if enough and not waiting and (found.outcome != "found" or self._is_narrow()):
                 break
-            if (enough or self._left() < 0) and self._left(_BLOCKS_UNTIL) < longest:
+            # Whatever was found, there is something of the curve to show it by.
+            if found.blocks and (enough or self._left() < 0) and self._left(_BLOCKS_UNTIL) < longest:
                 break
             begun = self._left()
             found.blocks += 1
             plan = [(rate, "curve") for rate in waiting[:_CURVE_IN_BLOCK]]
             del waiting[:_CURVE_IN_BLOCK]
             if found.outcome == "found":
-                plan += [(rate, "near") for rate in block_rates(middle, found.blocks, self._seed)]
-            for index in np.random.default_rng([self._seed, found.blocks, 1]).permutation(len(plan)):
+                plan += [(rate, "near") for rate in block_rates(middle, found.blocks, self.seed)]
+            for index in np.random.default_rng([self.seed, found.blocks, 1]).permutation(len(plan)):
                 rate, purpose = plan[index]
                 self._open(rate, purpose, found.blocks)
             longest = max(longest, begun - self._left())
@@ -322,17 +303,22 @@ def quick_rate(load: Load, bound: Bound, seconds: float) -> float:
     top = load.closed(window_seconds, "looking for the top").achieved_per_second
     if not top > 0:
         return 0.0
-    search = SloSearch(bound.seconds, top / 2, top * _LOWEST, top * _HIGHEST, most_observations=1000)
+    search = _search_below(top, bound)
     for _ in range(12):
         rate = search.next_rate()
         if rate is None:
             break
-        window = load.open(rate, window_seconds, _ACTIVITIES["search"])
-        achieved = None if window.offered_met else window.achieved_per_second
-        search.observe(Observation(rate, window.response_seconds[bound.quantile], achieved))
+        search.observe(_observation(bound, rate, load.open(rate, window_seconds, _ACTIVITIES["search"])))
     met = [one.rate for one in search.observations if search.met(one)]
-    if not met:
-        return 0.0
-    crossing = search.result().crossing
-    estimate = crossing.estimate if crossing is not None else max(met)
-    return estimate if math.isfinite(estimate) else max(met)
+    return (search.crossing() or max(met)) if met else 0.0
+
+
+def _search_below(top: float, bound: Bound) -> SloSearch:
+    return SloSearch(bound.seconds, top / 2, top * _LOWEST, top * _HIGHEST)
+
+
+def _observation(bound: Bound, rate: float, window: Window) -> Observation:
+    # Lag is not handed on: a request that waits for a free connection is late by the system's doing, and its response
+    # time counts from its intended start anyway. Whose doing it was is said in the findings.
+    achieved = None if window.offered_met else window.achieved_per_second
+    return Observation(rate, window.response_seconds[bound.quantile], achieved)

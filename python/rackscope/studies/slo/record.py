@@ -1,12 +1,4 @@
-"""What ``study slo`` found, as findings, tables, a chart and a result for programs.
-
-``result``: ``bound`` (text), ``outcome`` (found, never met, met at the top, not found), ``rate``, ``low``, ``high``
-(operations a second, the 95 % interval over blocks; ``null`` where there is none), ``sustained_rate`` with
-``confirmations`` of ``attempts``, ``knee`` (rate, latency_seconds; or ``null``), ``top`` (closed loop), ``blocks``,
-``discarded``, ``kept_disturbed``, ``mostly_disturbed``, ``generator_limited``, and ``curve``: for each
-rate offered_per_second, achieved_per_second, the quantiles p50 to p999 in seconds, mean_seconds, lag_p99_seconds,
-generator_idle_ratio, system_busy_ratio, windows, met, little and its verdict.
-"""
+"""What ``study slo`` found, as findings, tables, a chart and a result for programs."""
 
 from __future__ import annotations
 
@@ -14,16 +6,18 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rackscope.analysis import wording
 from rackscope.analysis.crossing import FEWEST_BLOCKS
+from rackscope.analysis.intervals import relative_half_width
 from rackscope.analysis.latency_curve import CurvePoint, Knee, check_little, find_knee
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.runs.study import Chart, Finding, StudyRecord, Table
 from rackscope.studies.bench.bounds import FEWEST_BEYOND, QUANTILES
 from rackscope.studies.bench.windows import Window
-from rackscope.studies.kit import Row, axis, chart, finding, line, note, reference, table, warning
+from rackscope.studies.kit import axis, chart, finding, line, note, picked, reference, table_of, warning, when
 from rackscope.studies.slo.capacity import Capacity
 from rackscope.units import format_duration
 
@@ -136,45 +130,51 @@ def _knee(found: Capacity, points: Sequence[Point]) -> Knee | None:
 
 
 def _results(found: Capacity, subject: Subject, points: Sequence[Point], knee: Knee | None) -> list[Finding]:
-    bound = found.bound
     what = f"{subject.system}{f' ({subject.stage})' if subject.stage else ''}"
-    where = f"; its knee is at {_rate(knee.throughput)} operations/s" if knee else ""
     if found.mostly_disturbed:
         return [_under_interference(found, what)]
-    findings = []
+    return [*_outcome(found, what, knee), *_knee_findings(found, points, knee)]
+
+
+def _outcome(found: Capacity, what: str, knee: Knee | None) -> list[Finding]:
+    bound = found.bound.describe()
+    where = f"; its knee is at {_rate(knee.throughput)} operations/s" if knee else ""
     if found.outcome == "found" and found.rate is not None:
         span = _span(found.rate.low, found.rate.high)
-        sentence = f"{what} keeps {bound.describe()} up to {_rate(found.rate.estimate)} operations/s{span}{where}."
-        findings.append(finding(sentence, _evidence(found)))
-        if _top_is_the_limit(found):
-            findings.append(note(f"Above that rate {what} completes fewer requests than are offered."))
-    elif found.outcome == "never met":
+        return [
+            finding(
+                f"{what} keeps {bound} up to {_rate(found.rate.estimate)} operations/s{span}{where}.", _evidence(found)
+            ),
+            *when(_top_is_the_limit(found), note(f"Above that rate {what} completes fewer requests than are offered.")),
+        ]
+    if found.outcome == "never met":
         lowest = min((one.window for one in found.measured if one.purpose == "search"), key=_offered, default=None)
         at = f"{_rate(_offered(lowest))} operations/s, the lowest rate tried" if lowest else "the lowest rate"
         value = found.value(lowest) if lowest else None
         seen = f": there it is {format_duration(value)}" if value is not None else ""
-        findings.append(warning(f"{what} does not keep {bound.describe()} even at {at}{seen}."))
-    elif found.outcome == "met at the top":
+        return [warning(f"{what} does not keep {bound} even at {at}{seen}.")]
+    if found.outcome == "met at the top":
         most = max(one.window.achieved_per_second for one in found.measured if one.purpose != "probe")
-        findings.append(
+        return [
             finding(
-                f"{what} keeps {bound.describe()} at every rate that could be offered, up to {_rate(most)} "
-                f"operations/s{where}: the bound is not what limits it."
+                f"{what} keeps {bound} at every rate that could be offered, up to {_rate(most)} operations/s{where}: "
+                "the bound is not what limits it."
             )
+        ]
+    return [finding(f"No rate was found yet at which {what} keeps {bound}.")]
+
+
+def _knee_findings(found: Capacity, points: Sequence[Point], knee: Knee | None) -> list[Finding]:
+    if knee is None:
+        flat = points and found.outcome in ("found", "met at the top")
+        return when(flat, note("The curve shows no knee between the rates that were measured."))
+    return [
+        note(
+            f"The knee of the curve is at {_rate(knee.throughput)} operations/s with a {found.bound.shown_quantile} of "
+            f"{format_duration(knee.latency_seconds)}: above it latency grows faster than throughput.",
+            f"Kneedle (Satopaa 2011) on {len(points)} points.",
         )
-    else:
-        findings.append(finding(f"No rate was found yet at which {what} keeps {bound.describe()}."))
-    if knee is not None:
-        findings.append(
-            note(
-                f"The knee of the curve is at {_rate(knee.throughput)} operations/s with a {bound.shown_quantile} of "
-                f"{format_duration(knee.latency_seconds)}: above it latency grows faster than throughput.",
-                f"Kneedle (Satopaa 2011) on {len(points)} points.",
-            )
-        )
-    elif points and found.outcome in ("found", "met at the top"):
-        findings.append(note("The curve shows no knee between the rates that were measured."))
-    return findings
+    ]
 
 
 def _under_interference(found: Capacity, what: str) -> Finding:
@@ -219,43 +219,42 @@ def _missed_near(found: Capacity) -> list[Window]:
 
 
 def _doubts(found: Capacity, subject: Subject, points: Sequence[Point]) -> list[Finding]:
-    doubts = _generator_doubts(found, subject)
-    rate, quantile = found.rate, found.bound.shown_quantile
-    if rate is not None and rate.low is not None and rate.high is not None:
-        half = (rate.high - rate.low) / 2 / rate.estimate
-        if half > _WIDE:
-            doubts.append(
-                warning(
-                    f"The rate is only known to ± {wording.percent(half)}: blocks measured at different times differ. "
-                    "Use a quieter host or a longer --budget."
-                )
-            )
-    if found.attempts and found.sustained is None and found.outcome == "found":
-        doubts.append(
+    quantile = found.bound.shown_quantile
+    half = (relative_half_width(found.rate) if found.rate is not None else None) or 0.0
+    broken = [*_closed_checks(found, subject), *(point.little for point in points if point.little.startswith("broken"))]
+    thin = [p for p in points if sum(s.operations for s in p.windows) * found.bound.beyond < FEWEST_BEYOND]
+    return [
+        *_generator_doubts(found, subject),
+        *when(
+            half > _WIDE,
+            warning(
+                f"The rate is only known to ± {wording.percent(half)}: blocks measured at different times differ. "
+                "Use a quieter host or a longer --budget."
+            ),
+        ),
+        *when(
+            found.attempts and found.sustained is None and found.outcome == "found",
             warning(
                 f"At the lower end of the interval only {found.confirmations} of {found.attempts} windows met the "
                 "bound, so no rate is confirmed. Choose a longer --budget, or plan with a lower rate."
-            )
-        )
-    if found.kept_disturbed:
-        doubts.append(
+            ),
+        ),
+        *when(
+            found.kept_disturbed,
             warning(
                 f"{found.kept_disturbed} windows count in spite of interference, as there were too few without. Use a "
                 "quieter host."
-            )
-        )
-    broken = [*_closed_checks(found, subject), *(point.little for point in points if point.little.startswith("broken"))]
-    if broken:
-        doubts.append(warning(f"Little's law does not hold in the curve: {broken[0]}. Do not trust the curve."))
-    thin = [p for p in points if sum(s.operations for s in p.windows) * found.bound.beyond < FEWEST_BEYOND]
-    if thin:
-        doubts.append(
+            ),
+        ),
+        *(warning(f"Little's law does not hold in the curve: {one}. Do not trust the curve.") for one in broken[:1]),
+        *when(
+            thin,
             warning(
                 f"At {len(thin)} of {len(points)} rates fewer than {FEWEST_BEYOND} requests were beyond {quantile}, so "
                 f"{quantile} rests on few requests there. Choose a longer --budget."
-            )
-        )
-    return doubts
+            ),
+        ),
+    ]
 
 
 def _closed_checks(found: Capacity, subject: Subject) -> list[str]:
@@ -286,31 +285,31 @@ def generator_limited(found: Capacity) -> bool:
 
 def _generator_doubts(found: Capacity, subject: Subject) -> list[Finding]:
     missed = _missed_near(found)
-    if not missed or found.outcome not in ("found", "never met"):
+    if found.outcome not in ("found", "never met"):
         return []
     full = [one for one in missed if one.generator_full and not one.system_full]
     late = [one for one in missed if one not in full and sent_late(one, found)]
-    findings = []
     of = f"of the {len(missed)} windows around the rate that missed the bound"
     if found.outcome == "never met":
         of = f"of the {len(missed)} windows, which all missed the bound"
-    if full:
-        say = warning if generator_limited(found) else note
-        findings.append(
+    say = warning if generator_limited(found) else note
+    return [
+        *when(
+            full,
             say(
                 f"In {len(full)} {of} the load generator was fully busy while {subject.system} was not: "
                 f"{subject.system} may sustain more. Give the load generator more cores (--client-cores)."
-            )
-        )
-    if 2 * len(late) > len(missed):
-        findings.append(
+            ),
+        ),
+        *when(
+            2 * len(late) > len(missed),
             warning(
                 f"In {len(late)} {of} requests were sent late, and their service time was within the bound: the "
                 f"{subject.connections} connections were all in use for a moment, or the load generator was preempted. "
                 "Try more --connections, a quieter host or other --client-cores."
-            )
-        )
-    return findings
+            ),
+        ),
+    ]
 
 
 def sent_late(window: Window, found: Capacity) -> bool:
@@ -323,32 +322,26 @@ def sent_late(window: Window, found: Capacity) -> bool:
 
 def _table(found: Capacity, points: Sequence[Point]) -> list[Table]:
     shown = [name for name in QUANTILES if name in ("p50", "p999", found.bound.quantile)]
-    rows: list[Row] = [
-        [
-            point.offered,
-            point.median("achieved_per_second"),
-            *(point.quantile(name) for name in shown),
-            point.median("generator_idle_ratio"),
-            point.median("system_busy_ratio"),
-            f"{point.met} of {len(point.windows)}",
-            point.little,
-        ]
-        for point in points
-    ]
-    columns: list[Sequence[str]] = [
-        ("offered", "operations/s"),
-        ("completed", "operations/s"),
-        *((name, "seconds", "response time from the intended start") for name in shown),
-        ("idle", "ratio", "fraction of its time for which the load generator waited"),
-        ("busy", "ratio", "fraction of its cores' time that the system used"),
-        ("met", "text", "windows that met the bound"),
-        "Little's law",
-    ]
-    return table(
+    help_of_quantile = "response time from the intended start"
+    return table_of(
         "curve",
         "Latency over throughput",
-        columns,
-        rows,
+        points,
+        [
+            (("offered", "operations/s"), lambda one: one.offered),
+            (("completed", "operations/s"), lambda one: one.median("achieved_per_second")),
+            *(((name, "seconds", help_of_quantile), partial(Point.quantile, name=name)) for name in shown),
+            (
+                ("idle", "ratio", "fraction of its time for which the load generator waited"),
+                lambda one: one.median("generator_idle_ratio"),
+            ),
+            (
+                ("busy", "ratio", "fraction of its cores' time that the system used"),
+                lambda one: one.median("system_busy_ratio"),
+            ),
+            (("met", "text", "windows that met the bound"), lambda one: f"{one.met} of {len(one.windows)}"),
+            ("Little's law", lambda one: one.little),
+        ],
         caption=f"Medians over windows; the bound is {found.bound.describe()}.",
     )
 
@@ -390,31 +383,22 @@ def _method(found: Capacity, subject: Subject) -> list[str]:
 
 def _result(found: Capacity, points: Sequence[Point], knee: Knee | None) -> dict[str, Any]:
     rate = found.rate if found.outcome == "found" else None
+    medians = ("achieved_per_second", "mean_seconds", "lag_p99_seconds", "generator_idle_ratio", "system_busy_ratio")
     return {
         "bound": found.bound.describe(),
-        "outcome": found.outcome,
-        "rate": rate.estimate if rate else None,
-        "low": rate.low if rate else None,
-        "high": rate.high if rate else None,
+        "rate": rate and rate.estimate,
+        "low": rate and rate.low,
+        "high": rate and rate.high,
         "sustained_rate": found.sustained,
-        "confirmations": found.confirmations,
-        "attempts": found.attempts,
-        "knee": {"rate": knee.throughput, "latency_seconds": knee.latency_seconds} if knee else None,
-        "top": found.top,
-        "blocks": found.blocks,
+        "knee": knee and {"rate": knee.throughput, "latency_seconds": knee.latency_seconds},
         "discarded": len(found.discarded),
-        "kept_disturbed": found.kept_disturbed,
-        "mostly_disturbed": found.mostly_disturbed,
         "generator_limited": generator_limited(found),
+        **picked(found, "outcome", "confirmations", "attempts", "top", "blocks", "kept_disturbed", "mostly_disturbed"),
         "curve": [
             {
                 "offered_per_second": point.offered,
-                "achieved_per_second": point.median("achieved_per_second"),
+                **{name: point.median(name) for name in medians},
                 **{name: point.quantile(name) for name in QUANTILES},
-                "mean_seconds": point.median("mean_seconds"),
-                "lag_p99_seconds": point.median("lag_p99_seconds"),
-                "generator_idle_ratio": point.median("generator_idle_ratio"),
-                "system_busy_ratio": point.median("system_busy_ratio"),
                 "windows": len(point.windows),
                 "met": point.met,
                 "little": point.ratio,

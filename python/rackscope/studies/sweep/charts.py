@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from rackscope.analysis.intervals import Interval
 from rackscope.runs.study import Axis, Chart, Series
-from rackscope.studies.kit import axis, chart, estimates
-from rackscope.studies.sweep.grid import Factor
+from rackscope.studies.kit import axis, chart, estimates_by
+from rackscope.studies.sweep.grid import Cell, Factor
 from rackscope.studies.sweep.plan import SweepPlan
 from rackscope.studies.sweep.summary import CellSummary, Summary
 
@@ -50,20 +50,18 @@ def _axis(factor: Factor) -> Axis:
 def _series(
     plan: SweepPlan, summary: Summary, across: Factor, of: Callable[[CellSummary], Interval | None]
 ) -> tuple[list[Series], int]:
-    lines: dict[str, list[tuple[float, Interval]]] = {}
+    several: dict[str, dict[str, CellSummary]] = {}
     for cell in summary.cells:
-        interval = of(cell)
-        if interval is None:
-            continue
-        level = cell.levels[across.name]
-        position = across.value(level) if across.numeric else float(across.levels.index(level))
-        rest = " ".join(
-            one if name == "system" else f"{name}={one}" for name, one in cell.levels.items() if name != across.name
-        )
-        lines.setdefault(rest or plan.options.system, []).append((position, interval))
-    kind = "line" if across.numeric else "points"
-    series = [
-        estimates(label, sorted(points, key=lambda point: point[0]), kind)  # type: ignore[arg-type]
-        for label, points in list(lines.items())[:_MOST_LINES]
-    ]
-    return series, len(lines) - len(series)
+        if of(cell) is not None:
+            rest = Cell({name: one for name, one in cell.levels.items() if name != across.name}).label
+            several.setdefault(rest or plan.options.system, {})[cell.levels[across.name]] = cell
+    places = {level: across.value(level) if across.numeric else float(at) for at, level in enumerate(across.levels)}
+    places = dict(sorted(places.items(), key=lambda one: one[1]))
+    labels = list(several)[:_MOST_LINES]
+
+    def known(label: str, level: str) -> Interval | None:
+        cell = several[label].get(level)
+        return None if cell is None else of(cell)
+
+    series = estimates_by(labels, places, known, "line" if across.numeric else "points")
+    return series, len(several) - len(series)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.studies.sweep.measure import Outcome
@@ -13,14 +13,8 @@ from rackscope.studies.sweep.presets import Claim, Direction, nearest_level
 
 #: Within a tenth either way a figure in a paper is drawn as flat. Our choice.
 FLAT = 0.1
-#: Beyond it an exponential is no number.
-_LARGEST_LOG = 700.0
 _QUANTITIES = {"throughput": "throughput", "mean": "mean response time", "p99": "99th percentile"}
-_FIELDS = {
-    "throughput": "throughput_operations_per_second",
-    "mean": "response_mean_seconds",
-    "p99": "response_p99_seconds",
-}
+_FIELDS = {"throughput": "rate", "mean": "mean_seconds", "p99": "p99_seconds"}
 
 
 @dataclass(frozen=True)
@@ -71,8 +65,8 @@ def answer_claims(plan: SweepPlan, outcome: Outcome, claims: Sequence[Claim]) ->
 
 def _answer(claim: Claim, system: str, start: str, end: str, ratios: Sequence[float], together: int) -> Answer:
     logs = mean_interval(ratios, confidence=1 - 0.05 / together)
-    low, high = (None if one is None else math.exp(min(one, _LARGEST_LOG)) for one in (logs.low, logs.high))
-    ratio = Interval(math.exp(logs.estimate), low, high, 0.95, logs.count)
+    ratio = replace(logs.exponential(), confidence=0.95)
+    low, high = ratio.low, ratio.high
     direction: Direction | None = None
     if low is not None and high is not None:
         if low > 1 - FLAT and high < 1 + FLAT:
@@ -106,11 +100,3 @@ def _figure(outcome: Outcome, cell: int, repetition: int, quantity: str) -> floa
     figures = outcome.figures.get((cell, repetition))
     value: float | None = None if figures is None else getattr(figures, _FIELDS[quantity])
     return value
-
-
-def by_claim(answers: Sequence[Answer]) -> Mapping[Claim, list[Answer]]:
-    """The answers of all systems to each claim."""
-    grouped: dict[Claim, list[Answer]] = {}
-    for answer in answers:
-        grouped.setdefault(answer.claim, []).append(answer)
-    return grouped

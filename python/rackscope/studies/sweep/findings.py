@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rackscope.analysis.factor_effects import FactorEffect
@@ -11,9 +11,9 @@ from rackscope.analysis.multiple import Comparison
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.runs.study import Finding, StudyRecord, Table
 from rackscope.studies import kit
-from rackscope.studies.kit import Row, finding, interval_result, listed, note, table, warning
+from rackscope.studies.kit import finding, listed, note, picked, plain, table_of, warning, when
 from rackscope.studies.sweep.charts import make_charts
-from rackscope.studies.sweep.claims import Answer, by_claim
+from rackscope.studies.sweep.claims import Answer
 from rackscope.studies.sweep.measure import Outcome
 from rackscope.studies.sweep.plan import SweepPlan
 from rackscope.studies.sweep.presets import Claim, Preset, load_presets
@@ -45,10 +45,7 @@ def describe(record: StudyRecord, plan: SweepPlan, outcome: Outcome) -> None:
     record.method = _method(plan, outcome, summary)
     record.result |= {
         "cells": [_cell_result(cell, summary) for cell in summary.cells],
-        "factors": [
-            {**asdict(effect), "lowest": effect.lowest, "highest": effect.highest, "span": effect.span}
-            for effect in summary.effects.factors
-        ],
+        "factors": [{**plain(one), **picked(one, "lowest", "highest", "span")} for one in summary.effects.factors],
         "claims": [_claim_result(answer) for answer in summary.answers],
         "failures": [
             {"cell": cell, "label": plan.cells[cell].label, "reason": reasons[-1]}
@@ -61,71 +58,72 @@ def _claim_findings(plan: SweepPlan, answers: list[Answer]) -> list[Finding]:
     if not plan.preset:
         return []
     preset = load_presets()[plan.preset]
-    findings = []
-    for claim, given in by_claim(answers).items():
-        here = "; ".join(answer.sentence() for answer in given)
-        findings.append(
-            finding(
-                f"{preset.source}: {claim.said}. Here, {here}{_cores_words(plan, preset, claim)}.",
-                f"The paper measured on {preset.host}. Intervals are over {plan.repetitions} rounds, 95 % for "
-                f"all {len(answers)} comparisons together; flat is within a tenth either way.",
-            )
+    by_claim = {claim: [one for one in answers if one.claim == claim] for claim in preset.claims}
+    findings = [
+        finding(
+            f"{preset.source}: {claim.said}. Here, {'; '.join(one.sentence() for one in given)}"
+            f"{_cores_words(plan, preset, claim)}.",
+            f"The paper measured on {preset.host}. Intervals are over {plan.repetitions} rounds, 95 % for "
+            f"all {len(answers)} comparisons together; flat is within a tenth either way.",
         )
-    unanswered = [claim.said for claim in preset.claims if not any(one.claim == claim for one in answers)]
-    if unanswered:
-        findings.append(
-            note(
-                f"{preset.source} also found that {'; that '.join(unanswered)}: the values that this "
-                "takes were not measured here."
-            )
-        )
-    return findings
+        for claim, given in by_claim.items()
+        if given
+    ]
+    missing = "; that ".join(claim.said for claim, given in by_claim.items() if not given)
+    sentence = f"{preset.source} also found that {missing}: the values that this takes were not measured here."
+    return findings + when(missing, note(sentence))
 
 
 def _cores_words(plan: SweepPlan, preset: Preset, claim: Claim) -> str:
-    """Why a factor that uses cores answers otherwise here, where there are fewer."""
+    """Why a factor that uses cores may show another direction here, where there are fewer."""
     [factor] = [one for one in preset.factors if one.name == claim.factor]
     if factor.cores is None or plan.system_cores >= factor.cores:
         return ""
-    cores = f"{plan.system_cores} core{'s' if plan.system_cores != 1 else ''}"
+    cores = kit.counted(plan.system_cores, "core")
     return f"; the system has {cores} here, and the paper's had {factor.cores} hardware threads"
 
 
 def _effect_findings(summary: Summary) -> list[Finding]:
     effects = summary.effects
-    findings = []
     smallest = 1 + packaged_thresholds().limit("comparison.smallest_ratio")
     shown = [one for one in effects.factors if one.p_value is not None and one.p_value < 0.05 and one.span >= smallest]
-    for place, effect in enumerate(shown):
-        lead = "matters most" if place == 0 and len(effects.factors) > 1 else "matters"
-        findings.append(finding(f"{_effect_words(effect, lead)}.", _effect_evidence(effect)))
+    leads = ["matters most" if len(effects.factors) > 1 else "matters"] + ["matters"] * len(shown)
     hidden = [one for one in effects.factors if one not in shown]
-    untested = [one for one in hidden if one.p_value is None]
-    if untested:
-        names = ", ".join(f"{one.factor} (x{one.span:.2f} between {one.lowest} and {one.highest})" for one in untested)
-        findings.append(
-            note(
-                f"With one repetition no effect can be shown of {names}.",
-                "Effects are judged against the variation between repetitions of one cell: --repeat 3.",
-            )
+    untested = [
+        f"{one.factor} (x{one.span:.2f} between {one.lowest} and {one.highest})"
+        for one in hidden
+        if one.p_value is None
+    ]
+    untested_note = note(
+        f"With one repetition no effect can be shown of {', '.join(untested)}.",
+        "Effects are judged against the variation between repetitions of one cell: --repeat 3.",
+    )
+    not_shown = [
+        note(
+            f"{one.factor} is not shown to matter for throughput (x{one.span:.2f} between levels).",
+            _effect_evidence(one),
         )
-    else:
-        for one in hidden:
-            findings.append(
-                note(
-                    f"{one.factor} is not shown to matter for throughput (x{one.span:.2f} between levels).",
-                    _effect_evidence(one),
-                )
-            )
-    if effects.interaction_p_value is not None and effects.interaction_p_value < 0.05 <= effects.interaction_share * 2:
-        findings.append(
+        for one in hidden
+        if not untested
+    ]
+    p_value, share = effects.interaction_p_value, effects.interaction_share
+    together = p_value is not None and p_value < 0.05 <= share * 2
+    return [
+        *(
+            finding(f"{_effect_words(one, lead)}.", _effect_evidence(one))
+            for one, lead in zip(shown, leads, strict=False)
+        ),
+        *when(untested, untested_note),
+        *not_shown,
+        *when(
+            together,
             note(
-                f"The effect of one factor depends on the others: {effects.interaction_share:.0%} of the "
-                "variation between cells is in their combinations.",
-                f"p = {effects.interaction_p_value:.2g}; read single cells rather than averages.",
-            )
-        )
-    return findings
+                f"The effect of one factor depends on the others: {share:.0%} of the variation between cells is in "
+                "their combinations.",
+                f"p = {p_value or 0.0:.2g}; read single cells rather than averages.",
+            ),
+        ),
+    ]
 
 
 def _effect_words(effect: FactorEffect, lead: str) -> str:
@@ -149,47 +147,35 @@ def _best_findings(summary: Summary) -> list[Finding]:
     rest = f"; not shown to differ from it: {listed(others)}" if others else ""
     if len(others) == len(summary.cells) - 1:
         rest = "; no other cell is shown to differ from it"
-    throughput = best.throughput
-    rivals = "the other cell" if len(summary.cells) == 2 else f"all {len(summary.cells) - 1} other cells"
-    findings = [
-        finding(
-            f"The highest throughput is {format_count(throughput.estimate)} operations/s, with {best.label}{rest}.",
-            f"{_plus_minus(throughput)}; compared with {rivals}"
-            f"{', corrected for all pairs' if len(summary.cells) > 2 else ''}.",
-        )
-    ]
-    timed = [cell for cell in summary.cells if cell.p99 is not None]
+    rivals = f"all {len(summary.cells) - 1} other cells, corrected for all pairs"
+    if len(summary.cells) == 2:
+        rivals = "the other cell"
+    throughput = format_count(best.throughput.estimate)
+    sentence = f"The highest throughput is {throughput} operations/s, with {best.label}{rest}."
+    findings = [finding(sentence, f"{_plus_minus(best.throughput)}; compared with {rivals}.")]
+    timed = [(cell.p99, cell.label) for cell in summary.cells if cell.p99 is not None]
     if timed:
-        quick = min(timed, key=lambda cell: cell.p99.estimate if cell.p99 is not None else 0.0)
-        assert quick.p99 is not None
-        findings.append(
-            note(
-                f"The lowest 99th percentile is {format_duration(quick.p99.estimate)}, with {quick.label}.",
-                _plus_minus(quick.p99),
-            )
-        )
+        p99, label = min(timed, key=lambda one: one[0].estimate)
+        sentence = f"The lowest 99th percentile is {format_duration(p99.estimate)}, with {label}."
+        findings.append(note(sentence, _plus_minus(p99)))
     return findings
 
 
 def _comparison_findings(summary: Summary) -> list[Finding]:
     comparisons = list(summary.against_baseline.values())
-    if not comparisons or all(one.p_value is None for one in comparisons):
+    if all(one.p_value is None for one in comparisons):
         return []
-    different = [one for one in comparisons if one.different]
-    open_ones = _indistinct(comparisons)
+    different = sum(one.different for one in comparisons)
+    unclear = _indistinct(comparisons)
     same = [one.first for one in comparisons if one.outcome == "equivalent"]
     baseline = comparisons[0].second
-    parts = [f"{len(different)} of {len(comparisons)} cells are shown to differ from {baseline} in throughput"]
-    if 0 < len(open_ones) < len(comparisons):
-        parts.append(f"not shown to differ: {listed(open_ones)}")
+    parts = [f"{different} of {len(comparisons)} cells are shown to differ from {baseline} in throughput"]
+    if 0 < len(unclear) < len(comparisons):
+        parts.append(f"not shown to differ: {listed(unclear)}")
     if same:
         parts.append(f"shown to be the same within 2 %: {listed(same)}")
-    return [
-        note(
-            f"{'; '.join(parts)}.",
-            f"Welch's test on logarithms, corrected for {len(comparisons)} comparisons after Holm.",
-        )
-    ]
+    evidence = f"Welch's test on logarithms, corrected for {len(comparisons)} comparisons after Holm."
+    return [note(f"{'; '.join(parts)}.", evidence)]
 
 
 def _indistinct(comparisons: list[Comparison]) -> list[str]:
@@ -197,70 +183,53 @@ def _indistinct(comparisons: list[Comparison]) -> list[str]:
 
 
 def _warnings(plan: SweepPlan, outcome: Outcome, summary: Summary) -> list[Finding]:
-    findings = []
     able = [number for number in range(len(plan.cells)) if number not in outcome.failures]
-    missing = sum(1 for number in able for one in range(plan.repetitions) if (number, one + 1) not in outcome.figures)
-    if missing and not outcome.discarded:
-        findings.append(
-            warning(
-                f"{missing} of {plan.runs} runs are missing: the sweep was stopped.",
-                "'rackscope study sweep --resume DIR' with this directory goes on with it.",
-            )
-        )
-    by_reason: dict[str, list[str]] = {}
-    for cell, reasons in sorted(outcome.failures.items()):
-        by_reason.setdefault(reasons[-1], []).append(plan.cells[cell].label)
-    findings += kit.failure_findings(by_reason)
-    findings += [warning(f"A run failed, and its repetition is missing: {text}.") for text in outcome.discarded]
-    least = packaged_thresholds().limit("generator.idle_minimum")
-    findings += kit.generator_findings(
-        [cell.label for cell in summary.cells if cell.idle is not None and cell.idle < least],
-        "Give it more cores with --client-cores, or pipeline requests.",
-    )
-    findings += kit.miss_findings(
-        [
-            f"{cell.label} ({cell.hit_ratio:.1%} hits)"
-            for cell in summary.cells
-            if cell.hit_ratio is not None and cell.hit_ratio < _FEW_MISSES
-        ]
-    )
-    return findings
+    missing = sum(plan.repetitions - len(outcome.of(number)) for number in able)
+    resume = "'rackscope study sweep --resume DIR' with this directory goes on with it."
+    return [
+        *when(
+            missing and not outcome.discarded,
+            warning(f"{missing} of {plan.runs} runs are missing: the sweep was stopped.", resume),
+        ),
+        *kit.failure_findings(
+            (plan.cells[cell].label, reasons[-1]) for cell, reasons in sorted(outcome.failures.items())
+        ),
+        *(warning(f"A run failed, and its repetition is missing: {text}.") for text in outcome.discarded),
+        *kit.generator_findings(
+            {cell.label: cell.generator_idle_ratio for cell in summary.cells},
+            "Give it more cores with --client-cores, or pipeline requests.",
+        ),
+        *kit.miss_findings({cell.label: cell.hit_ratio for cell in summary.cells}, _FEW_MISSES),
+    ]
 
 
 def _table(summary: Summary) -> list[Table]:
     if not summary.cells:
         return []
     first = summary.cells[0]
-    with_hits = any(cell.hit_ratio is not None and cell.hit_ratio < _FEW_MISSES for cell in summary.cells)
-    rows: list[Row] = []
-    for cell in summary.cells:
+    help_of_half = "Half of the 95 % interval"
+
+    def verdict(cell: CellSummary) -> str | None:
         against = summary.against_baseline.get(cell.label)
-        row: Row = [
-            cell.label,
-            cell.throughput.estimate,
-            relative_half_width(cell.throughput),
-            None if cell.p99 is None else cell.p99.estimate,
-            None if cell.p99 is None else relative_half_width(cell.p99),
-            None if against is None else f"x{against.ratio.estimate:.2f}",
-            "baseline" if cell is first else None if against is None else _OUTCOMES[against.outcome],
-        ]
-        rows.append([*row, cell.hit_ratio] if with_hits else row)
-    columns = [
-        "cell",
-        ("throughput", "operations/s"),
-        ("±", "ratio", "Half of the 95 % interval"),
-        ("p99", "seconds"),
-        ("±", "ratio", "Half of the 95 % interval"),
-        ("against", "text", "Throughput over that of the first cell"),
-        ("it is", "text", "Corrected for the number of cells"),
+        return "baseline" if cell is first else None if against is None else _OUTCOMES[against.outcome]
+
+    def ratio(cell: CellSummary) -> str | None:
+        against = summary.against_baseline.get(cell.label)
+        return None if against is None else f"x{against.ratio.estimate:.2f}"
+
+    columns: list[tuple[str | Sequence[str], Callable[[CellSummary], Any]]] = [
+        ("cell", lambda one: one.label),
+        (("throughput", "operations/s"), lambda one: one.throughput.estimate),
+        (("±", "ratio", help_of_half), lambda one: relative_half_width(one.throughput)),
+        (("p99", "seconds"), lambda one: kit.value(one.p99)),
+        (("±", "ratio", help_of_half), lambda one: one.p99 and relative_half_width(one.p99)),
+        (("against", "text", "Throughput over that of the first cell"), ratio),
+        (("it is", "text", "Corrected for the number of cells"), verdict),
     ]
-    return table(
-        "cells",
-        "Cells",
-        [*columns, ("hits", "ratio")] if with_hits else columns,
-        rows,
-        caption=f"Means over repetitions with 95 % intervals; throughput is compared with that of {first.label}.",
-    )
+    if any(cell.hit_ratio is not None and cell.hit_ratio < _FEW_MISSES for cell in summary.cells):
+        columns.append((("hits", "ratio"), lambda one: one.hit_ratio))
+    caption = f"Means over repetitions with 95 % intervals; throughput is compared with that of {first.label}."
+    return table_of("cells", "Cells", summary.cells, columns, caption)
 
 
 def _plus_minus(interval: Interval) -> str:
@@ -297,31 +266,22 @@ def _method(plan: SweepPlan, outcome: Outcome, summary: Summary) -> list[str]:
 def _cell_result(cell: CellSummary, summary: Summary) -> dict[str, Any]:
     against = summary.against_baseline.get(cell.label)
     return {
-        "label": cell.label,
-        "levels": dict(cell.levels),
+        **picked(cell, "label", "levels", "hit_ratio", "generator_idle_ratio"),
         "repetitions": cell.throughput.count,
-        "throughput_operations_per_second": interval_result(cell.throughput),
-        "response_mean_seconds": interval_result(cell.mean),
-        "response_p50_seconds": interval_result(cell.p50),
-        "response_p99_seconds": interval_result(cell.p99),
-        "hit_ratio": cell.hit_ratio,
-        "generator_idle_ratio": cell.idle,
-        "against_baseline": None
-        if against is None
-        else {"ratio": interval_result(against.ratio), "p_value": against.p_value, "outcome": against.outcome},
+        "throughput_operations_per_second": plain(cell.throughput),
+        "response_mean_seconds": plain(cell.mean),
+        "response_p50_seconds": plain(cell.p50),
+        "response_p99_seconds": plain(cell.p99),
+        "against_baseline": against and picked(against, "ratio", "p_value", "outcome"),
     }
 
 
 def _claim_result(answer: Answer) -> dict[str, Any]:
     return {
-        "system": answer.system,
-        "said": answer.claim.said,
-        "factor": answer.claim.factor,
-        "quantity": answer.claim.quantity,
+        **picked(answer, "system", "agrees", "ratio"),
+        **picked(answer.claim, "said", "factor", "quantity"),
         "from": answer.start,
         "to": answer.end,
         "paper": answer.claim.direction,
         "here": answer.direction,
-        "agrees": answer.agrees,
-        "ratio": interval_result(answer.ratio),
     }

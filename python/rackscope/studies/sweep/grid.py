@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -10,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rackscope import units
-from rackscope.errors import UsageError
+from rackscope.errors import UsageError, unknown_name
 from rackscope.runs.options import RunOptions
 from rackscope.systems import find_system
-from rackscope.workloads import find_workload
+from rackscope.workloads import Parameter, find_workload
 
 #: Levels of one factor, and runs of one sweep: beyond these it is a mistake rather than a plan.
 MOST_LEVELS = 50
@@ -28,6 +27,14 @@ _LOAD_KINDS = {
     "rate": "rate",
     "tuned": "flag",
     "endpoint": "text",
+}
+#: The unit of an axis, by the kind of what is varied.
+_UNITS: Mapping[str, Literal["bytes", "count", "operations/s"]] = {
+    "size": "bytes",
+    "memory": "bytes",
+    "count": "count",
+    "integer": "count",
+    "rate": "operations/s",
 }
 _FLAGS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 _EXAMPLE = "Write it like --vary threads=1,2,4."
@@ -100,8 +107,8 @@ def make_factors(
     """
     factors = []
     for name in sorted(varied, key=lambda one: one != "system"):
-        other = dict((names or {}).get(name, {}))
-        values = [_value(name, level, systems, workloads, other) for level in varied[name]]
+        setting = _Setting(name, systems, workloads, dict((names or {}).get(name, {})))
+        values = [setting.value(level) for level in varied[name]]
         for index, value in enumerate(values):
             if value in values[:index]:
                 twice = varied[name][values.index(value)]
@@ -109,21 +116,8 @@ def make_factors(
                 raise UsageError(f"--vary {name} lists {same}, which is one value", "List each value once.")
         numbers = tuple(float(value) for value in values if isinstance(value, float))
         numeric = numbers if len(numbers) == len(values) else ()
-        factors.append(Factor(name, varied[name], numeric, other, _unit(name, systems, workloads, other)))
+        factors.append(Factor(name, varied[name], numeric, setting.names, _UNITS.get(setting.kind, "")))
     return tuple(factors)
-
-
-def _unit(
-    name: str, systems: Sequence[str], workloads: Sequence[str], names: Mapping[str, str]
-) -> Literal["", "bytes", "count", "operations/s"]:
-    match _LOAD_KINDS.get(name) or _declared_kind(name, systems, workloads, names):
-        case "size" | "memory":
-            return "bytes"
-        case "count" | "integer":
-            return "count"
-        case "rate":
-            return "operations/s"
-    return ""
 
 
 def make_cells(factors: Sequence[Factor]) -> tuple[Cell, ...]:
@@ -196,71 +190,71 @@ def _client_cores(
     return {"cores": tuple(beside[:-largest]), "client_cores": tuple(beside[-wanted:])}
 
 
-def _value(
-    name: str, level: str, systems: Sequence[str], workloads: Sequence[str], names: Mapping[str, str]
-) -> float | str | bool:
-    """A level in one form. Raises UsageError for a name that nothing has, or a value that is none of its kind."""
-    kind = _LOAD_KINDS.get(name) or _declared_kind(name, systems, workloads, names)
-    try:
-        match kind:
-            case "count" | "integer":
-                return float(units.parse_count(level))
-            case "size" | "memory":
-                return float(units.parse_size_bytes(level))
-            case "rate":
-                return units.parse_rate_per_second(level)
-            case "number":
-                number = float(level)
-                if not math.isfinite(number):
-                    raise ValueError(level)
-                return number
-            case "flag":
-                if level.lower() not in _FLAGS:
-                    raise UsageError(f"'{level}' is neither yes nor no", f"Write it like --vary {name}=no,yes.")
-                return _FLAGS[level.lower()]
-    except UsageError as error:
-        if not _is_word_for(name, level, systems, workloads, names):
-            raise UsageError(f"--vary {name}: {error.what}", error.advice) from None
-    except ValueError:
-        raise UsageError(f"--vary {name}: '{level}' is not a number", _EXAMPLE) from None
-    return level
+@dataclass(frozen=True)
+class _Setting:
+    """What is varied, among the systems and workloads that may have it; ``names`` are its other names by system."""
 
+    name: str
+    systems: Sequence[str]
+    workloads: Sequence[str]
+    names: Mapping[str, str]
 
-def _is_word_for(
-    name: str, level: str, systems: Sequence[str], workloads: Sequence[str], names: Mapping[str, str]
-) -> bool:
-    """Whether a setting of quantities takes this word too: ``threads=cores``, ``value_size=etc``, ``memory=47%``."""
-    parameters = [one for workload in workloads for one in find_workload(workload).parameters if one.name == name]
-    if any(level in one.choices for one in parameters):
-        return True
-    kinds = {_LOAD_KINDS.get(name) or _declared_kind(name, [system], (), names, missing="") for system in systems}
-    return (level == "cores" and "integer" in kinds) or (level.endswith("%") and "memory" in kinds)
+    @property
+    def kind(self) -> str:
+        """Of the run's own fields, else of the first workload or system that has it. Raises UsageError without any."""
+        kinds = [_LOAD_KINDS.get(self.name), *(one.kind for one in self._parameters()), *self._knob_kinds()]
+        known = next((kind for kind in kinds if kind is not None), None)
+        if known is None:
+            names = {one.name for workload in self.workloads for one in find_workload(workload).parameters}
+            names |= {knob.name for system in self.systems for knob in find_system(system).knobs}
+            raise unknown_name("--vary: nothing has a setting", self.name, "There are", names | set(_LOAD_KINDS))
+        return known
 
+    def value(self, level: str) -> float | str | bool:
+        """A level in one form. Raises UsageError for a value that is none of its kind."""
+        try:
+            match self.kind:
+                case "count" | "integer":
+                    return float(units.parse_count(level))
+                case "size" | "memory":
+                    return float(units.parse_size_bytes(level))
+                case "rate":
+                    return units.parse_rate_per_second(level)
+                case "number":
+                    number = float(level)
+                    if not math.isfinite(number):
+                        raise ValueError(level)
+                    return number
+                case "flag":
+                    if level.lower() not in _FLAGS:
+                        raise UsageError(
+                            f"'{level}' is neither yes nor no", f"Write it like --vary {self.name}=no,yes."
+                        )
+                    return _FLAGS[level.lower()]
+        except UsageError as error:
+            if not self._is_word(level):
+                raise UsageError(f"--vary {self.name}: {error.what}", error.advice) from None
+        except ValueError:
+            raise UsageError(f"--vary {self.name}: '{level}' is not a number", _EXAMPLE) from None
+        return level
 
-def _declared_kind(
-    name: str, systems: Sequence[str], workloads: Sequence[str], names: Mapping[str, str], missing: str | None = None
-) -> str:
-    """The kind of a parameter or knob, from the first workload or system that has it."""
-    known: set[str] = set()
-    for workload in workloads:
-        for parameter in find_workload(workload).parameters:
-            known.add(parameter.name)
-            if parameter.name == name:
-                return parameter.kind
-    for system in systems:
-        own = names.get(system, name)
-        for knob in find_system(system).knobs:
-            known.add(knob.name)
-            if knob.name == own:
-                return knob.kind
-    if missing is not None:
-        return missing
-    near = difflib.get_close_matches(name, sorted(known | set(_LOAD_KINDS)), n=1)
-    hint = f"Did you mean {near[0]}? " if near else ""
-    raise UsageError(
-        f"--vary {name}: nothing has a setting of that name",
-        f"{hint}There are {', '.join(sorted(known | set(_LOAD_KINDS)))}.",
-    )
+    def _is_word(self, level: str) -> bool:
+        """Whether a setting of quantities takes the word too: ``threads=cores``, ``value_size=etc``, ``memory=47%``."""
+        if any(level in one.choices for one in self._parameters()):
+            return True
+        kinds = {_LOAD_KINDS.get(self.name), *self._knob_kinds()}
+        return (level == "cores" and "integer" in kinds) or (level.endswith("%") and "memory" in kinds)
+
+    def _parameters(self) -> list[Parameter]:
+        return [one for name in self.workloads for one in find_workload(name).parameters if one.name == self.name]
+
+    def _knob_kinds(self) -> list[str]:
+        return [
+            knob.kind
+            for system in self.systems
+            for knob in find_system(system).knobs
+            if knob.name == self.names.get(system, self.name)
+        ]
 
 
 def duration_words(seconds: float) -> str:

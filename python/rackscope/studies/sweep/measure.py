@@ -11,16 +11,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from rackscope.errors import LoadError, RackscopeError, UsageError
+from rackscope.errors import RackscopeError, UsageError
 from rackscope.runs.directory import RunDirectory
 from rackscope.runs.options import Progress, ProgressCallback, RunOptions
 from rackscope.runs.prepare import prepare
 from rackscope.runs.session import Session
 from rackscope.runs.study import MEMBERS
 from rackscope.studies.base import Conduct
-from rackscope.studies.bench.loading import make_ready
+from rackscope.studies.bench.figures import Figures, figures_of
+from rackscope.studies.bench.loading import make_ready, measured_stages
 from rackscope.studies.kit import counted
 from rackscope.studies.sweep.grid import cell_options, duration_words
 from rackscope.studies.sweep.plan import SweepPlan
@@ -32,95 +33,34 @@ _MOST_FAILURES = 2
 _OVERHEAD_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class Figures:
-    """What a run gave, over all its measured stages; latencies are those of the slowest stage.
-
-    ``hit_ratio`` is of reads; ``None`` where there were none. ``generator_idle_ratio`` is that of the busiest stage.
-    """
-
-    throughput_operations_per_second: float
-    response_mean_seconds: float | None = None
-    response_p50_seconds: float | None = None
-    response_p99_seconds: float | None = None
-    hit_ratio: float | None = None
-    generator_idle_ratio: float | None = None
-    failed_ratio: float = 0.0
-    seconds: float = 0.0
-
-
-class Bench(Protocol):
-    """What measures; tests put another in its place."""
-
-    def check(self, options: RunOptions) -> str:
-        """Raises RackscopeError for a run that cannot be; says which version of the system would be measured."""
-
-    def measure(self, options: RunOptions, folder: Path, progress: ProgressCallback) -> Figures:
-        """Do the run. Raises RackscopeError."""
-
-    def recall(self, folder: Path) -> Figures | None:
-        """What a run gave that was done before; ``None`` when it was not finished."""
-
-
-class RealBench:
+class Bench:
     """Starts systems."""
 
     def check(self, options: RunOptions) -> str:
+        """Raises RackscopeError for a run that cannot be; says which version of the system would be measured."""
         acquired = prepare(options, lambda _: None).acquired
         return f"{acquired.name} {acquired.version}"
 
     def measure(self, options: RunOptions, folder: Path, progress: ProgressCallback) -> Figures:
+        """Do the run. Raises RackscopeError."""
         session = Session(prepare(options, progress), progress, folder)
         rows: list[dict[str, Any]] = []
-        session.run(lambda one: rows.extend(measure_stages(one)))
+
+        def work(session: Session) -> None:
+            make_ready(session)
+            rows.extend(measured_stages(session))
+
+        session.run(work)
         return figures_of(rows)
 
     def recall(self, folder: Path) -> Figures | None:
+        """What a run gave that was done before; ``None`` when it was not finished."""
         try:
             run = RunDirectory.open(folder)
         except RackscopeError:
             return None
         rows = [row for row in run.results().to_dicts() if row["kind"] == "measure" and row["discarded"] is None]
-        if run.manifest.status != "complete" or not rows:
-            return None
-        return figures_of(rows)
-
-
-def measure_stages(session: Session) -> list[dict[str, Any]]:
-    """Get ready and measure every stage once; their rows. Raises LoadError where writes are refused."""
-    make_ready(session)
-    return measured_stages(session)
-
-
-def measured_stages(session: Session) -> list[dict[str, Any]]:
-    """Measure every stage once; their rows."""
-    options = session.prepared.options
-    return [session.phase(stage, options.loop, options.duration_seconds, 1) for stage in session.prepared.plan.stages]
-
-
-def figures_of(rows: Sequence[dict[str, Any]]) -> Figures:
-    """Rows of ``results.parquet`` of one run as one set of figures. Raises LoadError when nothing was done."""
-    operations = sum(row["operations"] or 0 for row in rows)
-    errors = sum(row["errors"] or 0 for row in rows)
-    seconds = sum(row["duration_seconds"] or 0.0 for row in rows)
-    if not operations or seconds <= 0:
-        raise LoadError("no operation succeeded")
-    hits, misses = (sum(row[name] or 0 for row in rows) for name in ("hits", "misses"))
-    idle = [row["generator_idle_ratio"] for row in rows if row.get("generator_idle_ratio") is not None]
-    return Figures(
-        throughput_operations_per_second=operations / seconds,
-        response_mean_seconds=_worst(rows, "response_mean_seconds"),
-        response_p50_seconds=_worst(rows, "response_p50_seconds"),
-        response_p99_seconds=_worst(rows, "response_p99_seconds"),
-        hit_ratio=hits / (hits + misses) if hits + misses else None,
-        generator_idle_ratio=min(idle, default=None),
-        failed_ratio=errors / (operations + errors),
-        seconds=seconds,
-    )
-
-
-def _worst(rows: Sequence[dict[str, Any]], name: str) -> float | None:
-    return max((row[name] for row in rows if row.get(name) is not None), default=None)
+        return figures_of(rows) if rows and run.manifest.status == "complete" else None
 
 
 @dataclass
@@ -154,16 +94,12 @@ def carry_out(
     """
     record = conduct.record
     attempts: list[dict[str, Any]] = record.result.setdefault("runs", [])
-    cells, order = plan.cells, plan.order()
+    cells = plan.cells
     options = _options_by_cell(plan, bench, outcome, conduct.progress)
     _keep_versions(record.result, outcome.versions)
     _recall(conduct, bench, attempts, outcome)
-    left = [
-        (cell, repetition)
-        for cell, repetition in order
-        if cell in options and (cell, repetition) not in outcome.figures
-    ]
-    conduct.progress(Progress(_announcement(plan, len(left), outcome, plan.options)))
+    left = [(cell, one) for cell, one in plan.order() if cell in options and (cell, one) not in outcome.figures]
+    conduct.progress(Progress(_announcement(plan, len(left), outcome)))
     spent: list[float] = []
     for position, (cell, repetition) in enumerate(left):
         if cell not in options:
@@ -171,18 +107,16 @@ def carry_out(
         remaining = sum(1 for one, _ in left[position:] if one in options)
         each = sum(spent) / len(spent) if spent else seconds_per_run(options[cell])
         label = f"{cells[cell].label}, repetition {repetition}"
-        shown = (
-            f"run {len(left) - remaining + 1} of {len(left)}, about {duration_words(remaining * each)} left: {label}"
-        )
+        number = f"run {len(left) - remaining + 1} of {len(left)}"
+        shown = f"{number}, about {duration_words(remaining * each)} left: {label}"
         folder_name = _folder_name(cell, repetition, cells[cell].label, [one["folder"] for one in attempts])
         folder = conduct.member(folder_name, label)
         attempts.append({"cell": cell, "repetition": repetition, "folder": folder_name})
         conduct.save()
         started = clock()
         try:
-            outcome.figures[cell, repetition] = bench.measure(
-                options[cell], folder, _labelled(conduct.progress, shown, position / len(left), 1 / len(left))
-            )
+            progress = _labelled(conduct.progress, shown, position / len(left), 1 / len(left))
+            outcome.figures[cell, repetition] = bench.measure(options[cell], folder, progress)
         except RackscopeError as error:
             record.members[-1].discarded = error.what
             reasons = outcome.failures.setdefault(cell, [])
@@ -250,12 +184,12 @@ def _recall(conduct: Conduct, bench: Bench, attempts: Sequence[dict[str, Any]], 
             member.discarded = "it had not ended when the sweep was stopped"
 
 
-def _announcement(plan: SweepPlan, left: int, outcome: Outcome, options: RunOptions) -> str:
+def _announcement(plan: SweepPlan, left: int, outcome: Outcome) -> str:
     cells = f"{counted(len(plan.cells), 'cell')} x {counted(plan.repetitions, 'repetition')}"
     kept = f", {counted(outcome.kept, 'run')} kept" if outcome.kept else ""
-    unable = len(outcome.failures)
-    failing = f", {counted(unable, 'cell')} cannot run" if unable else ""
-    return f"{cells}{failing}{kept}: {counted(left, 'run')}, about {duration_words(left * seconds_per_run(options))}"
+    failing = f", {counted(len(outcome.failures), 'cell')} cannot run" if outcome.failures else ""
+    length = duration_words(left * seconds_per_run(plan.options))
+    return f"{cells}{failing}{kept}: {counted(left, 'run')}, about {length}"
 
 
 def _folder_name(cell: int, repetition: int, label: str, taken: Sequence[str]) -> str:

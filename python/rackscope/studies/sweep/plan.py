@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from rackscope.analysis.multiple import interleave
 from rackscope.errors import UsageError
+from rackscope.runs.manifest import ServerPart
 from rackscope.runs.options import RunOptions
 from rackscope.studies.sweep.grid import Cell, Factor, make_cells
 
 #: Fields of RunOptions that say nothing about what is measured.
-_NO_CONFIGURATION = ("out", "command_line", "fetch")
+_NO_CONFIGURATION = {"out", "command_line", "fetch"}
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,9 @@ class SweepPlan:
     options: RunOptions
     factors: tuple[Factor, ...]
     repetitions: int
-    preset: str = ""
-    notes: tuple[str, ...] = ()
-    system_cores: int = 1
+    preset: str
+    notes: tuple[str, ...]
+    system_cores: int
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -51,54 +55,42 @@ class SweepPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold."""
-        options = {name: value for name, value in asdict(self.options).items() if name not in _NO_CONFIGURATION}
-        return {
-            "options": {name: _plain(value) for name, value in options.items()},
-            "factors": [_plain(asdict(factor)) for factor in self.factors],
-            "repetitions": self.repetitions,
-            "preset": self.preset,
-            "notes": list(self.notes),
-            "system_cores": self.system_cores,
-        }
+        content: dict[str, Any] = _adapter().dump_python(self, mode="json", exclude={"options": _NO_CONFIGURATION})
+        return content
 
     @classmethod
     def from_dict(cls, content: Any) -> SweepPlan:
         """What ``to_dict`` gave. Raises UsageError when it is something else."""
         try:
-            known = {field.name for field in fields(RunOptions)}
-            options = {name: value for name, value in content["options"].items() if name in known}
-            options["meters"] = tuple(options.get("meters", ()))
-            for name in ("cores", "client_cores"):
-                options[name] = None if options.get(name) is None else tuple(options[name])
-            return cls(
-                RunOptions(**options),
-                tuple(
-                    Factor(one["name"], tuple(one["levels"]), tuple(one["values"]), dict(one["names"]), one["unit"])
-                    for one in content["factors"]
-                ),
-                int(content["repetitions"]),
-                str(content["preset"]),
-                tuple(content["notes"]),
-                int(content["system_cores"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return _adapter().validate_python(content)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
             raise UsageError(
-                f"the plan in study.json is damaged ({type(error).__name__}: {error})", "Start the sweep again."
+                f"the plan in study.json is damaged ({where}: {first['msg']})", "Start the sweep again."
             ) from error
 
     def differences(self, other: SweepPlan) -> list[str]:
         """What ``other`` has otherwise, in words; empty when both are the same."""
         mine, theirs = self.to_dict(), other.to_dict()
         words = [
-            f"{name.replace('_', ' ')} {_show(mine['options'][name])} instead of {_show(theirs['options'][name])}"
-            for name in mine["options"]
-            if mine["options"][name] != theirs["options"][name]
+            f"{name.replace('_', ' ')} {_show(value)} instead of {_show(theirs['options'][name])}"
+            for name, value in mine["options"].items()
+            if value != theirs["options"][name]
         ]
         if mine["repetitions"] != theirs["repetitions"]:
             words.append(f"{self.repetitions} repetitions instead of {other.repetitions}")
         if mine["factors"] != theirs["factors"]:
             words.append(f"varying {_grid(self)} instead of {_grid(other)}")
         return words
+
+
+@cache
+def _adapter() -> TypeAdapter[SweepPlan]:
+    adapter = TypeAdapter(SweepPlan)
+    # Options name the type for type checks only, so that help is printed without pydantic.
+    adapter.rebuild(_types_namespace={"ServerPart": ServerPart})
+    return adapter
 
 
 def _grid(plan: SweepPlan) -> str:
@@ -109,10 +101,3 @@ def _show(value: Any) -> str:
     if isinstance(value, Mapping):
         return " ".join(f"{name}={one}" for name, one in value.items()) or "none"
     return "none" if value in (None, "", []) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    """Tuples as lists, as they come back from JSON."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value

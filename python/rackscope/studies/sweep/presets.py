@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
+
+from rackscope.studies.kit import counted
 
 Quantity = Literal["throughput", "mean", "p99"]
 Direction = Literal["rises", "falls", "flat"]
@@ -31,10 +33,10 @@ class PresetFactor:
 
     name: str
     values: tuple[str, ...]
-    cores: int | None
-    least: int
-    names: Mapping[str, str]
-    absent: Mapping[str, str]
+    cores: int | None = None
+    least: int = 1
+    names: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     def scaled(self, system_cores: int) -> tuple[str, ...]:
         """The values that make sense on this host: as far beyond its cores as the paper went beyond its own."""
@@ -53,11 +55,11 @@ class Preset:
     asks: str
     host: str
     workload: str
-    settings: Mapping[str, str]
-    connections: int | None
-    stand_in: tuple[str, ...]
     factors: tuple[PresetFactor, ...]
     claims: tuple[Claim, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    connections: int | None = None
+    stand_in: tuple[str, ...] = ()
 
     def scale_notes(self, system_cores: int) -> list[str]:
         """What was left out for this host, sentence by sentence."""
@@ -66,10 +68,9 @@ class Preset:
             kept = factor.scaled(system_cores)
             dropped = [value for value in factor.values if value not in kept]
             if dropped:
-                cores = f"{system_cores} core{'s' if system_cores != 1 else ''}"
                 notes.append(
                     f"{factor.name}={','.join(dropped)} is left out: the paper's server had {factor.cores} hardware "
-                    f"threads, and the system has {cores} here."
+                    f"threads, and the system has {counted(system_cores, 'core')} here."
                 )
         return notes
 
@@ -93,21 +94,8 @@ def nearest_level(levels: Sequence[str], wanted: str) -> str | None:
     return max(below, key=int, default=None)
 
 
-def _preset(name: str, content: Mapping[str, Any]) -> Preset:
-    return Preset(
-        name=name,
-        **{key: content[key] for key in ("source", "asks", "host", "workload")},
-        settings=content.get("settings", {}),
-        connections=content.get("connections"),
-        stand_in=tuple(content.get("stand_in", ())),
-        factors=tuple(
-            PresetFactor(
-                **{"cores": None, "least": 1, "names": {}, "absent": {}, **one, "values": tuple(one["values"])}
-            )
-            for one in content["factors"]
-        ),
-        claims=tuple(
-            Claim(one["factor"], one["quantity"], one["from"], one["to"], one["direction"], one["said"])
-            for one in content["claims"]
-        ),
-    )
+def _preset(name: str, content: dict[str, Any]) -> Preset:
+    factors = tuple(PresetFactor(**{**one, "values": tuple(one["values"])}) for one in content.pop("factors"))
+    claims = tuple(Claim(**one) for one in content.pop("claims"))
+    stand_in = tuple(content.pop("stand_in", ()))
+    return Preset(name=name, factors=factors, claims=claims, stand_in=stand_in, **content)

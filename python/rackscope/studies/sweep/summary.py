@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from rackscope.analysis.factor_effects import Effects, Observation, estimate_effects
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.multiple import Comparison, compare_all_pairs, compare_with_baseline
+from rackscope.studies.bench.figures import Figures, known_of, least
 from rackscope.studies.sweep.claims import Answer, answer_claims
-from rackscope.studies.sweep.measure import Figures, Outcome
+from rackscope.studies.sweep.grid import Cell
+from rackscope.studies.sweep.measure import Outcome
 from rackscope.studies.sweep.plan import SweepPlan
 from rackscope.studies.sweep.presets import load_presets
 from rackscope.workloads import find_workload
@@ -17,7 +19,7 @@ from rackscope.workloads import find_workload
 
 @dataclass(frozen=True)
 class CellSummary:
-    """A cell that was measured. ``hit_ratio`` and ``idle`` are the lowest of its repetitions."""
+    """A cell that was measured. ``hit_ratio`` and ``generator_idle_ratio`` are the lowest of its repetitions."""
 
     label: str
     levels: Mapping[str, str]
@@ -26,7 +28,7 @@ class CellSummary:
     p50: Interval | None
     p99: Interval | None
     hit_ratio: float | None
-    idle: float | None
+    generator_idle_ratio: float | None
     stages: int
 
 
@@ -51,25 +53,14 @@ class Summary:
 
 def summarise(plan: SweepPlan, outcome: Outcome) -> Summary:
     """From what the runs gave to what is shown of them."""
-    measured = [(number, cell, outcome.of(number)) for number, cell in enumerate(plan.cells) if outcome.of(number)]
-    throughputs = {
-        cell.label: [one.throughput_operations_per_second for one in figures] for _, cell, figures in measured
-    }
-    cells = [
-        _summarise_cell(
-            cell.label,
-            cell.levels,
-            figures,
-            len(find_workload(cell.levels.get("workload", plan.options.workload)).stages),
-        )
-        for _, cell, figures in measured
-    ]
+    measured = [(cell, outcome.of(number)) for number, cell in enumerate(plan.cells) if outcome.of(number)]
+    cells = [_summarise_cell(cell, figures, plan.options.workload) for cell, figures in measured]
+    throughputs = {cell.label: [one.rate for one in figures] for cell, figures in measured}
     observations = [
-        Observation(plan.cells[number].levels, repetition, figures.throughput_operations_per_second)
+        Observation(plan.cells[number].levels, repetition, figures.rate)
         for (number, repetition), figures in sorted(outcome.figures.items())
     ]
-    baseline = cells[0].label if cells else ""
-    compared = compare_with_baseline(throughputs, baseline) if len(cells) > 1 else []
+    compared = compare_with_baseline(throughputs, cells[0].label) if len(cells) > 1 else []
     claims = load_presets()[plan.preset].claims if plan.preset else ()
     return Summary(
         cells,
@@ -80,19 +71,19 @@ def summarise(plan: SweepPlan, outcome: Outcome) -> Summary:
     )
 
 
-def _summarise_cell(label: str, levels: Mapping[str, str], figures: Sequence[Figures], stages: int) -> CellSummary:
-    def interval(values: Sequence[float | None]) -> Interval | None:
-        known = [value for value in values if value is not None]
+def _summarise_cell(cell: Cell, figures: Sequence[Figures], workload: str) -> CellSummary:
+    def interval(name: str) -> Interval | None:
+        known = known_of(figures, name)
         return mean_interval(known, at_least=0.0) if known else None
 
     return CellSummary(
-        label=label,
-        levels=levels,
-        throughput=mean_interval([one.throughput_operations_per_second for one in figures], at_least=0.0),
-        mean=interval([one.response_mean_seconds for one in figures]),
-        p50=interval([one.response_p50_seconds for one in figures]),
-        p99=interval([one.response_p99_seconds for one in figures]),
-        hit_ratio=min((one.hit_ratio for one in figures if one.hit_ratio is not None), default=None),
-        idle=min((one.generator_idle_ratio for one in figures if one.generator_idle_ratio is not None), default=None),
-        stages=stages,
+        label=cell.label,
+        levels=cell.levels,
+        throughput=mean_interval([one.rate for one in figures], at_least=0.0),
+        mean=interval("mean_seconds"),
+        p50=interval("p50_seconds"),
+        p99=interval("p99_seconds"),
+        hit_ratio=least(figures, "hit_ratio"),
+        generator_idle_ratio=least(figures, "idle_ratio"),
+        stages=len(find_workload(cell.levels.get("workload", workload)).stages),
     )

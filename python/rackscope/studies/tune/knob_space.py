@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rackscope.errors import UsageError
+from rackscope.errors import UsageError, unknown_name
 from rackscope.systems.base import Knob
 
 #: Knobs that are searched only when they are named: another value changes what is measured, not how fast it is done.
@@ -84,11 +83,7 @@ def knob_space(
     known = {knob.name: knob for knob in knobs}
     for name in named:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]}? " if near else ""
-            raise UsageError(
-                f"--knobs names '{name}', which this system does not have", f"{hint}Knobs: {', '.join(known)}."
-            )
+            raise unknown_name("--knobs: this system has no knob", name, "Knobs", known)
         if name in pinned:
             raise UsageError(
                 f"knob {name} is both set and to be searched", f"Leave out --set {name} or --knobs {name}."

@@ -1,16 +1,11 @@
-"""What ``study tune`` found, as findings, tables, charts and a result for programs.
-
-``result``: ``answer`` (knobs to set; empty when nothing helped), ``command``, ``ratio``, ``low`` and ``high`` (of the
-answer to the default, with the 95 % interval over rounds), ``unit``, ``default_value``, ``answer_value``, ``changes``
-(for each knob of the best found: knob, before, after, ratio, low, high, worth), ``did_not_matter`` (knobs shown to
-make no difference within 2 %), ``left_alone`` (knob: reason), ``trials`` (configuration, value, failed), ``rounds``.
-"""
+"""What ``study tune`` found, as findings, tables, charts and a result for programs."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from rackscope.analysis import wording
@@ -18,7 +13,7 @@ from rackscope.analysis.intervals import Interval
 from rackscope.analysis.knobs_value import KnobWorth
 from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.runs.study import Chart, Finding, StudyRecord, Table
-from rackscope.studies.kit import Row, axis, capital, chart, finding, line, note, table, warning
+from rackscope.studies.kit import axis, capital, chart, finding, line, note, picked, plain, table_of, warning, when
 from rackscope.studies.tune.search import ANSWER, BEST, DEFAULT, Tuned
 
 
@@ -70,18 +65,14 @@ def _answer(found: Tuned, aim: Aim) -> list[Finding]:
         return [_unfinished(found, aim)]
     if not changes:
         return [_nothing_helped(found, aim)]
-    label = _label(found)
-    ratio = found.claim.ratio(label, DEFAULT)
-    before, after = found.claim.mean(DEFAULT).estimate, found.claim.mean(label).estimate
-    sentence = (
-        f"With {_settings(changes)} {aim.system} gives {_change(ratio)} of {aim.measure} against {aim.start} under "
-        f"{aim.workload}: {after:,.0f} against {before:,.0f} operations/s."
-    )
-    evidence = (
-        f"95 % interval over {found.claim.count} rounds, each from a fresh start of both, none of them from the search."
-    )
+    label, claim = _label(found), found.claim
     return [
-        finding(sentence, evidence),
+        finding(
+            f"With {_settings(changes)} {aim.system} gives {_change(claim.ratio(label, DEFAULT))} of {aim.measure} "
+            f"against {aim.start} under {aim.workload}: {claim.mean(label).estimate:,.0f} against "
+            f"{claim.mean(DEFAULT).estimate:,.0f} operations/s.",
+            f"95 % interval over {claim.count} rounds, each from a fresh start of both, none of them from the search.",
+        ),
         note(f"To run it: {aim.command(changes)}"),
     ]
 
@@ -128,22 +119,20 @@ def _parts(found: Tuned, worths: Sequence[KnobWorth]) -> list[Finding]:
     if found.answer is None:
         return []
     if not found.parts.values:
-        if found.best is None or len(found.space.changes(found.best)) < 2:
-            return []
+        several = found.best is not None and len(found.space.changes(found.best)) > 1
         sentence = "The budget was too short to measure what each change contributes: choose a longer --budget."
-        return [warning(sentence)]
-    findings = [
-        finding(capital(one.sentence), "This change alone was reverted, in turns with all changes together.")
-        for one in worths
-        if one.worth in ("better", "worse")
+        return when(several, warning(sentence))
+    same = wording.listing([one.knob for one in worths if one.worth == "does not matter"])
+    unclear = wording.listing([one.knob for one in worths if one.worth in ("not shown", "too few pairs")])
+    return [
+        *(
+            finding(capital(one.sentence), "This change alone was reverted, in turns with all changes together.")
+            for one in worths
+            if one.worth in ("better", "worse")
+        ),
+        *when(same, note(f"{capital(same)} did not matter: within 2 %.")),
+        *when(unclear, note(f"Inconclusive for {unclear}: choose a longer --budget.")),
     ]
-    same = [one.knob for one in worths if one.worth == "does not matter"]
-    inconclusive = [one.knob for one in worths if one.worth in ("not shown", "too few pairs")]
-    if same:
-        findings.append(note(f"{capital(wording.listing(same))} did not matter: within 2 %."))
-    if inconclusive:
-        findings.append(note(f"Inconclusive for {wording.listing(inconclusive)}: choose a longer --budget."))
-    return findings
 
 
 def _failures(found: Tuned) -> list[Finding]:
@@ -156,70 +145,54 @@ def _failures(found: Tuned) -> list[Finding]:
 
 
 def _changes_table(found: Tuned, worths: Sequence[KnobWorth]) -> list[Table]:
-    answer = answer_changes(found)
-    rows: list[Row] = [
-        [
-            one.knob,
-            one.before,
-            one.after,
-            one.ratio.estimate if one.ratio.count else None,
-            one.ratio.low,
-            one.ratio.high,
-            one.worth,
-            "yes" if one.knob in answer else "no",
-        ]
-        for one in worths
-    ]
-    return table(
+    return table_of(
         "changes",
         "What each change of the best configuration contributes",
+        worths,
         [
-            "knob",
-            "from",
-            "to",
-            ("times", ""),
-            ("low", "", "lower end of the 95 % interval"),
-            ("high", "", "upper end of the 95 % interval"),
-            "worth",
-            ("kept", "text", "whether it is part of the recommended configuration"),
+            ("knob", lambda one: one.knob),
+            ("from", lambda one: one.before),
+            ("to", lambda one: one.after),
+            (("times", ""), _times),
+            (("low", "", "lower end of the 95 % interval"), lambda one: one.ratio.low),
+            (("high", "", "upper end of the 95 % interval"), lambda one: one.ratio.high),
+            ("worth", lambda one: one.worth),
+            (
+                ("kept", "text", "whether it is part of the recommended configuration"),
+                lambda one: "yes" if one.knob in answer_changes(found) else "no",
+            ),
         ],
-        rows,
         caption="Value with the change divided by value without it, all other changes in place.",
     )
 
 
+def _times(one: KnobWorth) -> float | None:
+    return one.ratio.estimate if one.ratio.count else None
+
+
 def _trials_table(found: Tuned) -> list[Table]:
-    ranked = sorted(found.trials, key=lambda trial: -(trial.value or 0.0))[:10]
-    return table(
+    return table_of(
         "trials",
         "The best trials of the search",
-        ["changes", ("value", "operations/s"), "failed"],
-        [[_settings(found.space.changes(trial.configuration)), trial.value, trial.failed or None] for trial in ranked],
+        sorted(found.trials, key=lambda trial: -(trial.value or 0.0))[:10],
+        [
+            ("changes", lambda one: _settings(found.space.changes(one.configuration))),
+            (("value", "operations/s"), lambda one: one.value),
+            ("failed", lambda one: one.failed or None),
+        ],
         caption="One measurement each. They only choose what is measured again.",
     )
 
 
 def _trials_chart(found: Tuned, aim: Aim) -> list[Chart]:
-    known = [(number, trial.value) for number, trial in enumerate(found.trials, 1) if trial.value is not None]
+    known = [(float(number), trial.value) for number, trial in enumerate(found.trials, 1) if trial.value is not None]
     if len(known) < 2:
         return []
-    highest: list[float | None] = []
-    for _, value in known:
-        highest.append(max(value, *(one for one in highest[-1:] if one is not None), 0.0))
-    x = [float(number) for number, _ in known]
-    return [
-        chart(
-            "search",
-            "The search",
-            axis("trial"),
-            axis(aim.measure, "operations/s"),
-            [
-                line("trial", x, [value for _, value in known], "points"),
-                line("best so far", x, highest),
-            ],
-            caption=f"{aim.measure.capitalize()} of each trial, and the best until then.",
-        )
-    ]
+    x, values = zip(*known, strict=True)
+    series = [line("trial", x, values, "points"), line("best so far", x, list(accumulate(values, max)))]
+    caption = f"{aim.measure.capitalize()} of each trial, and the best until then."
+    y = axis(aim.measure, "operations/s")
+    return [chart("search", "The search", axis("trial"), y, series, caption=caption)]
 
 
 def _method(found: Tuned, aim: Aim) -> list[str]:
@@ -248,43 +221,32 @@ def _result(found: Tuned, aim: Aim, worths: Sequence[KnobWorth]) -> dict[str, An
     changes = answer_changes(found)
     label = _label(found) if found.answer is not None and changes else DEFAULT
     ratio = found.claim.ratio(label, DEFAULT) if found.claim.values and changes else None
+    same = [one.knob for one in worths if one.worth == "does not matter"]
     return {
         "answer": changes if found.answer is not None else None,
         "command": aim.command(changes),
         "measure": aim.measure,
         "unit": "operations/s",
-        "ratio": ratio.estimate if ratio else None,
-        "low": ratio.low if ratio else None,
-        "high": ratio.high if ratio else None,
+        "ratio": ratio and ratio.estimate,
+        "low": ratio and ratio.low,
+        "high": ratio and ratio.high,
         "default_value": _mean(found, DEFAULT),
         "answer_value": _mean(found, label),
         "changes": [
             {
-                "knob": one.knob,
-                "before": one.before,
-                "after": one.after,
-                "ratio": one.ratio.estimate if one.ratio.count else None,
-                "low": one.ratio.low,
-                "high": one.ratio.high,
-                "worth": one.worth,
+                **picked(one, "knob", "before", "after", "worth"),
+                "ratio": _times(one),
+                **picked(one.ratio, "low", "high"),
             }
             for one in worths
         ],
-        "did_not_matter": [
-            name
-            for one in worths
-            if one.worth == "does not matter"
-            for name in ([one.knob] if one.knob in found.space.default else found.rest)
-        ],
+        "did_not_matter": [name for knob in same for name in ([knob] if knob in found.space.default else found.rest)],
         "left_alone": dict(found.space.left_alone),
         "trials": [
-            {"changes": found.space.changes(trial.configuration), "value": trial.value, "failed": trial.failed}
-            for trial in found.trials
+            {"changes": found.space.changes(one.configuration), **picked(one, "value", "failed")}
+            for one in found.trials
         ],
-        "rounds": {
-            stage: {"values": dict(rounds.values), "failed": dict(rounds.failed)}
-            for stage, rounds in (("choice", found.choice), ("parts", found.parts), ("claim", found.claim))
-        },
+        "rounds": {stage: plain(getattr(found, stage)) for stage in ("choice", "parts", "claim")},
     }
 
 

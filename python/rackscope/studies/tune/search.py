@@ -15,11 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.knobs_value import KnobPairs, KnobWorth, value_knobs
-from rackscope.analysis.multiple import interleave
 from rackscope.analysis.wording import listing
 from rackscope.errors import RackscopeError, StudyError
+from rackscope.studies.bench.turns import rounds_of
 from rackscope.studies.tune.knob_space import KnobSpace
 
 Configuration = Mapping[str, str]
@@ -74,18 +76,17 @@ class Rounds:
         """Mean of one configuration."""
         return mean_interval(self.known(label))
 
+    def pairs(self, label: str, to: str) -> list[tuple[float, float]]:
+        """The values of two configurations in the rounds in which both have one."""
+        both = zip(self.values.get(label, []), self.values.get(to, []), strict=False)
+        return [(one, other) for one, other in both if one is not None and other is not None]
+
     def ratio(self, label: str, to: str) -> Interval:
         """How many times the value of ``to`` that of ``label`` is.
 
         The mean of the logarithms' differences within rounds, so that what changed between rounds falls out.
         """
-        pairs = zip(self.values.get(label, []), self.values.get(to, []), strict=False)
-        logs = [math.log(one / other) for one, other in pairs if one and other]
-        interval = mean_interval(logs)
-        if interval.low is None or interval.high is None:
-            return Interval(math.exp(interval.estimate), None, None, 0.95, interval.count)
-        low, middle, high = (math.exp(value) for value in (interval.low, interval.estimate, interval.high))
-        return Interval(middle, low, high, 0.95, interval.count)
+        return mean_interval([math.log(one / other) for one, other in self.pairs(label, to)]).exponential()
 
 
 @dataclass
@@ -109,20 +110,22 @@ class Tuned:
         """What each change of the best found is worth, most valuable first."""
         if self.best is None:
             return []
-        changes = self.space.changes(self.best)
-        pairs = []
-        for name, after in changes.items():
-            # Without its only change the best found is the default.
-            alone = len(changes) == 1 and not self.parts.values
-            rounds, other_label = (self.claim, DEFAULT) if alone else (self.parts, without(name))
-            both = zip(rounds.values.get(BEST, []), rounds.values.get(other_label, []), strict=False)
-            known = [(one, other) for one, other in both if one is not None and other is not None]
-            pairs.append(KnobPairs(name, self.space.default[name], after, known))
+        changes, default = self.space.changes(self.best), self.space.default
+        # Without its only change the best found is the default.
+        alone = len(changes) == 1 and not self.parts.values
+        pairs = [
+            KnobPairs(
+                name,
+                default[name],
+                after,
+                self.claim.pairs(BEST, DEFAULT) if alone else self.parts.pairs(BEST, without(name)),
+            )
+            for name, after in changes.items()
+        ]
         if REST in self.parts.values:
-            both = zip(self.parts.values[REST], self.parts.values[BEST], strict=False)
-            known = [(one, other) for one, other in both if one is not None and other is not None]
-            before = ", ".join(self.space.default[name] for name in self.rest)
-            pairs.append(KnobPairs(listing(list(self.rest)), before, ", ".join(self.rest.values()), known))
+            before = ", ".join(default[name] for name in self.rest)
+            after = ", ".join(self.rest.values())
+            pairs.append(KnobPairs(listing(list(self.rest)), before, after, self.parts.pairs(REST, BEST)))
         return value_knobs(pairs)
 
     def best_trial(self) -> Trial | None:
@@ -130,146 +133,101 @@ class Tuned:
         return max((trial for trial in self.trials if trial.value), key=lambda trial: trial.value or 0.0, default=None)
 
 
+@dataclass
 class Budget:
     """A length of time, and how much of it is gone; ``clock`` gives seconds."""
 
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self.seconds = seconds
-        self._clock = clock
-        self._start = clock()
+    seconds: float
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.start = self.clock()
 
     def spent(self) -> float:
         """Share of it that is gone."""
-        return (self._clock() - self._start) / self.seconds
-
-    def now(self) -> float:
-        """The clock."""
-        return self._clock()
+        return (self.clock() - self.start) / self.seconds
 
 
+@dataclass
 class Tuning:
     """The stages, one after the other; ``found`` holds what is known, whatever ends them."""
 
-    def __init__(
-        self,
-        space: KnobSpace,
-        measure: Measure,
-        budget: Budget,
-        *,
-        first: Sequence[Configuration] = (),
-        seed: int = 1,
-        on_change: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.found = Tuned(space)
-        self._measure = measure
-        self._budget = budget
-        self._first = list(first)
-        self._seed = seed
-        self._on_change = on_change
-        self._longest = 0.0
+    space: KnobSpace
+    measure: Measure
+    budget: Budget
+    #: Configurations to try before the search.
+    first: Sequence[Configuration] = ()
+    seed: int = 1
+    on_change: Callable[[], None] = lambda: None
+    longest: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.found = Tuned(self.space)
 
     def run(self) -> Tuned:
         """Search, choose, take apart, claim. Raises RackscopeError when the default itself cannot be measured."""
         self._search()
         self._choose()
-        if self.found.best is not None and self.found.space.changes(self.found.best):
+        if self.found.best is not None and self.space.changes(self.found.best):
             self._take_apart()
             self._claim()
         else:
-            self.found.answer = self.found.space.default
+            self.found.answer = self.space.default
         return self.found
 
     def _search_until(self) -> float:
         """Share of the budget at which the search ends: sooner where the claim would not fit after it."""
         needed = 1 + 2 * FEWEST_ROUNDS
-        return min(SEARCH_UNTIL, 1 - needed * self._longest / self._budget.seconds)
+        return min(SEARCH_UNTIL, 1 - needed * self.longest / self.budget.seconds)
 
     def _search(self) -> None:
-        default = self.found.space.default
-        for configuration in _distinct([default, *self._first]):
+        default = self.space.default
+        for configuration in _distinct([default, *self.first]):
             self._try(configuration, "first trials")
         if self.found.trials[0].failed:
             raise StudyError(
                 f"the configuration to start from cannot be measured: {self.found.trials[0].failed}",
                 "Make 'rackscope run' of it work first.",
             )
-        if self.found.space.size <= _FEW:
+        if self.space.size <= _FEW:
             self._try_all()
         else:
             self._try_guided()
 
     def _try_all(self) -> None:
-
-        import numpy as np
-
-        dimensions = self.found.space.dimensions
+        dimensions = self.space.dimensions
+        names = [dimension.name for dimension in dimensions]
         every = [
-            dict(zip((dimension.name for dimension in dimensions), values, strict=True))
-            for values in itertools.product(*(dimension.values for dimension in dimensions))
+            dict(zip(names, values, strict=True)) for values in itertools.product(*(one.values for one in dimensions))
         ]
         tried = [dict(trial.configuration) for trial in self.found.trials]
-        for index in np.random.default_rng(self._seed).permutation(len(every)):
+        for index in np.random.default_rng(self.seed).permutation(len(every)):
             if every[index] not in tried and self._has_time(self._search_until()):
                 self._try(every[index], "search")
 
     def _try_guided(self) -> None:
-        optimizer = _optimizer(self._seed)
+        model = _Model(self.space, self.seed)
         told: dict[tuple[str, ...], float | None] = {}
         for trial in self.found.trials:
-            self._enqueue(optimizer, trial.configuration)
+            model.learn(trial)
+            told[tuple(trial.configuration.values())] = trial.value
         repeats = 0
-        while self._has_time(self._search_until()) and len(told) < self.found.space.size:
-            asked = optimizer.ask()
-            configuration = self._suggested(asked)
+        while self._has_time(self._search_until()) and len(told) < self.space.size:
+            configuration, tell = model.ask()
             key = tuple(configuration.values())
+            repeats = repeats + 1 if key in told else 0
             if key not in told:
-                known = next((trial for trial in self.found.trials if trial.configuration == configuration), None)
-                trial = known or self._try(configuration, "search")
-                told[key] = trial.value
-                repeats = 0
-            else:
-                repeats += 1
-            self._tell(optimizer, asked, told[key])
+                told[key] = self._try(configuration, "search").value
+            tell(told[key])
             if repeats >= _RANDOM_TRIALS:
                 # The model has made up its mind: something not yet tried tells more than the same again.
-                self._enqueue(optimizer, self._at_random(told))
+                model.suggest(self._at_random(told))
                 repeats = 0
 
-    def _suggested(self, asked: Any) -> dict[str, str]:
-        configuration = {}
-        for dimension in self.found.space.dimensions:
-            if dimension.ordered:
-                configuration[dimension.name] = dimension.values[
-                    asked.suggest_int(dimension.name, 0, len(dimension.values) - 1)
-                ]
-            else:
-                configuration[dimension.name] = asked.suggest_categorical(dimension.name, dimension.values)
-        return configuration
-
-    def _enqueue(self, optimizer: Any, configuration: Configuration) -> None:
-        optimizer.enqueue_trial(
-            {
-                dimension.name: dimension.values.index(configuration[dimension.name])
-                if dimension.ordered
-                else configuration[dimension.name]
-                for dimension in self.found.space.dimensions
-            }
-        )
-
-    def _tell(self, optimizer: Any, asked: Any, value: float | None) -> None:
-        from optuna.trial import TrialState
-
-        if value is None:
-            optimizer.tell(asked, state=TrialState.FAIL)
-        else:
-            optimizer.tell(asked, value)
-
     def _at_random(self, told: Mapping[tuple[str, ...], Any]) -> Configuration:
-        import numpy as np
-
-        generator = np.random.default_rng([self._seed, len(told)])
+        generator = np.random.default_rng([self.seed, len(told)])
         while True:
-            drawn = {d.name: d.values[generator.integers(len(d.values))] for d in self.found.space.dimensions}
+            drawn = {d.name: d.values[generator.integers(len(d.values))] for d in self.space.dimensions}
             if tuple(drawn.values()) not in told:
                 return drawn
 
@@ -277,25 +235,25 @@ class Tuning:
         value, failed = self._attempt(configuration, f"{purpose}, trial {len(self.found.trials) + 1}")
         trial = Trial(dict(configuration), value, failed)
         self.found.trials.append(trial)
-        self._on_change()
+        self.on_change()
         return trial
 
     def _attempt(self, configuration: Configuration, purpose: str) -> tuple[float | None, str]:
-        started = self._budget.now()
+        started = self.budget.clock()
         try:
-            value = self._measure(configuration, purpose)
+            value = self.measure(configuration, purpose)
         except RackscopeError as error:
             return None, error.what
         finally:
-            self._longest = max(self._longest, self._budget.now() - started)
+            self.longest = max(self.longest, self.budget.clock() - started)
         return (value, "") if value > 0 else (None, "no rate was within the bound")
 
     def _has_time(self, until: float, measurements: int = 1) -> bool:
-        return self._budget.spent() + measurements * self._longest / self._budget.seconds <= until
+        return self.budget.spent() + measurements * self.longest / self.budget.seconds <= until
 
     def _choose(self) -> None:
         """Measure the best few again, in turns with the default: the best of these goes on."""
-        default = self.found.space.default
+        default = self.space.default
         ranked = sorted((t for t in self.found.trials if t.value), key=lambda t: -(t.value or 0.0))
         few = [t.configuration for t in ranked if t.configuration != default][:_CANDIDATES]
         if not few:
@@ -310,7 +268,7 @@ class Tuning:
         self.found.best = chosen
         if chosen == plain:
             self.found.rest = {
-                name: value for name, value in self.found.space.changes(few[0]).items() if plain[name] != value
+                name: value for name, value in self.space.changes(few[0]).items() if plain[name] != value
             }
 
     def _best_of(self, candidates: Mapping[str, Configuration]) -> Configuration | None:
@@ -328,21 +286,17 @@ class Tuning:
             left = [label for label in candidates if label not in self.found.choice.failed]
             return candidates[left[0]] if left else None
         close = [label for label, mean in means.items() if mean >= max(means.values()) * (1 - _CLOSE)]
-        return candidates[
-            min(close, key=lambda label: (len(self.found.space.changes(candidates[label])), -means[label]))
-        ]
+        return candidates[min(close, key=lambda label: (len(self.space.changes(candidates[label])), -means[label]))]
 
     def _without_the_unseen(self, configuration: Configuration) -> Configuration:
         """Only the changes whose effect shows over all trials of the search (least squares, one term a value).
 
         It sees what many trials have in common and no interactions: good enough to choose what is measured again.
         """
-        import numpy as np
-
         known = [trial for trial in self.found.trials if trial.value]
         terms = [
             (dimension.name, value)
-            for dimension in self.found.space.dimensions
+            for dimension in self.space.dimensions
             for value in dimension.values
             if value != dimension.default
         ]
@@ -352,19 +306,19 @@ class Tuning:
         values = [math.log(trial.value) for trial in known if trial.value]
         effects = np.linalg.lstsq(np.array(rows), np.array(values), rcond=None)[0][1:]
         seen = {term for term, effect in zip(terms, effects, strict=True) if effect >= _SEEN_IN_SEARCH}
-        default = self.found.space.default
+        default = self.space.default
         return {name: value if (name, value) in seen else default[name] for name, value in configuration.items()}
 
     def _take_apart(self) -> None:
         """Put one change at a time back: what is lost without it is what it is worth."""
         best = self.found.best
         assert best is not None
-        default = self.found.space.default
-        changed = list(self.found.space.changes(best))
+        default = self.space.default
+        changed = list(self.space.changes(best))
         configurations = {BEST: best, **{without(name): {**best, name: default[name]} for name in changed}}
         if self.found.rest:
             configurations[REST] = {**best, **self.found.rest}
-        claim = 2 * FEWEST_ROUNDS * self._longest / self._budget.seconds
+        claim = 2 * FEWEST_ROUNDS * self.longest / self.budget.seconds
         if len(configurations) <= 2 or not self._has_time(1 - claim, FEWEST_ROUNDS * len(configurations)):
             # Without its one change it is the default, which the claim compares it with.
             self.found.kept = tuple(changed)
@@ -377,7 +331,7 @@ class Tuning:
 
     def _claim(self) -> None:
         """The default, everything that was found, and what is left of that, measured once more in turns."""
-        best, default = self.found.best, self.found.space.default
+        best, default = self.found.best, self.space.default
         assert best is not None
         kept = {name: best[name] if name in self.found.kept else value for name, value in default.items()}
         configurations = {DEFAULT: default, BEST: best}
@@ -389,15 +343,12 @@ class Tuning:
     def _answer(self, configurations: Mapping[str, Configuration]) -> Configuration:
         """The fewest changes that are as good as all of them, where those are better than none."""
         claim = self.found.claim
-        few = configurations.get(ANSWER)
-        if few is not None and ANSWER not in claim.failed:
+        label = BEST
+        if ANSWER in configurations and ANSWER not in claim.failed:
             more = claim.ratio(BEST, ANSWER).low
-            if more is None or more <= 1:
-                return few if _is_better(claim, ANSWER) else self._all_or_nothing(configurations)
-        return self._all_or_nothing(configurations)
-
-    def _all_or_nothing(self, configurations: Mapping[str, Configuration]) -> Configuration:
-        return configurations[BEST] if _is_better(self.found.claim, BEST) else configurations[DEFAULT]
+            if (more is None or more <= 1) and _is_better(claim, ANSWER):
+                label = ANSWER
+        return configurations[label if _is_better(claim, label) else DEFAULT]
 
     def _rounds(
         self, rounds: Rounds, configurations: Mapping[str, Configuration], until: float, *, fewest: int, purpose: str
@@ -406,23 +357,17 @@ class Tuning:
 
         ``fewest`` are made whatever the budget says. One that breaks is left out from then on.
         """
-        order = interleave(list(configurations), MOST_ROUNDS, self._seed)
-        size = len(configurations)
-        for number in range(MOST_ROUNDS):
-            if number >= fewest and not self._has_time(until, size):
+        for number, order in enumerate(rounds_of(list(configurations), MOST_ROUNDS, self.seed), 1):
+            if number > fewest and not self._has_time(until, len(order)):
                 break
-            got: dict[str, float | None] = {}
-            for label in order[number * size : (number + 1) * size]:
-                if label in rounds.failed:
-                    got[label] = None
-                    continue
-                what = f"{purpose}: {label}, round {number + 1}"
-                got[label], failed = self._attempt(configurations[label], what)
-                if failed:
-                    rounds.failed[label] = failed
-            for label, value in got.items():
+            for label in order:
+                value: float | None = None
+                if label not in rounds.failed:
+                    value, failed = self._attempt(configurations[label], f"{purpose}: {label}, round {number}")
+                    if failed:
+                        rounds.failed[label] = failed
                 rounds.values.setdefault(label, []).append(value)
-            self._on_change()
+            self.on_change()
 
 
 def without(name: str) -> str:
@@ -443,12 +388,50 @@ def _distinct(configurations: Sequence[Configuration]) -> list[Configuration]:
     return distinct
 
 
-def _optimizer(seed: int) -> Any:
-    import optuna
+class _Model:
+    """A tree-structured Parzen estimator (optuna): learns from trials, and proposes the next."""
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with warnings.catch_warnings():
-        # That a multivariate model may change in a later version is of no interest to users.
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=_RANDOM_TRIALS)
-    return optuna.create_study(direction="maximize", sampler=sampler)
+    def __init__(self, space: KnobSpace, seed: int) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        with warnings.catch_warnings():
+            # That a multivariate model may change in a later version is of no interest to users.
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=_RANDOM_TRIALS)
+        self._study = optuna.create_study(direction="maximize", sampler=sampler)
+        self._states = optuna.trial.TrialState
+        self._ordered = {one.name: one.values for one in space.dimensions if one.ordered}
+        self._distributions: dict[str, Any] = {
+            one.name: optuna.distributions.IntDistribution(0, len(one.values) - 1)
+            if one.ordered
+            else optuna.distributions.CategoricalDistribution(one.values)
+            for one in space.dimensions
+        }
+
+    def learn(self, trial: Trial) -> None:
+        """Take in a trial that was made."""
+        from optuna.trial import create_trial
+
+        state = self._states.FAIL if trial.value is None else self._states.COMPLETE
+        parameters = self._parameters(trial.configuration)
+        made = create_trial(state=state, value=trial.value, params=parameters, distributions=self._distributions)
+        self._study.add_trial(made)
+
+    def suggest(self, configuration: Configuration) -> None:
+        """Have it proposed next."""
+        self._study.enqueue_trial(self._parameters(configuration))
+
+    def ask(self) -> tuple[dict[str, str], Callable[[float | None], None]]:
+        """A configuration, and what takes in its value; ``None`` where it failed."""
+        asked = self._study.ask(self._distributions)
+        shown = {name: self._ordered[name][at] if name in self._ordered else at for name, at in asked.params.items()}
+
+        def tell(value: float | None) -> None:
+            self._study.tell(asked, value, state=self._states.FAIL if value is None else None)
+
+        return {name: shown[name] for name in self._distributions}, tell
+
+    def _parameters(self, configuration: Configuration) -> dict[str, Any]:
+        ordered = {name: values.index(configuration[name]) for name, values in self._ordered.items()}
+        return {**configuration, **ordered}

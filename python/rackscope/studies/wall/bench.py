@@ -8,9 +8,9 @@ which reclaims and slows but never kills (cgroup-v2.rst); memory has run out whe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,10 @@ from rackscope.squeezes.held import Change, hold, read_integer, read_text
 from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.memory_use import limit_text, read_memory_use
-from rackscope.studies.bench.loading import refuse_partial_load
-from rackscope.studies.sweep.measure import figures_of, measured_stages
-from rackscope.studies.wall.growth import Point, RanOut
+from rackscope.studies.base import Conduct
+from rackscope.studies.bench.figures import figures_of
+from rackscope.studies.bench.loading import measured_stages, refuse_partial_load
+from rackscope.studies.wall.growth import Point, RanOut, Setting
 
 #: Of the limit, by what cannot be taken back, when memory has run out in version 2: pages are charged in batches.
 _FULL = 0.97
@@ -50,46 +51,55 @@ class MemoryRanOutError(RackscopeError):
     """The group is full and nothing in it can be given up."""
 
 
+@dataclass
 class MemoryWatch:
-    """Looks at the system's group whenever progress is told, and stops the run when memory has run out.
+    """Holds the limit; looks at the group whenever progress is told, and stops the run when memory has run out.
 
     It waits until the generator has told how far it came, as nothing more gets in by then. The limit is lifted before
     the run is stopped, so that what waits for memory can be ended in the ordinary way.
     """
 
-    def __init__(
-        self,
-        group: Group,
-        lift: Callable[[], None],
-        progress: ProgressCallback,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._group = group
-        self._lift = lift
-        self._progress = progress
-        self._clock = clock
-        self._full_since: float | None = None
-        self._stopped = False
+    group: Group
+    limit_bytes: int
+    journal: Journal
+    progress: ProgressCallback
+    clock: Callable[[], float] = time.monotonic
+    #: Of the data set, what was in when the generator told last.
+    loaded_share: float | None = None
+    loading: bool = True
+    held: Applied | None = None
+    full_since: float | None = None
+    limited: bool = False
+
+    @contextmanager
+    def limiting(self) -> Iterator[None]:
+        """Within, the group is limited and watched; the limit itself stays until it is lifted."""
+        self.held = hold("the memory limit", limit_group(self.group, self.limit_bytes), self.journal)
+        self.limited = True
+        yield
         self.limited = False
-        #: Of the data set, what was in when the generator told last.
-        self.loaded_share: float | None = None
-        self.loading = True
+
+    def lift(self) -> None:
+        """Give the limit back. Idempotent."""
+        held, self.held = self.held, None
+        if held is not None:
+            held.release()
 
     def __call__(self, progress: Progress) -> None:
-        self._progress(progress)
-        if not self.limited or self._stopped:
+        self.progress(progress)
+        if not self.limited:
             return
         if self.loading and progress.fraction is not None:
             self.loaded_share = progress.fraction
-        how, now = how_memory_ran_out(self._group), self._clock()
+        how, now = how_memory_ran_out(self.group), self.clock()
         if not how:
-            self._full_since = None
+            self.full_since = None
             return
-        if self._full_since is None:
-            self._full_since = now
-        if now - self._full_since >= _TOLD_SECONDS:
-            self._stopped = True
-            self._lift()
+        if self.full_since is None:
+            self.full_since = now
+        if now - self.full_since >= _TOLD_SECONDS:
+            self.limited = False
+            self.lift()
             raise MemoryRanOutError(how)
 
 
@@ -136,82 +146,49 @@ def why_no_group() -> str:
     return ""
 
 
+@dataclass
 class SizeBench:
-    """Measures sizes of one system under one workload; ``by_group`` says who holds the limit."""
+    """Measures sizes of one system under one workload."""
 
-    def __init__(
-        self,
-        options: RunOptions,
-        limit_bytes: int,
-        item_bytes: int,
-        by_group: bool,
-        member: Callable[[str, str], Path],
-        progress: ProgressCallback,
-        discard: Callable[[str], None],
-    ) -> None:
-        self._options = options
-        self._limit_bytes = limit_bytes
-        self._item_bytes = item_bytes
-        self._by_group = by_group
-        self._member = member
-        self._progress = progress
-        self._discard = discard
-        self._runs = 0
+    options: RunOptions
+    setting: Setting
+    conduct: Conduct
+    runs: int = 0
 
     def measure(self, keys: int, label: str) -> Point | RanOut:
-        """See ``Grower``."""
-        self._runs += 1
-        options = replace(self._options, settings={**self._options.settings, "keys": str(keys)})
-        folder = self._member(f"{self._runs:02d}-{keys}-keys", label)
+        """Start the system with so many keys, load them and measure. Raises RackscopeError."""
+        self.runs += 1
+        options = replace(self.options, settings={**self.options.settings, "keys": str(keys)})
+        folder = self.conduct.member(f"{self.runs:02d}-{keys}-keys", label)
 
         def labelled(progress: Progress) -> None:
-            self._progress(replace(progress, activity=label))
+            self.conduct.progress(replace(progress, activity=label))
 
         prepared = prepare(options, labelled)
         with ExitStack() as stack:
-            if not self._by_group:
-                return self._run(prepared, folder, keys, None, labelled, Isolation(), stack)
-            journal = stack.enter_context(Journal())
-            isolation = stack.enter_context(make_isolation("wall", journal, network=False))
-            group = group_of(isolation, "memory")
-            if isinstance(group, NotSqueezable):
-                raise SqueezeError(f"memory cannot be limited: {group.reason}", "Use --by knob.")
-            return self._run(prepared, folder, keys, (group, journal), labelled, isolation, stack)
+            isolation, watch = Isolation(), None
+            if self.setting.by_group:
+                journal = stack.enter_context(Journal())
+                isolation = stack.enter_context(make_isolation("wall", journal, network=False))
+                watch = MemoryWatch(_memory_group(isolation), self.setting.limit_bytes, journal, labelled)
+                stack.callback(watch.lift)
+            return self._run(Session(prepared, watch or labelled, folder, isolation), folder, keys, watch)
 
-    def _run(
-        self,
-        prepared: Any,
-        folder: Path,
-        keys: int,
-        limited: tuple[Group, Journal] | None,
-        progress: ProgressCallback,
-        isolation: Isolation,
-        stack: ExitStack,
-    ) -> Point | RanOut:
-        held: list[Applied] = []
-
-        def lift() -> None:
-            while held:
-                held.pop().release()
-
-        watch = MemoryWatch(limited[0], lift, progress) if limited else None
-        session = Session(prepared, watch or progress, folder, isolation)
+    def _run(self, session: Session, folder: Path, keys: int, watch: MemoryWatch | None) -> Point | RanOut:
+        item_bytes = self.setting.item_bytes
         rows: list[dict[str, Any]] = []
-        evictions: list[float] = []
+        evictions: list[float | None] = []
 
-        def work(one: Session) -> None:
-            if limited and watch:
-                group, journal = limited
-                held.append(hold("the memory limit", limit_group(group, self._limit_bytes), journal))
-                watch.limited = True
-            rows.extend(_measure(one, watch))
-            evicted = _evictions(one.system.statistics())
-            if evicted is not None:
-                evictions.append(evicted)
-            if watch:
-                watch.limited = False
+        def work(session: Session) -> None:
+            with watch.limiting() if watch else nullcontext():
+                session.preload()
+                if watch:
+                    watch.loaded_share, watch.loading = 1.0, False
+                refuse_partial_load(session)
+                session.warm_up(session.prepared.options.loop)
+                rows.extend(measured_stages(session))
+                evictions.append(_evictions(session.system.statistics()))
 
-        stack.callback(lift)
         try:
             session.run(work)
         except (MemoryRanOutError, LoadError) as error:
@@ -222,19 +199,16 @@ class SizeBench:
                     loaded = min(loaded, round(watch.loaded_share * keys))
             elif not 0 < loaded < keys:
                 raise
-            self._discard(error.what)
-            return RanOut(keys, keys * self._item_bytes, loaded * self._item_bytes, error.what)
-        return _point(folder, keys, self._item_bytes, rows, evictions)
+            self.conduct.record.members[-1].discarded = error.what
+            return RanOut(keys, keys * item_bytes, loaded * item_bytes, error.what)
+        return _point(folder, keys, item_bytes, rows, evictions[0])
 
 
-def _measure(session: Session, watch: MemoryWatch | None) -> list[dict[str, Any]]:
-    session.preload()
-    if watch:
-        watch.loading = False
-        watch.loaded_share = 1.0
-    refuse_partial_load(session)
-    session.warm_up(session.prepared.options.loop)
-    return measured_stages(session)
+def _memory_group(isolation: Isolation) -> Group:
+    group = group_of(isolation, "memory")
+    if isinstance(group, NotSqueezable):
+        raise SqueezeError(f"memory cannot be limited: {group.reason}", "Use --by knob.")
+    return group
 
 
 def _loaded_keys(folder: Path) -> int:
@@ -242,51 +216,44 @@ def _loaded_keys(folder: Path) -> int:
     return sum(int(row["operations"] or 0) for row in rows if row["kind"] == "load")
 
 
-def _evictions(statistics: Any) -> float | None:
-    for name in ("evictions", "evicted_keys"):
-        if name in statistics:
-            try:
-                return float(statistics[name])
-            except ValueError:
-                return None
-    return None
+def _evictions(statistics: Mapping[str, Any]) -> float | None:
+    told = next((statistics[name] for name in ("evictions", "evicted_keys") if name in statistics), None)
+    try:
+        return None if told is None else float(told)
+    except ValueError:
+        return None
 
 
-def _point(folder: Path, keys: int, item_bytes: int, rows: list[dict[str, Any]], evictions: list[float]) -> Point:
+def _point(folder: Path, keys: int, item_bytes: int, rows: list[dict[str, Any]], evictions: float | None) -> Point:
     figures = figures_of(rows)
-    hits, misses = (sum(row[name] or 0 for row in rows) for name in ("hits", "misses"))
-    found = sum(row["operations"] or 0 for row in rows) - misses
+    found = sum((row["operations"] or 0) - (row["misses"] or 0) for row in rows)
     if found <= 0:
         raise LoadError(f"nothing was found of {keys} keys", "Choose a larger --memory.")
-    start, end = rows[0]["start_ns"], rows[-1]["end_ns"]
-    resources: dict[str, float | None] = {"misses per read": misses / (hits + misses) if hits + misses else None}
-    resources["evictions per key"] = evictions[0] / keys if evictions else None
-    resources |= _rates(RunDirectory.open(folder).samples(), start, end)
     resident = [row["system_resident_bytes"] for row in rows if row["system_resident_bytes"] is not None]
     return Point(
         keys=keys,
         data_bytes=float(keys * item_bytes),
         seconds_per_byte=figures.seconds / (found * item_bytes),
-        throughput_operations_per_second=figures.throughput_operations_per_second,
+        throughput_operations_per_second=figures.rate,
         hit_ratio=figures.hit_ratio,
-        resources=resources,
+        resources={
+            "misses per read": None if figures.hit_ratio is None else 1 - figures.hit_ratio,
+            "evictions per key": None if evictions is None else evictions / keys,
+            **_rates(RunDirectory.open(folder).samples(), rows[0]["start_ns"], rows[-1]["end_ns"]),
+        },
         resident_bytes=resident[-1] if resident else None,
     )
 
 
 def _rates(samples: pl.DataFrame, start_ns: int, end_ns: int) -> dict[str, float | None]:
     """Rates of the counters over the measured time; ``None`` where one was not read."""
-
-    within = samples.filter((pl.col("timestamp_ns") >= start_ns) & (pl.col("timestamp_ns") <= end_ns))
+    within = samples.filter(pl.col("timestamp_ns").is_between(start_ns, end_ns))
     rates: dict[str, float | None] = {}
     for name, prefix in _RATES.items():
-        total: float | None = None
-        for column in (one for one in within.columns if one.startswith(prefix)):
-            known = within.select("timestamp_ns", column).drop_nulls()
-            if known.height < 2:
-                continue
-            seconds = (known["timestamp_ns"][-1] - known["timestamp_ns"][0]) / 1e9
-            grown = float(known[column][-1]) - float(known[column][0])
-            total = (total or 0.0) + (max(grown, 0.0) / seconds if seconds > 0 else 0.0)
-        rates[name] = total
+        series = [
+            within.select("timestamp_ns", one).drop_nulls().rows() for one in within.columns if one.startswith(prefix)
+        ]
+        ends = [(rows[0], rows[-1]) for rows in series if len(rows) > 1]
+        grown = [max(late - early, 0.0) / (end - start) * 1e9 for (start, early), (end, late) in ends if end > start]
+        rates[name] = sum(grown) if ends else None
     return rates

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.wall import SizePoint, Wall, find_wall
 from rackscope.runs.study import Axis, Chart, Finding, StudyRecord, Table
-from rackscope.studies.kit import Row, axis, chart, finding, line, note, reference, table, warning
-from rackscope.studies.wall.growth import Growth
+from rackscope.studies.kit import axis, chart, finding, line, note, reference, table_of, warning, when
+from rackscope.studies.wall.growth import Growth, Setting
 from rackscope.units import format_bytes
 
 #: Hits of reads from which on the data counts as held; a cache with a lossy index misses now and then. Our choice.
@@ -25,22 +26,6 @@ _MEANING = {
     "major page faults per second": "pages had to be read from disk (major faults)",
     "disk reads (bytes/s)": "the system read from disk",
 }
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What was studied: who limited memory to how much, and why so."""
-
-    system: str
-    workload: str
-    limit_bytes: int
-    item_bytes: int
-    by_group: bool
-    why_not_group: str
-    swap_bytes: int | None
-    rounds: int
-    duration_seconds: float
-    notes: tuple[str, ...] = ()
 
 
 def describe(record: StudyRecord, setting: Setting, growth: Growth) -> None:
@@ -62,10 +47,10 @@ def describe(record: StudyRecord, setting: Setting, growth: Growth) -> None:
         "item_bytes": setting.item_bytes,
         "points": [asdict(point) for point in growth.points],
         "ran_out": [asdict(one) for one in growth.ran_out],
-        "held_bytes": _interval(held),
+        "held_bytes": held and asdict(held),
         "misses_begin_bytes": _misses_begin(growth),
         "wall": {
-            "at_bytes": _interval(wall.at_bytes),
+            "at_bytes": wall.at_bytes and asdict(wall.at_bytes),
             "slowdown": wall.slowdown,
             "broke": [asdict(one) for one in wall.broke],
             "reason": wall.reason,
@@ -170,45 +155,44 @@ def _wall_findings(setting: Setting, growth: Growth, wall: Wall) -> list[Finding
 
 
 def _notes(setting: Setting, growth: Growth) -> list[Finding]:
-    findings = []
-    if not setting.by_group and setting.why_not_group:
-        findings.append(
+    return [
+        *when(
+            not setting.by_group and setting.why_not_group,
             warning(
                 f"Memory was limited by {setting.system}'s own knob, not by a control group: {setting.why_not_group}.",
                 "The wall is then where it evicts items or refuses writes, not where memory ends.",
-            )
-        )
-    if _misses(growth):
-        findings.append(
-            note("A miss costs little here. With a database behind the cache, the effect of the wall is much larger.")
-        )
-    return findings + [note(f"{text}.") for text in setting.notes]
+            ),
+        ),
+        *when(
+            _misses(growth),
+            note("A miss costs little here. With a database behind the cache, the effect of the wall is much larger."),
+        ),
+        *(note(f"{text}.") for text in setting.notes),
+    ]
 
 
 def _table(growth: Growth) -> list[Table]:
-    with_misses = any(one.hit_ratio is not None and one.hit_ratio < 1 for one in growth.points)
-    rows: list[Row] = []
-    for size in sorted({one.data_bytes for one in growth.points} | {one.data_bytes for one in growth.ran_out}):
-        at_size = [one for one in growth.points if one.data_bytes == size]
+    def mean(name: str, size: float) -> float | None:
+        values = [getattr(one, name) for one in growth.points if one.data_bytes == size]
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if known else None
+
+    def ran_out(size: float) -> str:
         failed = [one for one in growth.ran_out if one.data_bytes == size]
-        row: Row = [
-            format_bytes(size),
-            _mean([one.seconds_per_byte for one in at_size]),
-            _mean([one.throughput_operations_per_second for one in at_size]),
-            _mean([one.resident_bytes for one in at_size]),
-            len(at_size),
-            f"ran out at {format_bytes(failed[0].held_bytes)}" if failed else "",
-        ]
-        rows.append([*row, _mean([one.hit_ratio for one in at_size])] if with_misses else row)
-    columns: list[Sequence[str]] = [
-        ("data", "text", "Bytes of keys and values"),
-        ("time per byte", "seconds", "Of bytes that were found"),
-        ("throughput", "operations/s"),
-        ("resident", "bytes"),
-        ("runs", "count"),
-        "",
+        return f"ran out at {format_bytes(failed[0].held_bytes)}" if failed else ""
+
+    columns: list[tuple[str | Sequence[str], Callable[[float], Any]]] = [
+        (("data", "text", "Bytes of keys and values"), format_bytes),
+        (("time per byte", "seconds", "Of bytes that were found"), partial(mean, "seconds_per_byte")),
+        (("throughput", "operations/s"), partial(mean, "throughput_operations_per_second")),
+        (("resident", "bytes"), partial(mean, "resident_bytes")),
+        (("runs", "count"), lambda size: sum(one.data_bytes == size for one in growth.points)),
+        ("", ran_out),
     ]
-    return table("sizes", "Sizes", [*columns, ("hits", "ratio")] if with_misses else columns, rows, "Means over runs.")
+    if any(one.hit_ratio is not None and one.hit_ratio < 1 for one in growth.points):
+        columns.append((("hits", "ratio"), partial(mean, "hit_ratio")))
+    sizes = sorted({one.data_bytes for one in growth.points} | {one.data_bytes for one in growth.ran_out})
+    return table_of("sizes", "Sizes", sizes, columns, "Means over runs.")
 
 
 def _charts(setting: Setting, growth: Growth, wall: Wall, held: Interval | None) -> list[Chart]:
@@ -221,39 +205,22 @@ def _charts(setting: Setting, growth: Growth, wall: Wall, held: Interval | None)
     if wall.at_bytes is not None:
         references.append(reference("wall", wall.at_bytes.estimate, "x"))
     points = sorted(growth.points, key=lambda one: one.data_bytes)
-    sizes = [one.data_bytes for one in points]
 
     def drawn(identifier: str, title: str, y: Axis, label: str, values: Sequence[float | None]) -> Chart:
         caption = "Each point is one run; bytes are those of keys and values that were found."
-        series = [line(label, sizes, values, "points")]
+        series = [line(label, [one.data_bytes for one in points], values, "points")]
         return chart(identifier, title, x, y, series, caption=caption, references=references)
 
-    return [
-        drawn(
-            "time-per-byte",
-            "Time per byte over the size of the data",
-            axis("time per byte", "seconds", logarithmic=True),
-            "time per byte",
-            [one.seconds_per_byte for one in points],
-        ),
-        drawn(
-            "resident",
-            "Resident memory over the size of the data",
-            axis("resident", "bytes"),
-            setting.system,
-            [one.resident_bytes for one in points],
-        ),
-        *(
-            drawn(
-                f"resource-{number}",
-                one.resource.capitalize(),
-                axis(one.resource),
-                one.resource,
-                [point.resources.get(one.resource) for point in points],
-            )
-            for number, one in enumerate(wall.broke[:3], 2)
-        ),
-    ]
+    per_byte, resident = [one.seconds_per_byte for one in points], [one.resident_bytes for one in points]
+    over = "over the size of the data"
+    y = axis("time per byte", "seconds", logarithmic=True)
+    charts = [drawn("time-per-byte", f"Time per byte {over}", y, "time per byte", per_byte)]
+    y = axis("resident", "bytes")
+    charts.append(drawn("resident", f"Resident memory {over}", y, setting.system, resident))
+    for number, name in enumerate((one.resource for one in wall.broke[:3]), 2):
+        values = [one.resources.get(name) for one in points]
+        charts.append(drawn(f"resource-{number}", name.capitalize(), axis(name), name, values))
+    return charts
 
 
 def _method(setting: Setting, growth: Growth) -> list[str]:
@@ -272,12 +239,3 @@ def _method(setting: Setting, growth: Growth) -> list[str]:
     if growth.skipped:
         lines.append(f"{len(growth.skipped)} runs of later rounds were left out: the budget of time was spent.")
     return lines
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _interval(interval: Interval | None) -> dict[str, Any] | None:
-    return None if interval is None else asdict(interval)

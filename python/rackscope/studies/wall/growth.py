@@ -5,12 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from rackscope.units import format_bytes
 
 #: Sizes go from an eighth of the limit to four times it, two a doubling.
 SMALLEST, LARGEST, STEP = 1 / 8, 4.0, 2**0.5
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was studied: who limited memory to how much, and why so."""
+
+    system: str
+    workload: str
+    limit_bytes: int
+    item_bytes: int
+    by_group: bool
+    why_not_group: str
+    swap_bytes: int | None
+    rounds: int
+    duration_seconds: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,13 +55,6 @@ class RanOut:
     how: str
 
 
-class Grower(Protocol):
-    """What measures a size; tests put another in its place."""
-
-    def measure(self, keys: int, label: str) -> Point | RanOut:
-        """Start the system with so many keys, load them and measure. Raises RackscopeError."""
-
-
 @dataclass
 class Growth:
     """Everything that was measured; ``skipped`` says which sizes were not, and why."""
@@ -69,7 +77,7 @@ def sizes_in_keys(limit_bytes: int, item_bytes: int, most_bytes: float) -> list[
 
 
 def grow(
-    grower: Grower,
+    measure: Callable[[int, str], Point | RanOut],
     sizes: Sequence[int],
     item_bytes: int,
     rounds: int,
@@ -77,7 +85,7 @@ def grow(
     growth: Growth,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Measure every size that can be held, once a round: upwards, then downwards, so that drift cancels.
+    """Measure every size (keys) that can be held, once a round: upwards, then downwards, so that drift cancels.
 
     The first round always comes to its end; later ones leave out what the budget has no time for. Past the first size
     that cannot be held nothing larger is tried. What was found is in ``growth``, whatever ends this.
@@ -94,7 +102,7 @@ def grow(
                 continue
             begun = clock()
             label = f"{format_bytes(keys * item_bytes)} of data, round {number}"
-            found = grower.measure(keys, label)
+            found = measure(keys, label)
             took[keys] = clock() - begun
             if isinstance(found, Point):
                 growth.points.append(found)

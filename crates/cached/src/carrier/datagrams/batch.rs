@@ -3,9 +3,7 @@ use crate::engine::{Context, Count, Outcome, Read, Storage};
 use crate::session::BURST;
 use arrayvec::ArrayVec;
 use mica::{Contents, Key, Marks};
-use wire::batch::{
-    Answer, FOUND_BYTES, Operation, Refusal, Request, parse_request, push_answer, push_found,
-};
+use wire::batch::{Answer, Operation, Refusal, Request, parse_request, push_answer, push_found};
 use wire::memcached::Datagrams;
 use wire::memcached::datagram::{FRAME_BYTES, Frame};
 use wire::memcached::server::StoreMode;
@@ -110,11 +108,7 @@ fn answer<S: Storage>(
                     return push_answer(out, Answer::Refused(Refusal::OtherWorker));
                 }
             };
-            context.counters.add(count, 1);
-            // All of the answer but what is in front of it, unless the value was too large for one.
-            let value_bytes = || (out.len() - start).saturating_sub(FOUND_BYTES);
-            context.record_read(key, (read == Read::Hit).then_some(value_bytes));
-            return context.counters.sample_keys(1, |_| key);
+            return context.counters.add(count, 1);
         }
         _ if context.storage.other_worker(key).is_some() => {
             return push_answer(out, Answer::Refused(Refusal::OtherWorker));
@@ -132,13 +126,16 @@ fn answer<S: Storage>(
                 cas: 0,
             };
             match context.store(StoreMode::Set, key, contents, 0) {
+                Outcome::Stored(_) => Answer::Done,
                 Outcome::TooLarge => Answer::Refused(Refusal::TooLarge),
-                _ => Answer::Done,
+                // The others are of modes that a batch has not; were they to come, nothing would be stored either.
+                Outcome::OutOfMemory | Outcome::NotStored | Outcome::Exists | Outcome::NotFound => {
+                    Answer::Refused(Refusal::OutOfMemory)
+                }
             }
         }
         Operation::Delete if context.delete(key) => Answer::Done,
         Operation::Delete => Answer::NotFound,
     };
-    context.counters.sample_keys(1, |_| key);
     push_answer(out, answer);
 }

@@ -56,8 +56,6 @@ pub(crate) fn carry_out<'a, S: Storage>(
     mut forward: impl FnMut(UnfinishedDatagram),
 ) {
     let mut datagrams = datagrams.peekable();
-    // No connection, whatever was served before.
-    tools.context.client = None;
     let parser = Parser::new(limits(tools.context.state));
     while datagrams.peek().is_some() {
         let mut burst = ArrayVec::<Pending<'_>, BURST>::new();
@@ -96,11 +94,7 @@ pub(crate) fn carry_out<'a, S: Storage>(
                 }
                 Pending::Get(frame, key) => {
                     let out = replies.begin(frame);
-                    let after = tools.context.get(key, false, true, out);
-                    if after == After::Continue {
-                        tools.context.counters.sample_keys(1, |_| key);
-                    }
-                    match after {
+                    match tools.context.get(key, false, true, out) {
                         After::OtherWorker(worker) => forward(UnfinishedDatagram {
                             frame,
                             worker,

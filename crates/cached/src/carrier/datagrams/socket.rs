@@ -80,6 +80,39 @@ impl ForwardedDatagram {
         }
     }
 
+    /// What it takes while it waits, in bytes.
+    pub fn bytes(&self) -> usize {
+        let UnfinishedDatagram {
+            commands, replied, ..
+        } = &self.unfinished;
+        size_of::<Self>() + commands.capacity() + replied.capacity()
+    }
+
+    /// One that asks for something in so many bytes.
+    #[cfg(test)]
+    pub fn of(command_bytes: usize, peer: Peer, socket: &Arc<DatagramSocket>) -> Self {
+        let options = crate::options::Options::default();
+        let clock = crate::engine::Clock::start();
+        let state = crate::engine::ServerState::new(
+            options,
+            1 << 20,
+            crate::engine::state::Addresses::default(),
+            clock,
+            None,
+        );
+        let unfinished = UnfinishedDatagram {
+            frame: wire::memcached::datagram::Frame::single(
+                1,
+                wire::memcached::datagram::Format::Text,
+            ),
+            worker: 0,
+            session: crate::session::Session::new(&state, true),
+            commands: vec![0; command_bytes],
+            replied: Vec::new(),
+        };
+        Self::new(unfinished, peer, Arc::clone(socket))
+    }
+
     /// Go on with what another worker found to be for this one, or the next.
     pub fn resume<S: Storage>(
         self,

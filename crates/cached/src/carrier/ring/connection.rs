@@ -1,16 +1,13 @@
 use super::super::connections::{ClientState, Connected};
+use crate::engine::client_memory::{Charge, ClientBuffer, Spent};
 use crate::engine::{Count, Counters, Storage};
 use crate::session::{Outlet, Status, Tools};
 use net::{SendMode, Stream};
 use std::io::ErrorKind;
-use std::os::fd::{AsFd, AsRawFd};
 
 /// A client that has replies to take is read from no more once this much of what it sent waits, and no more replies
 /// are made for it once there are this many bytes of them.
 const HELD_BYTES_MAX: usize = 64 << 10;
-
-/// Buffers of a connection that are larger go back to the system when they become empty.
-const KEPT_BYTES_MAX: usize = 4 << 10;
 
 /// Replies of so many bytes are sent at once, not together with those of others: they would leave the processor's
 /// cache meanwhile, which costs more than the system call.
@@ -24,12 +21,16 @@ const SPARE_BYTES_MAX: usize = 64 << 10;
 pub(crate) struct RingConnection {
     pub client: ClientState,
     /// Received and not yet consumed.
-    input: Vec<u8>,
+    input: ClientBuffer,
     /// Not yet given to the ring.
     replies: Vec<u8>,
     sending: Sending,
     /// Whether the socket did not take `replies`.
     is_stalled: bool,
+    /// For replies that the socket did not take.
+    charge: Charge,
+    /// There is no memory for it: it is closed, whatever it still has to take.
+    is_given_up: bool,
     /// Nothing more that it sends is carried out.
     is_over: bool,
     /// It will send no more.
@@ -44,9 +45,7 @@ pub(crate) struct RingConnection {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
     Nothing,
-    /// All of them; the ring reports if the socket does not take all.
-    Quietly,
-    /// All of them, and something is to be done when they are sent.
+    /// All of them.
     Replies,
     /// Those that the socket did not take, from this offset on.
     Rest(usize),
@@ -89,10 +88,12 @@ impl RingConnection {
     pub fn new(client: ClientState) -> Self {
         Self {
             client,
-            input: Vec::new(),
+            input: ClientBuffer::default(),
             replies: Vec::new(),
             sending: Sending::Nothing,
             is_stalled: false,
+            charge: Charge::default(),
+            is_given_up: false,
             is_over: false,
             is_input_over: false,
             is_receiving: false,
@@ -100,20 +101,9 @@ impl RingConnection {
         }
     }
 
-    /// There are lines for it: send them, unless it has some to take already. Then it gets these when those are
-    /// sent, which the ring reports.
-    pub fn deliver<S: Storage>(
-        &mut self,
-        stream: Option<&Stream>,
-        tools: &mut Tools<'_, S>,
-        output: &mut Output,
-    ) {
-        self.settle_quiet(stream);
-        self.run_held(stream, tools, output);
-    }
-
     pub fn next(&self) -> Next {
         match self.sending {
+            _ if self.is_given_up => Next::Close,
             Sending::Nothing if !self.replies.is_empty() => Next::Send,
             Sending::Nothing if self.is_over || self.is_input_over => Next::Close,
             _ => Next::Wait,
@@ -137,53 +127,76 @@ impl RingConnection {
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) {
-        self.client.seat.set_active(tools.context.now);
+        self.client.active_at = tools.context.now;
         let counters = tools.context.counters;
         counters.add(Count::BytesRead, bytes.len() as u64);
         if self.is_over {
             return;
         }
-        self.settle_quiet(stream);
         if let Some(stream) = stream
             && self.input.is_empty()
             && !self.is_blocked()
         {
             let consumed = self.run(bytes, stream, tools, output);
-            if !self.is_over {
-                self.hold(&bytes[consumed..], output);
+            if !self.is_over && self.hold(&bytes[consumed..], counters).is_err() {
+                self.refuse(stream, tools, output);
             }
             return;
         }
-        self.hold(bytes, output);
-        self.run_held(stream, tools, output);
+        match self.hold(bytes, counters) {
+            Ok(()) => self.run_held(stream, tools, output),
+            Err(Spent) => self.give_up(Count::ReadsOutOfMemory, counters),
+        }
     }
 
     /// Keep what cannot be consumed yet. A client gets the memory that it fills, and up to three times as much for a value
     /// that is known to be so long.
-    fn hold(&mut self, bytes: &[u8], output: &mut Output) {
+    fn hold(&mut self, bytes: &[u8], counters: &Counters) -> Result<(), Spent> {
         let held_bytes = self.input.len() + bytes.len();
         let missing_bytes = self.client.session.wanted().saturating_sub(held_bytes);
         if held_bytes > self.input.capacity() && missing_bytes > 0 {
-            if self.input.capacity() == 0 && missing_bytes > KEPT_BYTES_MAX {
-                self.input = output.spare();
-            }
-            let more_bytes = bytes.len() + missing_bytes.min(3 * held_bytes);
-            self.input.reserve_exact(more_bytes);
+            // Where there is not so much, what comes may still be had.
+            _ = self.input.reserve(
+                held_bytes + missing_bytes.min(3 * held_bytes),
+                counters.allowance(),
+            );
         }
-        self.input.extend_from_slice(bytes);
+        self.input.extend(bytes, counters.allowance())
+    }
+
+    /// There is no memory for what it sends: the client is told.
+    #[cold]
+    fn refuse<S: Storage>(
+        &mut self,
+        stream: &Stream,
+        tools: &mut Tools<'_, S>,
+        output: &mut Output,
+    ) {
+        if self.is_blocked() {
+            return self.give_up(Count::ReadsOutOfMemory, tools.context.counters);
+        }
+        self.input = ClientBuffer::default();
+        let mut outlet = Replies {
+            replies: &mut self.replies,
+            is_stalled: &mut self.is_stalled,
+            charge: &mut self.charge,
+            stream,
+            output,
+        };
+        self.client.session.refuse(&mut outlet, tools);
+        self.is_over = true;
+    }
+
+    /// There is no memory for it, and it could not be told.
+    #[cold]
+    fn give_up(&mut self, count: Count, counters: &Counters) {
+        counters.add(count, 1);
+        self.is_given_up = true;
     }
 
     /// The client will send no more.
-    pub fn end_input(&mut self, stream: Option<&Stream>) {
-        self.settle_quiet(stream);
+    pub fn end_input(&mut self) {
         self.is_input_over = true;
-    }
-
-    /// The ring does not report replies that are all sent, except by the stream's being idle.
-    fn settle_quiet(&mut self, stream: Option<&Stream>) {
-        if self.sending == Sending::Quietly && stream.is_some() {
-            self.sending = Sending::Nothing;
-        }
     }
 
     /// Its replies, and how to send them. They count as written: they are, or the client is gone.
@@ -191,14 +204,10 @@ impl RingConnection {
         counters.add(Count::BytesWritten, self.replies.len() as u64);
         let mode = if std::mem::take(&mut self.is_stalled) {
             self.sending = Sending::Rest(0);
-            self.client.seat.set_writing(true);
             SendMode::Patient
-        } else if self.is_over || self.is_input_over || self.holds_commands() {
+        } else {
             self.sending = Sending::Replies;
             SendMode::Immediate
-        } else {
-            self.sending = Sending::Quietly;
-            SendMode::Quiet
         };
         (std::mem::take(&mut self.replies), mode)
     }
@@ -212,7 +221,7 @@ impl RingConnection {
         tools: &mut Tools<'_, S>,
         output: &mut Output,
     ) -> Option<(Vec<u8>, usize)> {
-        self.client.seat.set_active(tools.context.now);
+        self.client.active_at = tools.context.now;
         let from = match self.sending {
             Sending::Rest(from) => from + sent,
             _ => sent,
@@ -224,16 +233,23 @@ impl RingConnection {
             }
             tools.context.counters.add(Count::Stalls, 1);
             self.sending = Sending::Rest(0);
-            self.client.seat.set_writing(true);
+            let counters = tools.context.counters;
+            if self
+                .charge
+                .set(bytes.len() - from, counters.allowance())
+                .is_err()
+            {
+                self.give_up(Count::RepliesOutOfMemory, counters);
+                return None;
+            }
             // In memory of its own: this may take long.
             let rest = bytes[from..].to_vec();
             output.recycle(bytes);
             return Some((rest, 0));
         }
-        if let Sending::Rest(_) = self.sending {
-            self.client.seat.set_writing(false);
-        }
         self.sending = Sending::Nothing;
+        // It is less, which is always had.
+        _ = self.charge.set(0, tools.context.counters.allowance());
         output.recycle(bytes);
         // Commands that waited for the replies before them.
         self.run_held(stream, tools, output);
@@ -245,11 +261,9 @@ impl RingConnection {
         self.sending != Sending::Nothing || self.is_stalled || self.replies.len() >= HELD_BYTES_MAX
     }
 
-    /// Whether some of what it sent could be carried out by now, or there may be lines for it.
+    /// Whether some of what it sent could be carried out by now.
     fn holds_commands(&self) -> bool {
-        let has_more = !self.input.is_empty() || self.client.session.has_more();
-        self.client.session.is_watching()
-            || (has_more && self.input.len() >= self.client.session.wanted())
+        !self.input.is_empty() && self.input.len() >= self.client.session.wanted()
     }
 
     fn run_held<S: Storage>(
@@ -264,12 +278,8 @@ impl RingConnection {
         }
         let mut input = std::mem::take(&mut self.input);
         let consumed = self.run(&input, stream, tools, output);
-        input.drain(..consumed);
-        if !input.is_empty() || input.capacity() <= KEPT_BYTES_MAX {
-            self.input = input;
-        } else {
-            output.recycle(input);
-        }
+        input.consume(consumed, tools.context.counters.allowance());
+        self.input = input;
     }
 
     /// Carry out commands; says how many of `bytes` are done with.
@@ -283,6 +293,7 @@ impl RingConnection {
         let mut outlet = Replies {
             replies: &mut self.replies,
             is_stalled: &mut self.is_stalled,
+            charge: &mut self.charge,
             stream,
             output,
         };
@@ -302,15 +313,12 @@ impl Connected for RingConnection {
 struct Replies<'c> {
     replies: &'c mut Vec<u8>,
     is_stalled: &'c mut bool,
+    charge: &'c mut Charge,
     stream: &'c Stream,
     output: &'c mut Output,
 }
 
 impl Outlet for Replies<'_> {
-    fn descriptor(&self) -> Option<i32> {
-        Some(self.stream.as_fd().as_raw_fd())
-    }
-
     fn send(&mut self, replies: &mut Vec<u8>, counters: &Counters) -> Status {
         if replies.is_empty() {
             return Status::Reading;
@@ -350,6 +358,15 @@ impl Replies<'_> {
         let is_stalled = sent < replies.len();
         if is_stalled {
             counters.add(Count::Stalls, 1);
+            if self
+                .charge
+                .set(replies.len() - sent, counters.allowance())
+                .is_err()
+            {
+                counters.add(Count::RepliesOutOfMemory, 1);
+                replies.clear();
+                return Status::Ended;
+            }
             *self.is_stalled = true;
             self.replies.extend_from_slice(&replies[sent..]);
         }

@@ -11,12 +11,18 @@ use rustls::server::{
     danger::ClientCertVerifier,
 };
 use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A file of certificates is short; anything longer is not one.
 const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Files are read again at most so often, however often that is asked for.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sessions that may be resumed; the oldest go first.
 const SESSIONS_MAX: usize = 20_480;
@@ -56,21 +62,59 @@ impl Tls {
         Arc::clone(&self.lock().config)
     }
 
+    fn refresh(&self) -> Result<(), Error> {
+        let fresh = Current::read(&self.options)?;
+        *self.lock() = fresh;
+        Ok(())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Certificates for Tls {
-    /// Where that fails, all stays as it was.
-    fn refresh(&self) -> Result<(), String> {
-        let fresh = Current::read(&self.options).map_err(|error| error.to_string())?;
-        *self.lock() = fresh;
-        Ok(())
+/// Reads the files again when asked, on a thread of its own: that may take long. Where it fails, all stays as it was.
+pub(crate) struct Refresher {
+    tls: Arc<Tls>,
+    /// Holds one question: those that come before it is looked at are the same.
+    asked: SyncSender<()>,
+    errors: Arc<AtomicU64>,
+}
+
+impl Refresher {
+    /// # Errors
+    /// No thread can be had.
+    pub fn start(tls: Arc<Tls>) -> io::Result<Self> {
+        let (asked, questions) = mpsc::sync_channel(1);
+        let errors = Arc::new(AtomicU64::new(0));
+        let (reading, failed) = (Arc::clone(&tls), Arc::clone(&errors));
+        std::thread::Builder::new()
+            .name("certificates".to_owned())
+            .spawn(move || {
+                while questions.recv().is_ok() {
+                    if let Err(error) = reading.refresh() {
+                        failed.fetch_add(1, Relaxed);
+                        eprintln!("rackscope-cached: the certificates stay as they are. {error}");
+                    }
+                    std::thread::sleep(REFRESH_INTERVAL);
+                }
+            })?;
+        Ok(Self { tls, asked, errors })
+    }
+}
+
+impl Certificates for Refresher {
+    fn refresh(&self) {
+        // Where it is full, somebody asked already.
+        _ = self.asked.try_send(());
+    }
+
+    fn refresh_errors(&self) -> u64 {
+        self.errors.load(Relaxed)
     }
 
     fn age_seconds(&self) -> u64 {
-        self.lock().read_at.elapsed().as_secs()
+        self.tls.lock().read_at.elapsed().as_secs()
     }
 }
 

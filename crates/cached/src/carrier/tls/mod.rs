@@ -7,6 +7,6 @@ mod certificates;
 mod error;
 mod session;
 
-pub(crate) use certificates::{Tls, suites};
+pub(crate) use certificates::{Refresher, Tls, suites};
 pub use error::Error;
 pub(crate) use session::{ENCRYPTED_BYTES_MAX, RECORD_BYTES_MAX, Stage, TlsSession};

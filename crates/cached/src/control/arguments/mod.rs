@@ -8,10 +8,10 @@ pub use self::error::Error;
 use self::error::{bad, refused};
 use self::tls::TlsArguments;
 use super::address::ListenAddress;
-use crate::engine::hot_keys::HOT_KEYS_MAX;
 use crate::options::{Access, Options, Protocols, Transport};
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
+use net::Congestion;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -43,12 +43,6 @@ usage: rackscope-cached [options]
   -B, --protocol NAME       auto, ascii or binary                    [auto]
   -F, --disable-flush-all   refuse flush_all
   -A, --enable-shutdown     let clients end the server with 'shutdown'
-  -X, --disable-dumping     refuse to list keys ('stats cachedump', 'lru_crawler
-                            metadump' and 'mgdump')
-  -W, --disable-watch       refuse 'watch'
-  -D, --prefix-delimiter CHARACTER
-                            count requests by prefix from the start; prefixes of
-                            keys end here, also for 'stats detail on'   [:]
   -Y, --auth-file FILE      lines of user:password; clients that speak text must
                             first 'set' one of them, as 'user password'
   -e, --memory-file FILE    keep items in this file at a graceful stop (SIGUSR1, SIGTERM,
@@ -56,11 +50,16 @@ usage: rackscope-cached [options]
   -d, --daemon              go to the background once ready
   -P, --pidfile FILE        keep the process number in a file
   -u, --user NAME           who to be, when started as root
-  -k, --lock-memory         keep all memory from being swapped
+  -k, --lock-memory         keep all memory that is used from being swapped
   -r, --enable-coredumps    leave core files as large as the host allows
   -Z, --enable-ssl          encrypt what is said over TCP (TLS 1.2 and 1.3)
   -o, --extended NAME=VALUE,...
      idle_timeout=SECONDS   close connections that ask for nothing so long
+     congestion=NAME        congestion control of TCP connections; system for the
+                            host's                          [reno for loopback peers]
+     read_buf_mem_limit=MIB what clients sent in part and replies that they do not take
+                            may use together; 0 for no limit         [a quarter of -m, at
+                            least 64 and three times the largest item]
      ssl_chain_cert=FILE    the server's certificate and those that lead to its authority
      ssl_key=FILE           its private key, where that is not in the same file
      ssl_verify_mode=N      ask clients for certificates: 0 never, 1 if they have one,
@@ -71,7 +70,6 @@ usage: rackscope-cached [options]
      ssl_session_cache      let clients resume sessions
      ssl_handshake_timeout=SECONDS
                             give up handshakes that take longer      [10]
-      --hot-keys N          count which N keys are used most, for 'stats hotkeys' [0]
       --metrics ADDRESS     serve metrics to Prometheus at http://ADDRESS/metrics
   -v, --verbose             say more on standard error (-vv: every connection)
   -V, --version             print the version and exit
@@ -82,9 +80,9 @@ read shortly before its turn moves to the front again. Their index comes on top 
 -m: about 8 bytes an item. With -M they lie in blocks that are used again when an
 item goes. SIGTERM, SIGINT and SIGUSR1 end the server with exit status 0.
 
-memcached's -C, -f, -L, -n, -R and other -o are accepted and change nothing:
-there are no slabs to tune, huge pages are used anyway, and a connection's turn is
-bounded by bytes. -S is refused.
+memcached's -C, -f, -L, -n, -R, -W, -X and other -o are accepted and change nothing:
+there are no slabs to tune, huge pages are used anyway, a connection's turn is
+bounded by bytes, and keys are never listed or watched. -S is refused.
 ";
 
 /// What the command line asks for.
@@ -219,16 +217,6 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             }
             Short('F') | Long("disable-flush-all") => options.allows_flush = false,
             Short('A') | Long("enable-shutdown") => options.allows_shutdown = true,
-            Short('X') | Long("disable-dumping") => options.allows_dump = false,
-            Short('W') | Long("disable-watch") => options.allows_watch = false,
-            Short('D') | Long("prefix-delimiter") => {
-                let value = text(&mut parser)?;
-                options.prefix_delimiter = match *value.as_bytes() {
-                    [delimiter @ b'!'..=b'~'] => delimiter,
-                    _ => return Err(bad("-D", value, "give one character, such as :")),
-                };
-                options.counts_prefixes = true;
-            }
             Short('Y') | Long("auth-file") => {
                 options.accounts = Some(PathBuf::from(parser.value()?));
             }
@@ -254,17 +242,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
                     )
                 })?);
             }
-            Long("hot-keys") => {
-                options.hot_keys = number(
-                    &mut parser,
-                    "--hot-keys",
-                    0,
-                    HOT_KEYS_MAX,
-                    "keys to list are 0 to 1000",
-                )?;
-            }
             // What has no meaning here, so that a unit file need not be changed.
-            Short('C' | 'L') | Long("disable-cas" | "enable-largepages") => {}
+            Short('C' | 'L' | 'W' | 'X')
+            | Long("disable-cas" | "enable-largepages" | "disable-watch" | "disable-dumping") => {}
             Short('f' | 'n' | 'R')
             | Long("slab-growth-factor" | "slab-min-size" | "max-reqs-per-event") => {
                 text(&mut parser)?;
@@ -320,7 +300,7 @@ const WITHOUT_MEANING: &str = "\
     warm_lru_pct hot_max_factor warm_max_factor temporary_ttl slab_reassign no_slab_reassign \
     slab_automove slab_automove_ratio slab_automove_window no_slab_automove slab_automove_freeratio \
     slab_chunk_max slab_sizes no_chunked_items track_sizes inline_ascii_resp no_inline_ascii_resp \
-    worker_logbuf_size watcher_logbuf_size read_buf_mem_limit resp_obj_mem_limit drop_privileges \
+    worker_logbuf_size watcher_logbuf_size resp_obj_mem_limit drop_privileges \
     no_drop_privileges relaxed_privileges modern no_modern";
 
 /// memcached's `-o name,name=value`.
@@ -332,6 +312,24 @@ fn extended(text: &str, options: &mut Options, tls: &mut TlsArguments) -> Result
                 let seconds = value.parse();
                 options.idle_seconds_max =
                     seconds.map_err(|_| bad("-o", one.to_owned(), "give idle_timeout=SECONDS"))?;
+            }
+            "congestion" => {
+                options.congestion = match value {
+                    "" => return Err(bad("-o", one.to_owned(), "give congestion=NAME, or system")),
+                    "system" => Congestion::System,
+                    name => Congestion::Named(name.to_owned()),
+                };
+            }
+            "read_buf_mem_limit" => {
+                let mebibytes: Option<usize> =
+                    value.parse().ok().filter(|&mebibytes| mebibytes <= 8 << 20);
+                options.client_memory_mebibytes = Some(mebibytes.ok_or_else(|| {
+                    bad(
+                        "-o",
+                        one.to_owned(),
+                        "give read_buf_mem_limit=MIB, or 0 for no limit",
+                    )
+                })?);
             }
             name if name.starts_with("ssl_") => tls.set(name, value, one)?,
             name if WITHOUT_MEANING.split(' ').any(|known| known == name) => {}

@@ -126,10 +126,21 @@ impl MemoryFile {
     /// # Errors
     /// [`Error::Write`].
     pub fn consume(&self) -> Result<(), Error> {
-        match std::fs::remove_file(&self.path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.unwritable(error)),
-            _ => Ok(()),
-        }
+        let removed = match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            // A host that ends must not have it back when it starts again.
+            removed => removed.and_then(|()| self.sync_folder()),
+        };
+        removed.map_err(|source| self.unwritable(source))
+    }
+
+    /// Have its name, or that it has none any more, outlast the host's end.
+    fn sync_folder(&self) -> io::Result<()> {
+        let folder = match self.path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        File::open(folder)?.sync_all()
     }
 
     /// Keep all items of all workers, and say so.
@@ -154,12 +165,7 @@ impl MemoryFile {
         let (file, items) = save_to(file, all, (clock, self.hash_seed), &self.path)?;
         file.sync_all()?;
         std::fs::rename(self.draft_path(), &self.path)?;
-        // Its name must outlast the host's end as its content does.
-        let folder = match self.path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        File::open(folder)?.sync_all()?;
+        self.sync_folder()?;
         Ok(items)
     }
 

@@ -7,7 +7,6 @@ use wire::memcached::partition_map::owner;
 /// anywhere. Hits of other workers are not recorded, except that an item that is soon to be evicted is read at its
 /// owner's, who keeps it.
 pub struct Concurrent {
-    hasher: Hasher,
     own: Owned,
     /// Of each worker's partitions.
     readers: Arc<[Box<[Reader]>]>,
@@ -16,12 +15,8 @@ pub struct Concurrent {
 impl Concurrent {
     /// `own` partitions, and readers of every worker's, in the order of workers.
     #[must_use]
-    pub fn new(hasher: Hasher, own: Owned, readers: Arc<[Box<[Reader]>]>) -> Self {
-        Self {
-            hasher,
-            own,
-            readers,
-        }
+    pub fn new(own: Owned, readers: Arc<[Box<[Reader]>]>) -> Self {
+        Self { own, readers }
     }
 
     #[inline]
@@ -39,7 +34,7 @@ impl Concurrent {
 impl Storage for Concurrent {
     #[inline]
     fn hasher(&self) -> &Hasher {
-        &self.hasher
+        self.own.hasher()
     }
 
     #[inline]
@@ -48,8 +43,13 @@ impl Storage for Concurrent {
     }
 
     #[inline]
-    fn prefetch_item(&self, key: Key<'_>) {
-        self.reader(self.owner(key), key).prefetch_item(key);
+    fn prefetch_item(&self, key: Key<'_>) -> bool {
+        self.reader(self.owner(key), key).prefetch_item(key)
+    }
+
+    #[inline]
+    fn prefetch_further(&self, key: Key<'_>) {
+        self.reader(self.owner(key), key).prefetch_further(key);
     }
 
     #[inline]
@@ -61,9 +61,7 @@ impl Storage for Concurrent {
         write_front: impl Fn(&mut Vec<u8>, Front),
     ) -> Read {
         let Some(owner) = self.own.other_worker(key) else {
-            return self.own.with(key, |partition, key| {
-                read_in(partition, key, now, out, write_front)
-            });
+            return read_in(self.own.partition(key), key, now, out, write_front);
         };
         let start = out.len();
         let reader = self.reader(owner, key);

@@ -27,8 +27,12 @@ pub trait Storage {
     /// Have what leads to the item under `key` fetched.
     fn prefetch_bucket(&self, key: Key<'_>);
 
-    /// Have the item under `key` fetched.
-    fn prefetch_item(&self, key: Key<'_>);
+    /// Have the item under `key` fetched. Whether its bucket is continued in another, which is fetched instead: then there
+    /// may be a third step.
+    fn prefetch_item(&self, key: Key<'_>) -> bool;
+
+    /// That third step: have the item fetched that the other bucket leads to.
+    fn prefetch_further(&self, key: Key<'_>);
 
     /// Append the item under `key` at second `now` to `out`: what `write_front` makes of it, then the value.
     fn read(

@@ -29,6 +29,12 @@ impl Owned {
             several => key.partition(several),
         }
     }
+
+    #[inline]
+    pub(super) fn partition(&mut self, key: Key<'_>) -> &mut Partition {
+        let index = self.index(key);
+        &mut self.partitions[index]
+    }
 }
 
 impl Storage for Owned {
@@ -45,8 +51,13 @@ impl Storage for Owned {
     }
 
     #[inline]
-    fn prefetch_item(&self, key: Key<'_>) {
-        self.partitions[self.index(key)].prefetch_item(key);
+    fn prefetch_item(&self, key: Key<'_>) -> bool {
+        self.partitions[self.index(key)].prefetch_item(key)
+    }
+
+    #[inline]
+    fn prefetch_further(&self, key: Key<'_>) {
+        self.partitions[self.index(key)].prefetch_further(key);
     }
 
     #[inline]
@@ -60,9 +71,7 @@ impl Storage for Owned {
         if let Some(owner) = self.other_worker(key) {
             return Read::OtherWorker(owner);
         }
-        self.with(key, |partition, key| {
-            read_in(partition, key, now, out, write_front)
-        })
+        read_in(self.partition(key), key, now, out, write_front)
     }
 
     #[inline]
@@ -81,8 +90,7 @@ impl Storage for Owned {
 
     #[inline]
     fn with<R>(&mut self, key: Key<'_>, work: impl FnOnce(&mut Partition, Key<'_>) -> R) -> R {
-        let index = self.index(key);
-        work(&mut self.partitions[index], key)
+        work(self.partition(key), key)
     }
 
     fn each(&mut self, work: impl FnMut(&mut Partition)) {

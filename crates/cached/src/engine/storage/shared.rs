@@ -45,9 +45,17 @@ impl Storage for SharedPartitions {
     }
 
     #[inline]
-    fn prefetch_item(&self, key: Key<'_>) {
+    fn prefetch_item(&self, key: Key<'_>) -> bool {
+        let (_, reader) = self.partition(key);
+        reader
+            .as_ref()
+            .is_some_and(|reader| reader.prefetch_item(key))
+    }
+
+    #[inline]
+    fn prefetch_further(&self, key: Key<'_>) {
         if let (_, Some(reader)) = self.partition(key) {
-            reader.prefetch_item(key);
+            reader.prefetch_further(key);
         }
     }
 

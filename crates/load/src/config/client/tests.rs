@@ -5,7 +5,7 @@ pub(crate) fn valid() -> Value {
     json!({
         "target": {"kind": "tcp", "host": "127.0.0.1", "port": 11211},
         "protocol": "memcached_text",
-        "connections": 50, "cores": [1], "pipeline": 1, "multiget": 1, "seed": 42, "verify": true,
+        "connections": 50, "cores": [1], "pipeline": 1, "multiget": 1, "flags": 0, "expire_seconds": 0, "seed": 42, "verify": true,
         "keys": {"count": 100_000, "size": {"kind": "fixed", "bytes": 24}},
         "values": {"kind": "fixed", "bytes": 1000},
     })
@@ -22,7 +22,10 @@ fn the_documented_form_is_taken() {
         ("/protocol", json!("resp")),
         ("/keys/size", json!({"kind": "etc"})),
         ("/values", json!({"kind": "etc"})),
+        ("/values", json!({"kind": "sys"})),
         ("/cores", json!([])),
+        ("/flags", json!(u32::MAX)),
+        ("/expire_seconds", json!(30 * 24 * 3600)),
     ] {
         let mut config = valid();
         *config.pointer_mut(pointer).expect("a field") = value;
@@ -51,6 +54,12 @@ fn every_mistake_is_named() {
         ),
         ("/cores", json!([1, 1]), "cores [1, 1] names a core twice"),
         ("/keys/count", json!(0), "keys.count must be between 1 and"),
+        (
+            "/expire_seconds",
+            json!(30 * 24 * 3600 + 1),
+            "expire_seconds must be between 0 and 2592000, not 2592001",
+        ),
+        ("/flags", json!(1_u64 << 32), "invalid value"),
         ("/keys/size/bytes", json!("long"), "invalid type"),
         (
             "/values/bytes",
@@ -133,4 +142,15 @@ fn every_mistake_is_named() {
         message.contains("unknown field `conections`, expected one of"),
         "{message}"
     );
+}
+
+#[test]
+fn redis_has_no_flags() {
+    let mut config = valid();
+    config["protocol"] = json!("resp");
+    config["expire_seconds"] = json!(60);
+    ClientConfig::from_json(&config.to_string()).expect("it has expiry");
+    config["flags"] = json!(7);
+    let error = ClientConfig::from_json(&config.to_string()).expect_err("flags");
+    assert_eq!(error.to_string(), "flags must be 0, not 7: Redis has none");
 }

@@ -11,14 +11,9 @@ use self::files::Layers;
 use self::hierarchy::{Folders, Mounts, first_file};
 use crate::host::Host;
 use crate::parse;
-use crate::probes::{Probe, column};
-use crate::readers::{MissingReader, Reader, Registration};
+use crate::probes::{Probe, labelled};
+use crate::readers::Reader;
 use crate::source::{Source, complaints};
-
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "cgroup",
-    build,
-};
 
 const NEEDS: &str = "a control group, v1 or v2, whose hierarchy is mounted, with the cpu, memory and io controllers on";
 
@@ -66,7 +61,7 @@ struct Cgroup {
     uncounted: bool,
 }
 
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     if host.cgroups.is_empty() {
         return Vec::new();
     }
@@ -78,13 +73,7 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
 }
 
 fn probe(label: &str) -> Probe {
-    let columns = COLUMNS
-        .iter()
-        .map(|(name, more)| {
-            let labels: Vec<_> = [("cgroup", label)].into_iter().chain(*more).collect();
-            column(name, &labels)
-        })
-        .collect();
+    let columns = labelled(&COLUMNS, ("cgroup", label));
     Probe::new(format!("cgroup:{label}"), NEEDS, columns)
 }
 
@@ -96,7 +85,7 @@ fn follow(host: &Host, mounts: &Mounts, label: &str, group: &str) -> Box<dyn Rea
         } else {
             format!("there is no control group {group}")
         };
-        return Box::new(MissingReader(probe(label).missing(reason)));
+        return probe(label).missing_reader(reason);
     }
     let (mut files, mut missing) = (Vec::new(), Vec::new());
     for part in parts(&folders, host.clock_ticks_per_second as f64) {
@@ -113,7 +102,7 @@ fn follow(host: &Host, mounts: &Mounts, label: &str, group: &str) -> Box<dyn Rea
             "the control group {group} has no controllers: {} not given",
             missing.join(", ")
         );
-        return Box::new(MissingReader(probe(label).missing(reason)));
+        return probe(label).missing_reader(reason);
     }
     let layers = files::layers(&fs::read_to_string(host.path("proc/devices")).unwrap_or_default());
     Box::new(Cgroup {

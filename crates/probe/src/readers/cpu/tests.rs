@@ -1,5 +1,5 @@
 use super::*;
-use crate::readers::testing::{Tree, sample};
+use crate::readers::tests::{Tree, sample};
 use proptest::prelude::*;
 
 const STAT: &str = "cpu  100 20 30 4000 50 6 7 8 9 10\n\

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Status;
-use crate::readers::testing::{Tree, sample};
+use crate::readers::tests::{Tree, sample};
 use proptest::prelude::*;
 
 const DISKSTATS: &str = "   7       0 loop0 1 1 1 1 1 1 1 1 1 1 1\n\

@@ -1,5 +1,5 @@
 use super::*;
-use crate::readers::testing::{Tree, sample};
+use crate::readers::tests::{Tree, sample};
 use proptest::prelude::*;
 
 const MEMINFO: &str = "MemTotal:       24684084 kB\nMemFree:        23937708 kB\nMapped:            19196 kB\n\

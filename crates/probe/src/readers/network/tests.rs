@@ -1,6 +1,6 @@
 use super::*;
 use crate::Status;
-use crate::readers::testing::{Tree, sample};
+use crate::readers::tests::{Tree, sample};
 use proptest::prelude::*;
 
 const DEV: &str = "Inter-|   Receive                                                |  Transmit\n \

@@ -23,7 +23,6 @@ impl Access {
     pub(in crate::readers) fn of(host: &Host) -> Self {
         let cpuinfo = fs::read(host.path("proc/cpuinfo")).unwrap_or_default();
         let devices = fs::read_dir(host.path("sys/bus/event_source/devices")).ok();
-        let paranoid = fs::read_to_string(host.path("proc/sys/kernel/perf_event_paranoid")).ok();
         Self {
             cpu: Cpu::parse(&String::from_utf8_lossy(&cpuinfo)),
             has_core_counters: devices.map(|mut devices| {
@@ -32,7 +31,7 @@ impl Access {
                         .is_ok_and(|device| is_core_counter(&device.file_name().to_string_lossy()))
                 })
             }),
-            paranoid: paranoid.and_then(|text| text.trim().parse().ok()),
+            paranoid: host.number("proc/sys/kernel/perf_event_paranoid"),
             is_root: rustix::process::geteuid().is_root(),
         }
     }

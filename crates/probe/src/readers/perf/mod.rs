@@ -6,8 +6,6 @@ mod group;
 mod model;
 pub(super) mod open;
 
-use std::fs;
-
 use rustix::io::Errno;
 
 use self::access::Access;
@@ -15,15 +13,9 @@ use self::group::{Group, MOST_EVENTS, Progress};
 use self::model::MemoryEvents;
 use self::open::{Event, Target};
 use crate::host::Host;
-use crate::parse;
-use crate::probes::{Probe, column};
+use crate::probes::{Probe, column, join};
+use crate::readers::Reader;
 use crate::readers::process;
-use crate::readers::{Reader, Registration};
-
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "perf",
-    build,
-};
 
 const NEEDS: &str = "hardware counters; for the whole host CAP_PERFMON or kernel.perf_event_paranoid <= 0, for own processes <= 2";
 
@@ -43,7 +35,7 @@ const MEMORY_COLUMNS: [&str; 2] = ["perf_llc_misses_total", "perf_dram_fills_tot
 const CORE_EVENTS: [Event; 2] = [Event::CYCLES, Event::INSTRUCTIONS];
 const RATIO: usize = 2;
 
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     let mut scopes = vec![("host", None)];
     scopes.extend(
         host.processes
@@ -60,8 +52,8 @@ fn build(host: &Host) -> Vec<Box<dyn Reader>> {
 
 fn follow(host: &Host, access: &Access, scope: &'static str, pid: Option<u32>) -> Box<dyn Reader> {
     let missing = |reason: &str| -> Box<dyn Reader> {
-        let [core, memory] = probes(scope);
-        Box::new(MissingBoth([core.missing(reason), memory.missing(reason)]))
+        let both = probes(scope).map(|probe| probe.missing(reason));
+        Box::new(both.to_vec())
     };
     if !host.perf {
         return missing("switched off");
@@ -95,10 +87,9 @@ fn follow(host: &Host, access: &Access, scope: &'static str, pid: Option<u32>) -
         Err(errno) => return missing(&access.explain(errno, pid.is_none())),
     };
     if user_only {
-        add_sentence(
-            &mut note,
-            "counts user space only: more needs CAP_PERFMON or kernel.perf_event_paranoid <= 1",
-        );
+        let sentence =
+            "counts user space only: more needs CAP_PERFMON or kernel.perf_event_paranoid <= 1";
+        note = join(note, sentence);
     }
     let position = |event: Option<Event>| {
         let event = event?;
@@ -123,13 +114,6 @@ fn follow(host: &Host, access: &Access, scope: &'static str, pid: Option<u32>) -
     })
 }
 
-fn add_sentence(note: &mut String, sentence: &str) {
-    if !note.is_empty() {
-        note.push_str("; ");
-    }
-    note.push_str(sentence);
-}
-
 fn probes(scope: &str) -> [Probe; 2] {
     let columns = |names: &[&str]| {
         names
@@ -147,26 +131,13 @@ fn probes(scope: &str) -> [Probe; 2] {
     ]
 }
 
-struct MissingBoth([Probe; 2]);
-
-impl Reader for MissingBoth {
-    fn probes(&self) -> Vec<Probe> {
-        self.0.to_vec()
-    }
-
-    fn read(&mut self, _row: &mut [f64]) {}
-}
-
 fn online_cpus(host: &Host) -> Vec<Target> {
-    let online = fs::read_to_string(host.path("sys/devices/system/cpu/online")).unwrap_or_default();
-    let cpus = parse::cpu_list(&online).filter(|cpus| !cpus.is_empty());
-    let all = || {
-        (0..std::thread::available_parallelism().map_or(1, |count| count.get() as u32)).collect()
-    };
-    cpus.unwrap_or_else(all)
-        .into_iter()
-        .map(Target::Cpu)
-        .collect()
+    let mut cpus = host.cpus("sys/devices/system/cpu/online");
+    if cpus.is_empty() {
+        let count = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        cpus.extend(0..count);
+    }
+    cpus.into_iter().map(Target::Cpu).collect()
 }
 
 fn threads_of(host: &Host, pid: u32) -> (Vec<Target>, String) {
@@ -179,14 +150,8 @@ fn threads_of(host: &Host, pid: u32) -> (Vec<Target>, String) {
             threads.len()
         );
     }
-    (
-        threads
-            .into_iter()
-            .take(MOST_THREADS)
-            .map(Target::Thread)
-            .collect(),
-        note,
-    )
+    let counted = threads.into_iter().take(MOST_THREADS);
+    (counted.map(Target::Thread).collect(), note)
 }
 
 /// Open groups: every set of events on every target.

@@ -65,7 +65,7 @@ impl Cpu {
 }
 
 /// The events of a CPU that tell of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct MemoryEvents {
     pub llc_misses: Option<Event>,
     pub dram_fills: Option<Event>,
@@ -84,69 +84,61 @@ const ARM_CAVEAT: &str = "counts reads that the system-level cache missed: not w
 /// tools/perf/pmu-events.
 impl MemoryEvents {
     pub(super) fn of(model: Model) -> Self {
+        let known = |llc_misses, dram_fills, caveat| Self {
+            llc_misses: Some(llc_misses),
+            dram_fills: Some(dram_fills),
+            caveat,
+        };
         match model {
             // Zen 4 and later also name memory behind CXL (0x80), which is outside of the last-level cache.
             Model::Amd {
                 family: 0x19,
                 model: 0x10..=0x1f | 0x60..=0xaf,
             }
-            | Model::Amd { family: 0x1a, .. } => Self {
-                llc_misses: Some(Event::raw(0x44, 0xdc)),
-                dram_fills: Some(Event::raw(0x44, 0x48)),
-                caveat: AMD_CAVEAT,
-            },
-            Model::Amd { family: 0x19, .. } => Self {
-                llc_misses: Some(Event::raw(0x44, 0x5c)),
-                dram_fills: Some(Event::raw(0x44, 0x48)),
-                caveat: AMD_CAVEAT,
-            },
+            | Model::Amd { family: 0x1a, .. } => {
+                known(Event::raw(0x44, 0xdc), Event::raw(0x44, 0x48), AMD_CAVEAT)
+            }
+            Model::Amd { family: 0x19, .. } => {
+                known(Event::raw(0x44, 0x5c), Event::raw(0x44, 0x48), AMD_CAVEAT)
+            }
             // Zen to Zen 2, and Hygon's. The kernel's own "cache misses" are those of the second level there. Hits in
             // a neighbour's cache (0x02) cannot be told from those in the own.
             Model::Amd {
                 family: 0x17 | 0x18,
                 ..
-            } => Self {
-                llc_misses: Some(Event::raw(0x43, 0x58)),
-                dram_fills: Some(Event::raw(0x43, 0x48)),
-                caveat: AMD_DEMAND_CAVEAT,
-            },
+            } => known(
+                Event::raw(0x43, 0x58),
+                Event::raw(0x43, 0x48),
+                AMD_DEMAND_CAVEAT,
+            ),
             // Ice Lake servers.
             Model::Intel {
                 family: 6,
                 model: 0x6a | 0x6c,
-            } => Self {
-                llc_misses: Some(Event::CACHE_MISSES),
-                dram_fills: Some(Event::offcore(0xb7, 0x01, 0x73_c000_0477)),
-                caveat: INTEL_CAVEAT,
-            },
+            } => known(
+                Event::CACHE_MISSES,
+                Event::offcore(0xb7, 0x01, 0x73_c000_0477),
+                INTEL_CAVEAT,
+            ),
             // Sapphire Rapids and Emerald Rapids.
             Model::Intel {
                 family: 6,
                 model: 0x8f | 0xcf,
-            } => Self {
-                llc_misses: Some(Event::CACHE_MISSES),
-                dram_fills: Some(Event::offcore(0x2a, 0x01, 0x73_c000_4477)),
-                caveat: INTEL_CAVEAT,
-            },
+            } => known(
+                Event::CACHE_MISSES,
+                Event::offcore(0x2a, 0x01, 0x73_c000_4477),
+                INTEL_CAVEAT,
+            ),
             Model::Intel { .. } => Self {
                 llc_misses: Some(Event::CACHE_MISSES),
-                dram_fills: None,
-                caveat: "",
+                ..Self::default()
             },
             // Neoverse N1, V1, N2, V2, V3, N3. The kernel's own "cache misses" are those of the first level on Arm.
             Model::Arm {
                 implementer: 0x41,
                 part: 0xd0c | 0xd40 | 0xd49 | 0xd4f | 0xd84 | 0xd8e,
-            } => Self {
-                llc_misses: Some(Event::raw(0x37, 0)),
-                dram_fills: Some(Event::raw(0x37, 0)),
-                caveat: ARM_CAVEAT,
-            },
-            _ => Self {
-                llc_misses: None,
-                dram_fills: None,
-                caveat: "",
-            },
+            } => known(Event::raw(0x37, 0), Event::raw(0x37, 0), ARM_CAVEAT),
+            _ => Self::default(),
         }
     }
 }

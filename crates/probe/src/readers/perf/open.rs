@@ -7,9 +7,6 @@ use rustix::io::Errno;
 
 /// Hardware events that the kernel knows on every CPU (`PERF_TYPE_HARDWARE`).
 const HARDWARE: u32 = 0;
-/// Events of the kernel itself (`PERF_TYPE_SOFTWARE`).
-#[cfg(test)]
-const SOFTWARE: u32 = 1;
 /// Events by the CPU's own numbers (`PERF_TYPE_RAW`).
 const RAW: u32 = 4;
 
@@ -25,24 +22,6 @@ impl Event {
     pub(super) const CYCLES: Self = Self::hardware(0);
     pub(super) const INSTRUCTIONS: Self = Self::hardware(1);
     pub(super) const CACHE_MISSES: Self = Self::hardware(3);
-    #[cfg(test)]
-    pub(super) const TASK_CLOCK: Self = Self {
-        kind: SOFTWARE,
-        config: 1,
-        extension: 0,
-    };
-    #[cfg(test)]
-    pub(super) const PAGE_FAULTS: Self = Self {
-        kind: SOFTWARE,
-        config: 2,
-        extension: 0,
-    };
-    #[cfg(test)]
-    pub(super) const CONTEXT_SWITCHES: Self = Self {
-        kind: SOFTWARE,
-        config: 3,
-        extension: 0,
-    };
 
     const fn hardware(config: u64) -> Self {
         Self {
@@ -81,6 +60,7 @@ pub(super) enum Target {
 
 /// The first 72 bytes of `struct perf_event_attr` (`PERF_ATTR_SIZE_VER1`), which every kernel takes.
 #[repr(C)]
+#[derive(Default)]
 struct Attributes {
     kind: u32,
     size: u32,
@@ -132,14 +112,10 @@ pub(super) fn open(
         kind: event.kind,
         size: size_of::<Attributes>() as u32,
         config: event.config,
-        sample_period: 0,
-        sample_type: 0,
         read_format: READ_TOTAL_TIME_ENABLED | READ_TOTAL_TIME_RUNNING | READ_GROUP,
         flags,
-        wakeup_events: 0,
-        breakpoint_type: 0,
         config1: event.extension,
-        config2: 0,
+        ..Attributes::default()
     };
     call(&attributes, process, cpu, leader)
 }
@@ -152,14 +128,7 @@ pub(in crate::readers) fn open_uncore(kind: u32, config: u64, cpu: u32) -> Resul
         kind,
         size: size_of::<Attributes>() as u32,
         config,
-        sample_period: 0,
-        sample_type: 0,
-        read_format: 0,
-        flags: 0,
-        wakeup_events: 0,
-        breakpoint_type: 0,
-        config1: 0,
-        config2: 0,
+        ..Attributes::default()
     };
     let cpu = i32::try_from(cpu).map_err(|_| Errno::NODEV)?;
     call(&attributes, -1, cpu, None)
@@ -207,19 +176,4 @@ fn last_error() -> Errno {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_layout_is_the_kernels() {
-        // include/uapi/linux/perf_event.h: PERF_ATTR_SIZE_VER1.
-        assert_eq!(size_of::<Attributes>(), 72);
-        assert_eq!(std::mem::offset_of!(Attributes, flags), 40);
-        assert_eq!(std::mem::offset_of!(Attributes, config1), 56);
-    }
-
-    #[test]
-    fn raw_events_are_packed_as_perf_writes_them() {
-        assert_eq!(Event::raw(0x44, 0x48).config, 0x4844);
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Status;
-use crate::readers::testing::{Tree, sample};
+use crate::readers::tests::{Tree, sample};
 
 /// A scope over software events, which stand in for cycles and the rest: the machinery is the same.
 fn software_scope(targets: &[Target]) -> Option<Scope> {

@@ -9,6 +9,7 @@ use super::meter::Meter;
 use super::sheet::{Said, Sheet};
 use crate::clock;
 use crate::error::ProbeError;
+use crate::probes::join;
 
 /// A value is too old after so many intervals.
 const INTERVALS_UNTIL_STALE: u64 = 3;
@@ -27,6 +28,17 @@ pub(super) struct Pace {
     pub share: u64,
     /// How long the first reading may be waited for.
     pub patience: Duration,
+}
+
+impl Pace {
+    /// Of a meter whose reading is mostly waiting, at most for `timeout`: that takes nothing of this host.
+    pub(super) fn of_waiting(interval: Duration, timeout: Duration) -> Self {
+        Self {
+            interval,
+            share: 1,
+            patience: 2 * timeout + Duration::from_secs(1),
+        }
+    }
 }
 
 /// A meter that is read on a thread of its own, until this is dropped.
@@ -191,7 +203,7 @@ impl Shared {
                 state.attempts += 1;
                 state.answered |= sheet.has_value();
                 state.spent += end - start;
-                state.complaint = join(meter.complaint(), sheet.complaint());
+                state.complaint = join(meter.complaint(), &sheet.complaint());
                 !state.answered && state.attempts < FIRST_ATTEMPTS
             };
             self.changed.notify_all();
@@ -217,15 +229,6 @@ impl Shared {
             slot.bits.store(value.to_bits(), Ordering::Release);
             slot.time.store(now, Ordering::Release);
         }
-    }
-}
-
-/// Two complaints, either of which may be empty.
-pub(super) fn join(first: String, second: String) -> String {
-    match (first.is_empty(), second.is_empty()) {
-        (_, true) => first,
-        (true, false) => second,
-        (false, false) => format!("{first}; {second}"),
     }
 }
 

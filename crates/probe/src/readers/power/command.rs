@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -57,38 +58,7 @@ pub(super) fn build(
             running: None,
         }),
     };
-    found.in_background(Pace {
-        interval,
-        // Most of a reading is waiting for the next line.
-        share: 1,
-        patience: 2 * timeout + Duration::from_secs(1),
-    })
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error("cannot start {program}: {source}")]
-    Start { program: String, source: io::Error },
-    #[error("cannot read what {program} prints: {source}")]
-    Read { program: String, source: io::Error },
-    #[error("{program} printed no number within {seconds} s, and was ended{complaint}")]
-    Silence {
-        program: String,
-        seconds: f64,
-        complaint: String,
-    },
-    #[error("{program} ended ({status}) without a number{complaint}")]
-    Ended {
-        program: String,
-        status: ExitStatus,
-        complaint: String,
-    },
-    #[error("{program} printed '{line}', which is not a number")]
-    NoNumber { program: String, line: String },
-    #[error("{program} printed a line of more than {LONGEST_NUMBER} bytes, and was ended")]
-    LongLine { program: String },
-    #[error("{program} was ended")]
-    Stopped { program: String },
+    found.in_background(Pace::of_waiting(interval, timeout))
 }
 
 /// What came of waiting for a line.
@@ -98,54 +68,50 @@ enum Heard {
 }
 
 impl Printer {
-    fn program(&self) -> String {
-        self.arguments.first().cloned().unwrap_or_default()
+    fn program(&self) -> &str {
+        self.arguments.first().map_or("", String::as_str)
     }
 
-    fn number(&mut self, is_stopped: impl Fn() -> bool) -> Result<f64, Failure> {
+    fn number(&mut self, is_stopped: impl Fn() -> bool) -> Result<f64, String> {
         let deadline = Instant::now() + self.timeout;
         // One that has printed before and ended well is started once more, not again and again.
         for _ in 0..2 {
             let mut running = match self.running.take() {
                 Some(running) => running,
-                None => Running::start(&self.arguments).map_err(|source| Failure::Start {
-                    program: self.program(),
-                    source,
-                })?,
+                None => Running::start(&self.arguments)
+                    .map_err(|error| format!("cannot start {}: {error}", self.program()))?,
             };
             match self.line(&mut running, deadline, &is_stopped)? {
                 Heard::Line(line) => {
                     running.has_printed = true;
                     self.running = Some(running);
-                    return number(&line).ok_or_else(|| Failure::NoNumber {
-                        program: self.program(),
-                        line: shorten(&line),
+                    return number(&line).ok_or_else(|| {
+                        let (program, line) = (self.program(), shorten(&line));
+                        format!("{program} printed '{line}', which is not a number")
                     });
                 }
                 Heard::End => {
                     let has_printed = running.has_printed;
                     let complaint = running.complaint();
-                    let status = running.end().map_err(|source| self.unreadable(source))?;
+                    let status = running.end().map_err(|error| self.unreadable(&error))?;
                     if !(has_printed && status.success()) {
-                        return Err(Failure::Ended {
-                            program: self.program(),
-                            status,
-                            complaint,
-                        });
+                        let program = self.program();
+                        return Err(format!(
+                            "{program} ended ({status}) without a number{complaint}"
+                        ));
                     }
                 }
             }
         }
-        Err(Failure::Stopped {
-            program: self.program(),
-        })
+        Err(self.stopped())
     }
 
-    fn unreadable(&self, source: io::Error) -> Failure {
-        Failure::Read {
-            program: self.program(),
-            source,
-        }
+    fn unreadable(&self, error: &io::Error) -> String {
+        format!("cannot read what {} prints: {error}", self.program())
+    }
+
+    fn stopped(&self) -> String {
+        format!("{} was ended", self.program())
     }
 
     /// The last of the lines that are there, or the first that comes.
@@ -154,20 +120,21 @@ impl Printer {
         running: &mut Running,
         deadline: Instant,
         is_stopped: &impl Fn() -> bool,
-    ) -> Result<Heard, Failure> {
+    ) -> Result<Heard, String> {
         let mut seen = 0;
         let mut last = None;
         loop {
             let more = running
                 .take(&mut seen)
-                .map_err(|source| self.unreadable(source))?;
+                .map_err(|error| self.unreadable(&error))?;
             if let Some(line) = running.last_line() {
                 last = Some(line);
             }
             if running.printed.len() > LONGEST_NUMBER {
-                return Err(Failure::LongLine {
-                    program: self.program(),
-                });
+                return Err(format!(
+                    "{} printed a line of more than {LONGEST_NUMBER} bytes, and was ended",
+                    self.program()
+                ));
             }
             match (last.take(), more) {
                 // What else is there already is later still.
@@ -183,21 +150,20 @@ impl Printer {
                 continue;
             }
             if is_stopped() {
-                return Err(Failure::Stopped {
-                    program: self.program(),
-                });
+                return Err(self.stopped());
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Failure::Silence {
-                    program: self.program(),
-                    seconds: self.timeout.as_secs_f64(),
-                    complaint: running.complaint(),
-                });
+                return Err(format!(
+                    "{} printed no number within {} s, and was ended{}",
+                    self.program(),
+                    self.timeout.as_secs_f64(),
+                    running.complaint()
+                ));
             }
             running
                 .wait(left.min(LONGEST_WAIT))
-                .map_err(|source| self.unreadable(source))?;
+                .map_err(|error| self.unreadable(&error))?;
         }
     }
 }
@@ -376,9 +342,9 @@ impl Drop for Running {
 impl Meter for Printer {
     fn read(&mut self, sheet: &mut Sheet) {
         let stop = sheet.stop();
-        match self.number(|| stop.load(std::sync::atomic::Ordering::Relaxed)) {
+        match self.number(|| stop.load(Ordering::Relaxed)) {
             Ok(number) => sheet.say(0, self.measured.number(number), None),
-            Err(failure) => sheet.fail(|| failure.to_string()),
+            Err(why) => sheet.fail(|| why),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! A meter that was found, and the two ways to read it: at each tick, or on a thread of its own.
 
-use super::background::{Background, Pace, join};
+use super::background::{Background, Pace};
 use super::meter::{About, Meter};
 use super::sheet::{Channel, Sheet};
 use crate::clock;
-use crate::probes::Probe;
-use crate::readers::{MissingReader, Reader};
+use crate::probes::{Probe, join};
+use crate::readers::Reader;
 
 /// A meter that was found, before it is read.
 pub(super) struct Found {
@@ -38,7 +38,7 @@ impl Found {
             }),
             Ok(background) => {
                 let (complaint, _) = background.account();
-                Box::new(MissingReader(self.about.probe(columns).missing(complaint)))
+                self.about.probe(columns).missing_reader(complaint)
             }
             Err(error) => self.about.missing(error.to_string()),
         }
@@ -54,7 +54,7 @@ struct Direct {
 
 impl Reader for Direct {
     fn probes(&self) -> Vec<Probe> {
-        let complaint = join(self.meter.complaint(), self.sheet.complaint());
+        let complaint = join(self.meter.complaint(), &self.sheet.complaint());
         let probe = self.about.probe(self.sheet.columns().to_vec());
         vec![probe.untrusted_if(complaint)]
     }

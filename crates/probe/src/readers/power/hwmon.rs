@@ -3,20 +3,17 @@
 //!
 //! Some ask a management controller or a slow bus for each reading, so they are read beside the ticks.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use super::background::Pace;
 use super::energy::Counter;
 use super::found::Found;
-use super::meter::{ABSENT, About, Meter};
-use super::powercap::distinct;
-use super::sheet::{Channel, Gives, MOST_WATTS, Sheet};
+use super::meter::{ABSENT, About};
+use super::number_files::NumberFile;
+use super::sheet::{Channel, Gives, MOST_WATTS, distinct};
 use crate::host::Host;
-use crate::parse;
 use crate::readers::Reader;
-use crate::source::{Source, complaints};
+use crate::source::Source;
 
 const NEEDS: &str = "a driver of a power sensor (acpi_power_meter, amdgpu, pmbus and others), and the right to read its files";
 const FOLDER: &str = "sys/class/hwmon";
@@ -35,11 +32,6 @@ const PACE: Pace = Pace {
     patience: Duration::from_secs(3),
 };
 
-struct Hwmon {
-    /// Each with the units of one.
-    sources: Vec<(f64, Source)>,
-}
-
 /// All sensors of the host; those that repeat the processors' own counters are left out where `has_rapl`.
 pub(super) fn build(host: &Host, has_rapl: bool) -> Box<dyn Reader> {
     let mut about = About::new("hwmon", NEEDS).expecting(&Channel::watts("server"));
@@ -49,7 +41,7 @@ pub(super) fn build(host: &Host, has_rapl: bool) -> Box<dyn Reader> {
             let found = Found {
                 about,
                 channels,
-                meter: Box::new(Hwmon { sources }),
+                meter: Box::new(sources),
             };
             if host.is_live() {
                 found.in_background(PACE)
@@ -61,20 +53,21 @@ pub(super) fn build(host: &Host, has_rapl: bool) -> Box<dyn Reader> {
     }
 }
 
-type Sensors = (Vec<Channel>, Vec<(f64, Source)>, String);
+type Sensors = (Vec<Channel>, Vec<NumberFile>, String);
 
 fn find(host: &Host, has_rapl: bool) -> Result<Sensors, String> {
-    let (mut channels, mut sources): (Vec<Channel>, Vec<(f64, Source)>) = Default::default();
+    let (mut channels, mut sources): (Vec<Channel>, Vec<NumberFile>) = Default::default();
     let mut unread = String::new();
     for chip in chips(host) {
         let folder = host.path(&format!("{FOLDER}/{chip}"));
-        let name = first_line(&folder.join("name")).unwrap_or_else(|| chip.clone());
+        let name = host.text(&format!("{FOLDER}/{chip}/name"));
+        let name = name.unwrap_or_else(|| chip.clone());
         if name == SAME_AS_RAPL && has_rapl {
             continue;
         }
-        let sensors = sensors(&folder);
+        let sensors = sensors(host, &chip);
         for sensor in &sensors {
-            let label = first_line(&folder.join(format!("{}_label", sensor.stem)));
+            let label = host.text(&format!("{FOLDER}/{chip}/{}_label", sensor.stem));
             let domain = match label {
                 Some(label) if !label.is_empty() => format!("{name}-{label}"),
                 _ if name == WHOLE_SERVER => "server".to_owned(),
@@ -82,24 +75,18 @@ fn find(host: &Host, has_rapl: bool) -> Result<Sensors, String> {
                 _ => format!("{name}-{}", sensor.stem),
             };
             let opened = Source::open_small(folder.join(&sensor.file));
-            let opened = opened
-                .map_err(|error| error.to_string())
-                .and_then(|mut source| {
-                    // What a file says that is there and refuses, as a sensor does whose bus is broken.
-                    if source.read(|_| Ok(())) {
-                        Ok(source)
-                    } else {
-                        Err(source.complaint())
-                    }
-                });
-            match opened {
+            // One that is there may refuse, as a sensor does whose bus is broken.
+            match opened.and_then(Source::readable) {
                 Ok(source) if channels.len() < MOST_CHANNELS => {
-                    let taken = |domain: &str| channels.iter().any(|known| known.domain == domain);
-                    channels.push(sensor.channel(distinct(&domain, taken), &name));
-                    sources.push((if sensor.is_energy { 1.0 } else { 1e-6 }, source));
+                    channels.push(sensor.channel(distinct(&domain, &channels), &name));
+                    sources.push(NumberFile {
+                        source,
+                        scale: if sensor.is_energy { 1.0 } else { 1e-6 },
+                        range: None,
+                    });
                 }
                 Ok(_) => {}
-                Err(reason) if unread.is_empty() => unread = reason,
+                Err(error) if unread.is_empty() => unread = error.to_string(),
                 Err(_) => {}
             }
         }
@@ -115,10 +102,7 @@ fn find(host: &Host, has_rapl: bool) -> Result<Sensors, String> {
 
 /// `hwmon0`, `hwmon1`, ..., in order.
 fn chips(host: &Host) -> Vec<String> {
-    let entries = fs::read_dir(host.path(FOLDER)).into_iter().flatten();
-    let names = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
+    let names = host.names(FOLDER).into_iter();
     let mut numbered: Vec<(u32, String)> = names
         .filter_map(|name| Some((name.strip_prefix("hwmon")?.parse().ok()?, name)))
         .collect();
@@ -156,12 +140,8 @@ impl Sensor {
 
 /// What a chip measures of power and energy. Where it gives a mean and a moment, the mean: it holds what lies between two
 /// readings.
-fn sensors(folder: &Path) -> Vec<Sensor> {
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    let files: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
+fn sensors(host: &Host, chip: &str) -> Vec<Sensor> {
+    let files = host.names(&format!("{FOLDER}/{chip}"));
     let mut sensors: Vec<Sensor> = files
         .iter()
         .filter_map(|file| {
@@ -184,25 +164,4 @@ fn sensors(folder: &Path) -> Vec<Sensor> {
         .collect();
     sensors.sort_by_key(|sensor| (sensor.is_energy, sensor.number));
     sensors
-}
-
-fn first_line(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    Some(text.lines().next().unwrap_or_default().trim().to_owned())
-}
-
-impl Meter for Hwmon {
-    fn read(&mut self, sheet: &mut Sheet) {
-        for (channel, (scale, source)) in self.sources.iter_mut().enumerate() {
-            source.read(|text| {
-                let number = parse::only_number(text, "the reading")?;
-                sheet.say(channel, number as f64 * *scale, None);
-                Ok(())
-            });
-        }
-    }
-
-    fn complaint(&self) -> String {
-        complaints(self.sources.iter().map(|(_, source)| source))
-    }
 }

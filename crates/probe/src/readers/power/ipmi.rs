@@ -9,7 +9,7 @@ use super::background::Pace;
 use super::found::Found;
 use super::ipmi_device::{Device, Transport};
 use super::meter::{ABSENT, About, Meter};
-use super::sheet::{Channel, Gives, Sheet};
+use super::sheet::{Channel, Sheet};
 use crate::host::Host;
 use crate::readers::Reader;
 
@@ -28,44 +28,32 @@ const PACE: Pace = Pace {
     patience: Duration::from_secs(5),
 };
 
-/// Why an answer holds no power.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-enum Refusal {
-    #[error("the management controller answered with {0} bytes, which is not a power reading")]
-    Length(usize),
-    #[error(
-        "the management controller does not support power readings (DCMI; completion code {0:#04x})"
-    )]
-    Unknown(u8),
-    #[error("the management controller refused a power reading (completion code {0:#04x})")]
-    Code(u8),
-    #[error("the management controller answered for another group ({0:#04x})")]
-    Group(u8),
-    #[error(
-        "the management controller's power measurement is switched off (activate it in its settings)"
-    )]
-    Inactive,
-}
-
-/// Watts at this moment, out of an answer with its completion code.
-fn parse(answer: &[u8]) -> Result<u16, Refusal> {
-    match answer {
-        [] => Err(Refusal::Length(0)),
+/// Watts at this moment, out of an answer with its completion code; else why there are none.
+fn parse(answer: &[u8]) -> Result<u16, String> {
+    Err(match answer {
         // Invalid command, command not for this unit, parameter not for this unit.
-        [code @ (0xc1 | 0xc2 | 0xcc | 0xd6), ..] => Err(Refusal::Unknown(*code)),
-        [code @ 1..=0xff, ..] => Err(Refusal::Code(*code)),
-        [0, group, ..] if *group != GROUP => Err(Refusal::Group(*group)),
+        [code @ (0xc1 | 0xc2 | 0xcc | 0xd6), ..] => format!(
+            "the management controller does not support power readings (DCMI; completion code {code:#04x})"
+        ),
+        [code @ 1..=0xff, ..] => format!(
+            "the management controller refused a power reading (completion code {code:#04x})"
+        ),
+        [0, group, ..] if *group != GROUP => {
+            format!("the management controller answered for another group ({group:#04x})")
+        }
         // Group, four powers of 16 bits, time and period of 32 bits, state.
         [0, _, low, high, middle @ .., state] if middle.len() == 14 => {
             // Bit 6: measurement is active.
-            if state & 0x40 == 0 {
-                Err(Refusal::Inactive)
-            } else {
-                Ok(u16::from_le_bytes([*low, *high]))
+            if state & 0x40 != 0 {
+                return Ok(u16::from_le_bytes([*low, *high]));
             }
+            "the management controller's power measurement is switched off (activate it in its settings)".to_owned()
         }
-        _ => Err(Refusal::Length(answer.len())),
-    }
+        _ => format!(
+            "the management controller answered with {} bytes, which is not a power reading",
+            answer.len()
+        ),
+    })
 }
 
 struct Dcmi {
@@ -91,10 +79,7 @@ pub(super) fn build(host: &Host) -> Box<dyn Reader> {
 fn found(about: About, transport: Box<dyn Transport>) -> Found {
     Found {
         about,
-        channels: vec![Channel {
-            domain: "server".to_owned(),
-            gives: Gives::Watts { never_zero: true },
-        }],
+        channels: vec![Channel::watts_above_zero("server")],
         meter: Box::new(Dcmi { transport }),
     }
 }
@@ -110,7 +95,7 @@ impl Meter for Dcmi {
                 // What controllers say that do not know.
                 Ok(u16::MAX) => sheet.say(0, f64::INFINITY, None),
                 Ok(watts) => sheet.say(0, f64::from(watts), None),
-                Err(refusal) => sheet.fail(|| refusal.to_string()),
+                Err(refusal) => sheet.fail(|| refusal),
             },
             Err(error) => {
                 sheet.fail(|| format!("the management controller did not answer: {error}"));

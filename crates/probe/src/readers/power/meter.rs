@@ -2,7 +2,7 @@
 
 use super::sheet::{Channel, Sheet};
 use crate::probes::Probe;
-use crate::readers::{MissingReader, Reader};
+use crate::readers::Reader;
 
 /// How the reason begins of a meter that this host does not have, rather than one that cannot be read.
 pub(super) const ABSENT: &str = "not present: ";
@@ -63,6 +63,6 @@ impl About {
     pub fn missing(&self, reason: impl AsRef<str>) -> Box<dyn Reader> {
         let columns = self.expected.as_deref().map(str::to_owned);
         let probe = self.probe(columns.into_iter().collect());
-        Box::new(MissingReader(probe.missing(reason)))
+        probe.missing_reader(reason)
     }
 }

@@ -13,6 +13,7 @@ mod hwmon;
 mod ipmi;
 mod ipmi_device;
 mod meter;
+mod number_files;
 mod nvml;
 mod powercap;
 mod rapl_perf;
@@ -25,14 +26,9 @@ use std::collections::HashSet;
 use self::meter::About;
 pub use self::spec::{Measured, MeterSpec, Quantity, StripReading};
 use crate::host::Host;
-use crate::readers::{MissingReader, Reader, Registration};
+use crate::readers::Reader;
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "power",
-    build,
-};
-
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     let mut readers = Vec::new();
     if host.local_meters {
         let processors = rapl(host);
@@ -113,8 +109,7 @@ fn without_duplicates(readers: Vec<Box<dyn Reader>>) -> Vec<Box<dyn Reader>> {
                 let reason = format!(
                     "another meter gives {twice} already: name the domain of one (domain=...)"
                 );
-                return Box::new(MissingReader(probes.swap_remove(0).missing(reason)))
-                    as Box<dyn Reader>;
+                return probes.swap_remove(0).missing_reader(reason);
             }
             taken.extend(columns);
             reader

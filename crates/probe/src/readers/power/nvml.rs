@@ -11,7 +11,7 @@ use super::background::Pace;
 use super::energy::Counter;
 use super::found::Found;
 use super::meter::{ABSENT, About, Meter};
-use super::sheet::{Channel, Gives, Sheet};
+use super::sheet::{Channel, Sheet};
 use crate::host::Host;
 use crate::readers::Reader;
 
@@ -35,29 +35,15 @@ pub(super) const COUNTER: Counter = Counter {
     moves_always: false,
 };
 
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error("not present: {0}")]
-    Absent(String),
-    #[error("NVIDIA's library {path} cannot be used: {source}")]
-    Library { path: String, source: NvmlError },
-    #[error("NVIDIA's driver failed: {0}")]
-    Call(#[from] NvmlError),
-}
-
-fn open(path: &Path) -> Result<Nvml, Failure> {
-    Nvml::builder()
-        .lib_path(path.as_os_str())
-        .init()
-        .map_err(|error| match error {
-            NvmlError::LibloadingError(error) => {
-                Failure::Absent(format!("no NVIDIA driver ({error})"))
-            }
-            source => Failure::Library {
-                path: path.display().to_string(),
-                source,
-            },
-        })
+fn open(path: &Path) -> Result<Nvml, String> {
+    let opened = Nvml::builder().lib_path(path.as_os_str()).init();
+    opened.map_err(|error| match error {
+        NvmlError::LibloadingError(error) => format!("{ABSENT}no NVIDIA driver ({error})"),
+        error => format!(
+            "NVIDIA's library {} cannot be used: {error}",
+            path.display()
+        ),
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -87,21 +73,23 @@ struct Accelerators {
 pub(super) fn build(host: &Host) -> Box<dyn Reader> {
     if !host.is_live() {
         let reason = format!("{ABSENT}a recorded tree has no accelerator to ask");
-        return About::new("nvml", NEEDS)
-            .expecting(&Channel::energy("gpu-0", COUNTER))
-            .missing(reason);
+        return about().missing(reason);
     }
     match find(&host.nvml_library) {
         Ok(found) => found.in_background(PACE),
-        Err(failure) => About::new("nvml", NEEDS)
-            .expecting(&Channel::energy("gpu-0", COUNTER))
-            .missing(failure.to_string()),
+        Err(failure) => about().missing(failure),
     }
 }
 
-fn find(library: &Path) -> Result<Found, Failure> {
+fn about() -> About {
+    About::new("nvml", NEEDS).expecting(&Channel::energy("gpu-0", COUNTER))
+}
+
+fn find(library: &Path) -> Result<Found, String> {
     let nvml = open(library)?;
-    let devices: Vec<Device> = (0..nvml.device_count()?.min(MOST_DEVICES))
+    let count = nvml.device_count();
+    let count = count.map_err(|error| format!("NVIDIA's driver failed: {error}"))?;
+    let devices: Vec<Device> = (0..count.min(MOST_DEVICES))
         // One that fell off its bus does not hide the others.
         .filter_map(|index| Some((index, nvml.device_by_index(index).ok()?)))
         .map(|(index, device)| Device {
@@ -110,9 +98,7 @@ fn find(library: &Path) -> Result<Found, Failure> {
         })
         .collect();
     if devices.is_empty() {
-        return Err(Failure::Absent(
-            "NVIDIA's driver finds no accelerator".to_owned(),
-        ));
+        return Err(format!("{ABSENT}NVIDIA's driver finds no accelerator"));
     }
     let channels = devices
         .iter()
@@ -121,15 +107,12 @@ fn find(library: &Path) -> Result<Found, Failure> {
             if device.counts {
                 Channel::energy(domain, COUNTER)
             } else {
-                Channel {
-                    domain,
-                    gives: Gives::Watts { never_zero: true },
-                }
+                Channel::watts_above_zero(domain)
             }
         })
         .collect();
     Ok(Found {
-        about: About::new("nvml", NEEDS).expecting(&Channel::energy("gpu-0", COUNTER)),
+        about: about(),
         channels,
         meter: Box::new(Accelerators { devices, nvml }),
     })

@@ -1,7 +1,6 @@
 //! The energy of processors as perf events have it: the events of the device `power`
 //! (arch/x86/events/rapl.c, Documentation/ABI/testing/sysfs-bus-event_source-devices-events).
 
-use std::fs;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -9,10 +8,9 @@ use rustix::io::Errno;
 use super::energy::Counter;
 use super::found::Found;
 use super::meter::{ABSENT, About, Meter};
-use super::powercap::{self, MOST_WATTS, UNTIL_IT_MOVES, distinct};
-use super::sheet::{Channel, Sheet};
+use super::powercap::{self, MOST_WATTS, UNTIL_IT_MOVES};
+use super::sheet::{Channel, Sheet, distinct};
 use crate::host::Host;
-use crate::parse;
 use crate::readers::perf::access::Access;
 use crate::readers::perf::open::open_uncore;
 
@@ -68,11 +66,7 @@ fn find_with(host: &Host, mut about: About, open: Open) -> Result<Found, (About,
         return Err((about, absent()));
     };
     let events = events(host);
-    let cpus = fs::read_to_string(host.path(&format!("{FOLDER}/cpumask")))
-        .ok()
-        .and_then(|text| parse::cpu_list(&text))
-        .unwrap_or_default();
-    let places = places(host, &cpus);
+    let places = places(host, &host.cpus(&format!("{FOLDER}/cpumask")));
     let (mut channels, mut files): (Vec<Channel>, Vec<OwnedFd>) = Default::default();
     let mut refused = None;
     for event in &events {
@@ -83,13 +77,12 @@ fn find_with(host: &Host, mut about: About, open: Open) -> Result<Found, (About,
                         "psys" => "psys".to_owned(),
                         part => format!("{part}-{place}"),
                     };
-                    let taken = |domain: &str| channels.iter().any(|known| known.domain == domain);
                     let counter = Counter {
                         joules: event.joules,
                         most_watts: MOST_WATTS,
                         moves_always: true,
                     };
-                    channels.push(Channel::energy(distinct(&domain, taken), counter));
+                    channels.push(Channel::energy(distinct(&domain, &channels), counter));
                     files.push(file);
                 }
                 Err(errno) => refused = Some(errno),
@@ -112,19 +105,18 @@ fn find_with(host: &Host, mut about: About, open: Open) -> Result<Found, (About,
 }
 
 fn device(host: &Host) -> Option<u32> {
-    let text = fs::read_to_string(host.path(&format!("{FOLDER}/type"))).ok()?;
-    text.trim().parse().ok()
+    host.number(&format!("{FOLDER}/type"))
 }
 
 fn events(host: &Host) -> Vec<Event> {
-    let text = |name: &str| fs::read_to_string(host.path(&format!("{FOLDER}/events/{name}"))).ok();
+    let text = |name: &str| host.text(&format!("{FOLDER}/events/{name}"));
     EVENTS
         .iter()
         .filter_map(|(name, part)| {
-            let config = config(text(name)?.trim())?;
+            let config = config(&text(name)?)?;
             let unit = text(&format!("{name}.unit"))?;
-            let scale: f64 = text(&format!("{name}.scale"))?.trim().parse().ok()?;
-            (unit.trim() == "Joules" && scale.is_finite() && scale > 0.0).then_some(Event {
+            let scale: f64 = text(&format!("{name}.scale"))?.parse().ok()?;
+            (unit == "Joules" && scale.is_finite() && scale > 0.0).then_some(Event {
                 part,
                 config,
                 joules: scale,
@@ -144,10 +136,8 @@ fn config(text: &str) -> Option<u64> {
 
 /// Each CPU that answers for a package, with the package's number; with the die's too where a package has several.
 fn places(host: &Host, cpus: &[u32]) -> Vec<(u32, String)> {
-    let topology = |cpu: u32, file: &str| {
-        let path = host.path(&format!("sys/devices/system/cpu/cpu{cpu}/topology/{file}"));
-        let text = fs::read_to_string(path).ok()?;
-        text.trim().parse::<u32>().ok()
+    let topology = |cpu: u32, file: &str| -> Option<u32> {
+        host.number(&format!("sys/devices/system/cpu/cpu{cpu}/topology/{file}"))
     };
     let packages: Vec<Option<u32>> = cpus
         .iter()

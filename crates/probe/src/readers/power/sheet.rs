@@ -33,6 +33,14 @@ impl Channel {
         }
     }
 
+    /// Of something that is known to be there: 0 W is a meter that does not work.
+    pub(super) fn watts_above_zero(domain: impl Into<String>) -> Self {
+        Self {
+            domain: domain.into(),
+            gives: Gives::Watts { never_zero: true },
+        }
+    }
+
     pub(super) fn energy(domain: impl Into<String>, counter: Counter) -> Self {
         Self {
             domain: domain.into(),
@@ -47,6 +55,15 @@ impl Channel {
         };
         column(name, &[("domain", &self.domain), ("meter", meter)])
     }
+}
+
+/// `domain`, or with the first number behind it that none of `channels` has.
+pub(super) fn distinct(domain: &str, channels: &[Channel]) -> String {
+    let numbered = (1..).map(|number| format!("{domain}-{number}"));
+    std::iter::once(domain.to_owned())
+        .chain(numbered)
+        .find(|name| !channels.iter().any(|known| known.domain == *name))
+        .unwrap_or_default()
 }
 
 /// What was said of a channel in the reading under way.

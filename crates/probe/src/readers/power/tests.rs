@@ -2,7 +2,7 @@ use super::meter::ABSENT;
 use super::*;
 use crate::Probe;
 use crate::Status;
-use crate::readers::testing::{Tree, sample};
+use crate::readers::tests::{Tree, sample};
 
 fn probes(host: &Host) -> Vec<Probe> {
     build(host)
@@ -178,7 +178,7 @@ fn energy_of_a_package_wraps_and_grows() {
     assert!(
         probe
             .reason
-            .contains("energy_uj, line 1: energy is not a number"),
+            .contains("energy_uj, line 1: the reading is not a number"),
         "{}",
         probe.reason
     );

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Status;
-use crate::readers::testing::{Tree, sample};
+use crate::readers::tests::{Tree, sample};
 use proptest::prelude::*;
 
 const MEMORY: &str = "some avg10=0.33 avg60=0.45 avg300=1.07 total=15503301\n\

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use crate::error::{Fault, Problem};
 use crate::parse::{self, Fields, Line, Lines};
+use crate::source::fill;
 
 /// What `/proc/PID/stat` says of a process and of its children that were waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -191,36 +192,22 @@ impl Opener {
         thread: u32,
         name: &str,
     ) -> Result<&[u8], Errno> {
-        match kept {
-            Some(file) => fill(&mut self.text, file),
-            None => self.read_thread(process, thread, name),
-        }
+        let Some(file) = kept else {
+            return self.read_thread(process, thread, name);
+        };
+        let length = fill(file, &mut self.text)?;
+        Ok(&self.text[..length])
     }
 
     fn read(&mut self) -> Result<&[u8], Errno> {
         let file = open(Path::new(OsStr::from_bytes(&self.path)))?;
-        fill(&mut self.text, &file)
+        let length = fill(&file, &mut self.text)?;
+        Ok(&self.text[..length])
     }
 }
 
 fn open(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-}
-
-/// Reads all of a file; the buffer grows if it must.
-fn fill<'a>(text: &'a mut Vec<u8>, file: &OwnedFd) -> Result<&'a [u8], Errno> {
-    let mut length = 0;
-    loop {
-        if length == text.len() {
-            text.resize(length * 2, 0);
-        }
-        match rustix::io::pread(file, &mut text[length..], length as u64) {
-            Ok(0) => return Ok(&text[..length]),
-            Ok(more) => length += more,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
 }
 
 /// The number that a name in `/proc` stands for.

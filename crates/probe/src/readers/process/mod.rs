@@ -16,14 +16,9 @@ use self::scan::Scanner;
 use self::threads::Threads;
 use crate::clock::{self, Throttle};
 use crate::host::Host;
-use crate::probes::{Probe, column};
-use crate::readers::{MissingReader, Reader, Registration};
+use crate::probes::{Probe, column, labelled};
+use crate::readers::Reader;
 use crate::source::Source;
-
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "process",
-    build,
-};
 
 const NEEDS: &str = "a running process, and /proc mounted so that it is seen (hidepid=0)";
 const IO_NEEDS: &str = "the right to trace the process: the same user, or CAP_SYS_PTRACE";
@@ -85,7 +80,7 @@ struct Member {
     io: Option<Source>,
 }
 
-fn build(host: &Host) -> Vec<Box<dyn Reader>> {
+pub(super) fn build(host: &Host) -> Vec<Box<dyn Reader>> {
     host.processes
         .iter()
         .map(|(label, root)| follow(host, label, *root))
@@ -122,7 +117,7 @@ fn follow(host: &Host, label: &str, root: u32) -> Box<dyn Reader> {
         )),
     };
     if let Some(reason) = missing {
-        return Box::new(MissingReader(probe(label).missing(reason)));
+        return probe(label).missing_reader(reason);
     }
     let ticks_per_second = 1.0 / host.interval.as_secs_f64();
     let mut reader = Process {
@@ -150,13 +145,7 @@ fn follow(host: &Host, label: &str, root: u32) -> Box<dyn Reader> {
 }
 
 fn probe(label: &str) -> Probe {
-    let columns = COLUMNS
-        .iter()
-        .map(|(name, more)| {
-            let labels: Vec<_> = [("process", label)].into_iter().chain(*more).collect();
-            column(name, &labels)
-        })
-        .collect();
+    let columns = labelled(&COLUMNS, ("process", label));
     Probe::new(format!("process:{label}"), NEEDS, columns)
 }
 
@@ -202,14 +191,7 @@ impl Process {
             }
         };
         let io = Source::open_small(self.opener.process_path(pid, "io"));
-        let io = io.and_then(|mut io| {
-            if io.read(|_| Ok(())) {
-                Ok(io)
-            } else {
-                Err(io.into_failure())
-            }
-        });
-        let io = match io {
+        let io = match io.and_then(Source::readable) {
             Ok(io) => Some(io),
             Err(error) => {
                 if !error.is_gone() || pid == self.root {

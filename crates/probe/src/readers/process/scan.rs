@@ -60,45 +60,38 @@ impl Scanner {
         members: &mut Vec<u32>,
         most: usize,
     ) -> bool {
-        if self.has_children {
-            self.by_children(opener, members, most)
-        } else {
-            self.by_parents(opener, members, most)
+        if !self.has_children {
+            self.read_parents(opener);
         }
-    }
-
-    fn by_children(&mut self, opener: &mut Opener, members: &mut Vec<u32>, most: usize) -> bool {
         let mut position = 0;
-        while position < members.len() {
+        let mut was_all = true;
+        while position < members.len() && was_all {
             let process = members[position];
             position += 1;
-            let _ = numbers_in(
-                opener.process_path(process, "task"),
-                &mut self.folder,
-                &mut self.numbers,
-            );
-            for &thread in &self.numbers {
-                let Ok(text) = opener.read_thread(process, thread, "children") else {
-                    continue;
-                };
-                for child in text
-                    .split(|byte| byte.is_ascii_whitespace())
-                    .filter_map(files::number)
-                {
-                    if members.contains(&child) {
-                        continue;
+            let mut meet = |child: u32| {
+                if was_all && !members.contains(&child) {
+                    was_all = members.len() < most;
+                    if was_all {
+                        members.push(child);
                     }
-                    if members.len() >= most {
-                        return false;
-                    }
-                    members.push(child);
                 }
+            };
+            if self.has_children {
+                self.threads(opener, process, |opener, thread| {
+                    let children = opener.read_thread(process, thread, "children");
+                    let words = children.unwrap_or_default().split(u8::is_ascii_whitespace);
+                    words.filter_map(files::number).for_each(&mut meet);
+                });
+            } else {
+                let children = self.parents.iter().filter(|(_, of)| *of == process);
+                children.for_each(|&(child, _)| meet(child));
             }
         }
-        true
+        was_all
     }
 
-    fn by_parents(&mut self, opener: &mut Opener, members: &mut Vec<u32>, most: usize) -> bool {
+    fn read_parents(&mut self, opener: &mut Opener) {
+        // What cannot be listed has no processes.
         let _ = numbers_in(opener.proc_path(), &mut self.folder, &mut self.numbers);
         self.parents.clear();
         for &process in &self.numbers {
@@ -108,20 +101,6 @@ impl Scanner {
                 self.parents.push((process, stat.parent));
             }
         }
-        let mut position = 0;
-        while position < members.len() {
-            let parent = members[position];
-            position += 1;
-            for &(child, of) in &self.parents {
-                if of == parent && !members.contains(&child) {
-                    if members.len() >= most {
-                        return false;
-                    }
-                    members.push(child);
-                }
-            }
-        }
-        true
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Status;
-use crate::readers::testing::{Tree, sample};
+use crate::readers::tests::{Tree, sample};
 
 /// A process with one thread.
 fn process(tree: &Tree, pid: u32, parent: u32, ticks: u64, children: &str) {

@@ -4,7 +4,8 @@ mod request;
 
 pub use reply::{MalformedReply, Parsed, Reply, parse_reply};
 pub use request::{
-    push_get, push_get_key, push_meta_get, push_meta_noop, push_meta_set_header, push_set_header,
+    Attributes, push_get, push_get_key, push_meta_get, push_meta_noop, push_meta_set_header,
+    push_set_header,
 };
 
 /// The longest key that memcached takes, in bytes.

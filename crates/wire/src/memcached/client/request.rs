@@ -16,12 +16,37 @@ pub fn push_get_key(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(key);
 }
 
-/// Append `set KEY 0 0 LENGTH\r\n` (no flags, never expires); the value and `\r\n` must follow.
+/// What a set gives an item beside its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes {
+    /// The client's flags.
+    pub flags: u32,
+    /// After how many seconds the item expires: at most 30 days, as memcached takes more for a date; 0 is never.
+    pub expire_seconds: u32,
+}
+
+impl Attributes {
+    /// No flags, never expires.
+    pub const NONE: Self = Self {
+        flags: 0,
+        expire_seconds: 0,
+    };
+}
+
+/// Append `set KEY FLAGS SECONDS LENGTH\r\n`; the value and `\r\n` must follow.
 #[inline]
-pub fn push_set_header(out: &mut Vec<u8>, key: &[u8], value_bytes: usize) {
+pub fn push_set_header(out: &mut Vec<u8>, key: &[u8], attributes: Attributes, value_bytes: usize) {
     out.extend_from_slice(b"set ");
     out.extend_from_slice(key);
-    out.extend_from_slice(b" 0 0 ");
+    if attributes == Attributes::NONE {
+        out.extend_from_slice(b" 0 0 ");
+    } else {
+        out.push(b' ');
+        decimal::push(out, attributes.flags.into());
+        out.push(b' ');
+        decimal::push(out, attributes.expire_seconds.into());
+        out.push(b' ');
+    }
     decimal::push(out, value_bytes as u64);
     out.extend_from_slice(b"\r\n");
 }
@@ -41,48 +66,26 @@ pub fn push_meta_noop(out: &mut Vec<u8>) {
     out.extend_from_slice(b"mn\r\n");
 }
 
-/// Append `ms KEY LENGTH\r\n`; the value and `\r\n` must follow.
+/// Append `ms KEY LENGTH\r\n`, with `FFLAGS` and `TSECONDS` where there are any; the value and `\r\n` must follow.
 #[inline]
-pub fn push_meta_set_header(out: &mut Vec<u8>, key: &[u8], value_bytes: usize) {
+pub fn push_meta_set_header(
+    out: &mut Vec<u8>,
+    key: &[u8],
+    attributes: Attributes,
+    value_bytes: usize,
+) {
     out.extend_from_slice(b"ms ");
     out.extend_from_slice(key);
     out.push(b' ');
     decimal::push(out, value_bytes as u64);
+    if attributes != Attributes::NONE {
+        out.extend_from_slice(b" F");
+        decimal::push(out, attributes.flags.into());
+        out.extend_from_slice(b" T");
+        decimal::push(out, attributes.expire_seconds.into());
+    }
     out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
-        let mut out = Vec::new();
-        write(&mut out);
-        String::from_utf8(out).expect("ASCII")
-    }
-
-    #[test]
-    fn requests_read_as_the_protocol_says() {
-        let get = written(|out| {
-            push_get(out);
-            push_get_key(out, b"a");
-            push_get_key(out, b"b");
-            out.extend_from_slice(b"\r\n");
-        });
-        assert_eq!(get, "get a b\r\n");
-        assert_eq!(
-            written(|out| push_set_header(out, b"a", 1000)),
-            "set a 0 0 1000\r\n"
-        );
-        assert_eq!(written(|out| push_meta_get(out, b"a", false)), "mg a v\r\n");
-        assert_eq!(
-            written(|out| push_meta_get(out, b"a", true)),
-            "mg a v k q\r\n"
-        );
-        assert_eq!(
-            written(|out| push_meta_set_header(out, b"a", 0)),
-            "ms a 0\r\n"
-        );
-        assert_eq!(written(push_meta_noop), "mn\r\n");
-    }
-}
+mod tests;

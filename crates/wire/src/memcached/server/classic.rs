@@ -43,7 +43,7 @@ pub(super) fn keys_line(line: &[u8]) -> Option<Line<'_>> {
     let (with_cas, touch, end) = verb(line)?;
     let keys = line[end..].trim_ascii_start_spaces();
     if keys.is_empty() {
-        return Some(whole(Command::Reject(ERROR), false));
+        return Some(whole(Command::Answer(ERROR), false));
     }
     if !touch {
         return Some(Line::Keys {
@@ -57,7 +57,7 @@ pub(super) fn keys_line(line: &[u8]) -> Option<Line<'_>> {
         .position(|&byte| byte == b' ')
         .unwrap_or(keys.len());
     let Some(exptime) = parse_i32(&keys[..length]) else {
-        return Some(whole(Command::Reject(BAD_EXPTIME), false));
+        return Some(whole(Command::Answer(BAD_EXPTIME), false));
     };
     Some(Line::Keys {
         with_cas,
@@ -104,27 +104,22 @@ pub(super) fn parse<'a>(words: &Words<'a>) -> Line<'a> {
         b"refresh_certs" => return whole(Command::RefreshCertificates, false),
         b"quit" => return whole(Command::Quit, false),
         b"shutdown" => return whole(shutdown(words), false),
-        b"stats" => {
-            let (section, arguments) = (words.get(1), words.rest(2));
-            return whole(Command::Stats { section, arguments }, false);
+        b"stats" if !matches!(words.get(1), b"cachedump" | b"detail") => {
+            let section = words.get(1);
+            return whole(Command::Stats { section }, false);
         }
-        b"watch" => administration::watch(words),
-        b"slabs" => administration::slabs(words),
-        b"lru" => administration::lru(words),
-        b"lru_crawler" => return administration::lru_crawler(words),
-        b"cache_memlimit" => administration::memory_limit(words),
         _ if words.last().starts_with(b"HTTP/") => return whole(Command::Disconnect(""), false),
-        _ => Command::Reject(ERROR),
+        _ => Command::Answer(administration::answer(words)),
     };
     // A line of the wrong length is answered before `noreply` is looked for.
-    let quiet = quiet && command != Command::Reject(ERROR);
+    let quiet = quiet && command != Command::Answer(ERROR);
     whole(command, quiet)
 }
 
 fn store<'a>(words: &Words<'a>, mode: StoreMode, quiet: bool) -> Line<'a> {
     let fixed = if mode == StoreMode::Cas { 6 } else { 5 };
     if words.count() != fixed && words.count() != fixed + 1 {
-        return whole(Command::Reject(ERROR), false);
+        return whole(Command::Answer(ERROR), false);
     }
     let key = words.get(1);
     let parsed = || {
@@ -154,7 +149,7 @@ fn store<'a>(words: &Words<'a>, mode: StoreMode, quiet: bool) -> Line<'a> {
             quiet,
             bytes,
         },
-        _ => whole(Command::Reject(BAD_LINE), quiet),
+        _ => whole(Command::Answer(BAD_LINE), quiet),
     }
 }
 
@@ -165,10 +160,10 @@ fn delete<'a>(words: &Words<'a>, quiet: bool) -> Command<'a> {
         // A time was once an argument; 0 is what is left of it.
         3 => zero || quiet,
         4 => zero && quiet,
-        _ => return Command::Reject(ERROR),
+        _ => return Command::Answer(ERROR),
     };
     if !valid {
-        return Command::Reject(
+        return Command::Answer(
             "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]",
         );
     }
@@ -177,7 +172,7 @@ fn delete<'a>(words: &Words<'a>, quiet: bool) -> Command<'a> {
 
 fn arithmetic<'a>(words: &Words<'a>, direction: Direction) -> Command<'a> {
     if !(3..=4).contains(&words.count()) {
-        return Command::Reject(ERROR);
+        return Command::Answer(ERROR);
     }
     with_key(words, |key| match parse_u64(words.get(2)) {
         Some(delta) => Command::Arithmetic {
@@ -185,17 +180,17 @@ fn arithmetic<'a>(words: &Words<'a>, direction: Direction) -> Command<'a> {
             direction,
             delta,
         },
-        None => Command::Reject("CLIENT_ERROR invalid numeric delta argument"),
+        None => Command::Answer("CLIENT_ERROR invalid numeric delta argument"),
     })
 }
 
 fn touch<'a>(words: &Words<'a>) -> Command<'a> {
     if !(3..=4).contains(&words.count()) {
-        return Command::Reject(ERROR);
+        return Command::Answer(ERROR);
     }
     with_key(words, |key| match parse_i32(words.get(2)) {
         Some(exptime) => Command::Touch { key, exptime },
-        None => Command::Reject(BAD_EXPTIME),
+        None => Command::Answer(BAD_EXPTIME),
     })
 }
 
@@ -205,33 +200,30 @@ fn flush<'a>(words: &Words<'a>, quiet: bool) -> Command<'a> {
         2 if quiet => Command::Flush { delay: 0 },
         2 | 3 => match parse_i32(words.get(1)) {
             Some(delay) => Command::Flush { delay },
-            None => Command::Reject(BAD_EXPTIME),
+            None => Command::Answer(BAD_EXPTIME),
         },
-        _ => Command::Reject(ERROR),
+        _ => Command::Answer(ERROR),
     }
 }
 
 fn verbosity<'a>(words: &Words<'a>) -> Command<'a> {
     if !(2..=3).contains(&words.count()) {
-        return Command::Reject(ERROR);
+        return Command::Answer(ERROR);
     }
-    parse_u32(words.get(1)).map_or(Command::Reject(BAD_LINE), |level| Command::Verbosity {
-        level,
-    })
+    // Nothing is logged per command at any level.
+    Command::Answer(parse_u32(words.get(1)).map_or(BAD_LINE, |_| "OK"))
 }
 
 fn shutdown<'a>(words: &Words<'a>) -> Command<'a> {
-    match (words.count(), words.get(1)) {
-        (1, _) => Command::Shutdown { graceful: false },
-        (2, b"graceful") => Command::Shutdown { graceful: true },
-        _ => Command::Reject("CLIENT_ERROR invalid shutdown mode"),
+    Command::Shutdown {
+        has_mode: matches!((words.count(), words.get(1)), (1, _) | (2, b"graceful")),
     }
 }
 
 fn with_key<'a>(words: &Words<'a>, command: impl FnOnce(&'a [u8]) -> Command<'a>) -> Command<'a> {
     let key = words.get(1);
     if key.len() > KEY_BYTES_MAX {
-        Command::Reject(BAD_LINE)
+        Command::Answer(BAD_LINE)
     } else {
         command(key)
     }

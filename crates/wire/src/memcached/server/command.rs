@@ -31,8 +31,6 @@ pub enum Command<'a> {
         /// The line's last key: `END` follows the answer.
         last: bool,
     },
-    /// `gat` without keys: `END` is the whole answer.
-    GetNothing,
     /// `set`, `add`, `replace`, `append`, `prepend` and `cas`.
     Store {
         /// Which of them.
@@ -83,37 +81,17 @@ pub enum Command<'a> {
     },
     /// `version`.
     Version,
-    /// `verbosity`.
-    Verbosity {
-        /// The level asked for.
-        level: u32,
-    },
     /// `refresh_certs`: read the files of certificates again.
     RefreshCertificates,
     /// `stats`.
     Stats {
         /// The first argument; empty for the general ones.
         section: &'a [u8],
-        /// What follows it, as it came.
-        arguments: &'a [u8],
-    },
-    /// `cache_memlimit`: have room for this much.
-    MemoryLimit {
-        /// In MiB.
-        mebibytes: u32,
-    },
-    /// One share of all items, of `lru_crawler metadump` or `mgdump`. The line arrives share by share, so that none
-    /// of its answers is long.
-    Dump {
-        /// What is told of each item.
-        form: DumpForm,
-        /// Which, of [`DUMP_SHARES`](super::DUMP_SHARES).
-        share: u32,
     },
     /// `shutdown`: end the server.
     Shutdown {
-        /// `shutdown graceful`.
-        graceful: bool,
+        /// It is asked for in a way that there is.
+        has_mode: bool,
     },
     /// `quit`: close once earlier answers are sent.
     Quit,
@@ -132,12 +110,8 @@ pub enum Command<'a> {
         /// The key, decoded.
         key: &'a [u8],
     },
-    /// `watch`: the connection is told what happens from now on.
-    Watch(Watched),
-    /// There is nothing to carry out, and this line is the answer.
+    /// There is nothing to carry out: answer with this line.
     Answer(&'static str),
-    /// Not a command that can be carried out: answer with this line.
-    Reject(&'static str),
     /// Not a client of this protocol, or a line without end: answer with this line if it is not empty, then close.
     Disconnect(&'static str),
 }
@@ -160,21 +134,7 @@ impl<'a> Command<'a> {
             | Self::MetaSet(ref meta, _)
             | Self::MetaDelete(ref meta)
             | Self::MetaArithmetic(ref meta) => Some(meta.key),
-            Self::GetNothing
-            | Self::Flush { .. }
-            | Self::Version
-            | Self::RefreshCertificates
-            | Self::Verbosity { .. }
-            | Self::Stats { .. }
-            | Self::Quit
-            | Self::MemoryLimit { .. }
-            | Self::Dump { .. }
-            | Self::Watch(_)
-            | Self::Shutdown { .. }
-            | Self::MetaNoop
-            | Self::Answer(_)
-            | Self::Reject(_)
-            | Self::Disconnect(_) => None,
+            _ => None,
         }
     }
 }
@@ -203,57 +163,6 @@ pub enum Direction {
     Up,
     /// Down to 0 at least.
     Down,
-}
-
-/// What happens in a server that a watcher may be told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Watched(u8);
-
-impl Watched {
-    /// Reads.
-    pub const FETCHERS: Self = Self(1);
-    /// Values that are stored, or are not.
-    pub const MUTATIONS: Self = Self(2);
-    /// Items that make room.
-    pub const EVICTIONS: Self = Self(4);
-    /// Connections that come and go.
-    pub const CONNECTIONS: Self = Self(8);
-
-    /// Both.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether any of `other` is among it.
-    #[inline]
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// As a number, for [`from_bits`](Self::from_bits).
-    #[inline]
-    #[must_use]
-    pub const fn bits(self) -> u8 {
-        self.0
-    }
-
-    /// What [`bits`](Self::bits) made a number of.
-    #[inline]
-    #[must_use]
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits)
-    }
-}
-
-/// What a dump tells of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DumpForm {
-    /// Key, times, CAS number and size (`metadump`).
-    Metadata,
-    /// A line that asks for it (`mgdump`).
-    Keys,
 }
 
 /// What the `M` token of a meta command asks for.

@@ -1,6 +1,6 @@
 //! A command line, taken apart.
 
-use super::command::{Command, DumpForm, Meta, Request, StoreMode, tokens};
+use super::command::{Command, Meta, Request, StoreMode, tokens};
 
 /// What a command line says.
 pub(super) enum Line<'a> {
@@ -13,8 +13,6 @@ pub(super) enum Line<'a> {
         /// The rest of the line.
         keys: &'a [u8],
     },
-    /// Every item is to be told of.
-    Dump(DumpForm),
     /// A value of this many bytes follows.
     Value {
         store: Store<'a>,

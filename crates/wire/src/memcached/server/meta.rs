@@ -136,7 +136,7 @@ fn debug<'a>(words: &Words<'a>, room: &'a mut [u8; KEY_BYTES_MAX]) -> Line<'a> {
 }
 
 fn reject(error: &'static str) -> Line<'static> {
-    whole(Command::Reject(error), false)
+    whole(Command::Answer(error), false)
 }
 
 struct Flags<'a> {

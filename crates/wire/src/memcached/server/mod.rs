@@ -13,10 +13,8 @@ mod number;
 mod parser;
 pub mod reply;
 
-pub use command::{
-    Command, Direction, DumpForm, Meta, MetaFlag, MetaMode, Request, StoreMode, Watched,
-};
-pub use number::{parse_u32, parse_u64};
+pub use command::{Command, Direction, Meta, MetaFlag, MetaMode, Request, StoreMode};
+pub use number::parse_u64;
 pub use parser::{Checkpoint, KeyBuffer, Limits, Parser, Step};
 
 /// The longest key, in bytes.
@@ -30,6 +28,3 @@ pub const KEYS_LINE_BYTES_MAX: usize = 1 << 20;
 
 /// The longest opaque token of a meta command, in bytes, with its `O`.
 pub const OPAQUE_BYTES_MAX: usize = 32;
-
-/// Into how many [`Command::Dump`]s a dump of all items is split; a power of two.
-pub const DUMP_SHARES: u32 = 1 << 12;

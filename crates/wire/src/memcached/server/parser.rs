@@ -1,6 +1,6 @@
-use super::command::{Command, DumpForm, Request, StoreMode, tokens};
+use super::command::{Command, Request, StoreMode, tokens};
 use super::line::{Line, Store, Words};
-use super::{DUMP_SHARES, KEY_BYTES_MAX, KEYS_LINE_BYTES_MAX, LINE_BYTES_MAX, classic, meta};
+use super::{KEY_BYTES_MAX, KEYS_LINE_BYTES_MAX, LINE_BYTES_MAX, classic, meta};
 use memchr::memchr;
 
 /// What a server keeps.
@@ -40,8 +40,6 @@ enum State {
     Line { scanned: usize },
     /// Within a line of keys.
     Keys(Keys),
-    /// Before this share of a dump, whose line was consumed.
-    Dump { form: DumpForm, share: u32 },
     /// Within a value that is skipped, this many bytes before its end.
     Skip(u64),
 }
@@ -78,7 +76,6 @@ impl Parser {
         match self.state {
             State::Line { scanned } => self.line(input, scanned, room),
             State::Keys(keys) => next_key(&mut self.state, input, keys),
-            State::Dump { form, share } => (0, next_share(&mut self.state, form, share)),
             State::Skip(bytes) => {
                 let skipped = bytes.min(input.len() as u64);
                 if skipped < bytes {
@@ -168,7 +165,6 @@ impl Parser {
                 quiet,
                 bytes,
             ),
-            Line::Dump(form) => (line_end, next_share(&mut self.state, form, 0)),
             Line::Refused { error, bytes } => {
                 self.state = State::Skip(bytes as u64 + 2);
                 (line_end, reject(error, false))
@@ -176,19 +172,11 @@ impl Parser {
         }
     }
 
-    /// Whether the line that the last command came from has more, which take no more bytes.
-    #[must_use]
-    pub fn has_more(&self) -> bool {
-        matches!(self.state, State::Dump { .. })
-    }
-
     /// Find no more commands in the line that the last one came from.
     pub fn abandon_line(&mut self) {
-        self.state = match self.state {
-            State::Keys(keys) => State::Skip((keys.left + keys.end) as u64),
-            State::Dump { .. } => NEW_LINE,
-            state => state,
-        };
+        if let State::Keys(keys) = self.state {
+            self.state = State::Skip((keys.left + keys.end) as u64);
+        }
     }
 
     /// Where the parser is, for [`restore`](Self::restore).
@@ -262,7 +250,7 @@ fn next_key<'a>(state: &mut State, input: &'a [u8], keys: Keys) -> (usize, Step<
             with_cas,
             last,
         },
-        Some(_) if key.is_empty() => Command::GetNothing,
+        Some(_) if key.is_empty() => Command::Answer("END"),
         Some(exptime) => Command::GetAndTouch {
             key,
             exptime,
@@ -278,19 +266,6 @@ fn next_key<'a>(state: &mut State, input: &'a [u8], keys: Keys) -> (usize, Step<
             quiet: false,
         }),
     )
-}
-
-fn next_share<'a>(state: &mut State, form: DumpForm, share: u32) -> Step<'a> {
-    *state = if share + 1 < DUMP_SHARES {
-        let share = share + 1;
-        State::Dump { form, share }
-    } else {
-        NEW_LINE
-    };
-    Step::Request(Request {
-        command: Command::Dump { form, share },
-        quiet: false,
-    })
 }
 
 const LINE_TOO_LONG: Step<'static> = Step::Request(Request {
@@ -335,7 +310,7 @@ fn parse_line<'a>(line: &'a [u8], key: &'a mut [u8; KEY_BYTES_MAX]) -> Line<'a> 
 
 fn reject(error: &'static str, quiet: bool) -> Step<'static> {
     Step::Request(Request {
-        command: Command::Reject(error),
+        command: Command::Answer(error),
         quiet,
     })
 }

@@ -75,19 +75,6 @@ pub fn key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
     }
 }
 
-/// A key as part of a URI (RFC 3986, section 2), as memcached's logs and lists have it.
-pub fn percent_encoded(out: &mut Vec<u8>, key: &[u8]) {
-    use std::io::Write;
-    for &byte in key {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(byte);
-        } else {
-            // Writing to a vector cannot fail.
-            _ = write!(out, "%{byte:02X}");
-        }
-    }
-}
-
 /// A number in decimal.
 #[inline]
 pub fn decimal(out: &mut Vec<u8>, number: u64) {
@@ -104,19 +91,4 @@ pub fn write_decimal(digits: &mut [u8; DECIMAL_BYTES_MAX], number: u64) -> usize
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_item_is_two_lines() {
-        let mut out = Vec::new();
-        value(&mut out, b"key", 7, b"a\r\nb", None);
-        value(&mut out, b"k", u32::MAX, b"", Some(u64::MAX));
-        assert_eq!(
-            out.escape_ascii().to_string(),
-            b"VALUE key 7 4\r\na\r\nb\r\nVALUE k 4294967295 0 18446744073709551615\r\n\r\n"
-                .escape_ascii()
-                .to_string()
-        );
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::readers::testing::Tree;
+use crate::readers::tests::Tree;
 
 const HYBRID: &str = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n\
     cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct 0 0\n\

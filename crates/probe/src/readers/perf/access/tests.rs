@@ -1,5 +1,5 @@
 use super::*;
-use crate::readers::testing::Tree;
+use crate::readers::tests::Tree;
 
 #[test]
 fn a_guest_without_counters_is_told_from_a_lack_of_rights() {

@@ -1,7 +1,7 @@
 use super::super::spec::Quantity;
 use super::*;
 use crate::Status;
-use crate::readers::testing::{Tree, sample};
+use crate::readers::tests::{Tree, sample};
 
 fn printer(script: &str, timeout: Duration) -> Printer {
     Printer {

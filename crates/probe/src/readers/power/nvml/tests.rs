@@ -1,5 +1,5 @@
 use super::*;
-use crate::readers::testing::{Sample, Tree, sample};
+use crate::readers::tests::{Sample, Tree, sample};
 use std::path::PathBuf;
 use std::process::Command;
 

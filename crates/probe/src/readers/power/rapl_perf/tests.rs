@@ -1,6 +1,6 @@
 use super::*;
-use crate::readers::testing::Tree;
-use crate::{Status, readers::testing::sample};
+use crate::readers::tests::Tree;
+use crate::{Status, readers::tests::sample};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{PipeWriter, Write, pipe};

@@ -130,39 +130,10 @@ pub struct Message {
     pub bindings: Vec<(Oid, Value)>,
 }
 
-/// Why bytes are no message.
+/// Bytes are no message, or none that is ever asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
-    /// An element goes on behind the end.
-    #[error("it is truncated")]
-    CutOff,
-    /// There are bytes behind the end.
-    #[error("bytes follow its end")]
-    TooMuch,
-    /// An element is not the one that should be there.
-    #[error("it has element {found:#04x}, expected {expected:#04x}")]
-    Element {
-        /// The element that should be there.
-        expected: u8,
-        /// The one that is.
-        found: u8,
-    },
-    /// A length that is not definite, or of more bytes than any message has.
-    #[error("the length of an element is invalid")]
-    Length,
-    /// A number that does not fit its type.
-    #[error("a number is out of range")]
-    Number,
-    /// A name that is none.
-    #[error("an object identifier is invalid")]
-    Name,
-    /// Another version than 2c.
-    #[error("its version is not 2c")]
-    Version,
-    /// More values, or longer text, than is ever asked for.
-    #[error("it is larger than any response")]
-    Large,
-}
+#[error("it is no message of SNMP version 2c")]
+pub struct Malformed;
 
 // Writing. Elements are written backwards, so that a length is known when it is due.
 
@@ -290,13 +261,13 @@ impl Reversed {
 /// The message that `bytes` are, all of them.
 ///
 /// # Errors
-/// [`Malformed`] says what they are instead.
+/// [`Malformed`] if they are none.
 pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
     let mut outside = Elements(bytes);
     let mut whole = outside.expect(SEQUENCE)?;
     outside.end()?;
     if whole.integer(INTEGER)? != VERSION_2C.into() {
-        return Err(Malformed::Version);
+        return Err(Malformed);
     }
     let community = whole.text()?;
     let (element, content) = whole.next()?;
@@ -304,16 +275,11 @@ pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
     let kind = match element {
         GET => Kind::Get,
         RESPONSE => Kind::Response,
-        found => {
-            return Err(Malformed::Element {
-                expected: RESPONSE,
-                found,
-            });
-        }
+        _ => return Err(Malformed),
     };
     let mut unit = Elements(content);
     let [request_id, error_status, error_index] = {
-        let mut number = || i32::try_from(unit.integer(INTEGER)?).map_err(|_| Malformed::Number);
+        let mut number = || i32::try_from(unit.integer(INTEGER)?).map_err(|_| Malformed);
         [number()?, number()?, number()?]
     };
     let mut list = unit.expect(SEQUENCE)?;
@@ -321,7 +287,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
     let mut bindings = Vec::new();
     while !list.0.is_empty() {
         if bindings.len() == MOST_BINDINGS {
-            return Err(Malformed::Large);
+            return Err(Malformed);
         }
         let mut binding = list.expect(SEQUENCE)?;
         let name = binding.expect(OBJECT_IDENTIFIER)?.name()?;
@@ -344,7 +310,7 @@ struct Elements<'a>(&'a [u8]);
 
 impl<'a> Elements<'a> {
     fn byte(&mut self) -> Result<u8, Malformed> {
-        let (first, rest) = self.0.split_first().ok_or(Malformed::CutOff)?;
+        let (first, rest) = self.0.split_first().ok_or(Malformed)?;
         self.0 = rest;
         Ok(*first)
     }
@@ -362,9 +328,9 @@ impl<'a> Elements<'a> {
                 }
                 length
             }
-            _ => return Err(Malformed::Length),
+            _ => return Err(Malformed),
         };
-        let content = self.0.get(..length).ok_or(Malformed::CutOff)?;
+        let content = self.0.get(..length).ok_or(Malformed)?;
         self.0 = &self.0[length..];
         Ok((element, content))
     }
@@ -372,7 +338,7 @@ impl<'a> Elements<'a> {
     fn expect(&mut self, expected: u8) -> Result<Elements<'a>, Malformed> {
         match self.next()? {
             (found, content) if found == expected => Ok(Elements(content)),
-            (found, _) => Err(Malformed::Element { expected, found }),
+            _ => Err(Malformed),
         }
     }
 
@@ -380,7 +346,7 @@ impl<'a> Elements<'a> {
         if self.0.is_empty() {
             Ok(())
         } else {
-            Err(Malformed::TooMuch)
+            Err(Malformed)
         }
     }
 
@@ -395,12 +361,12 @@ impl<'a> Elements<'a> {
     fn value(&mut self) -> Result<Value, Malformed> {
         let (element, content) = self.next()?;
         let content = Elements(content);
-        let narrow = || u32::try_from(content.number()?).map_err(|_| Malformed::Number);
+        let narrow = || u32::try_from(content.number()?).map_err(|_| Malformed);
         let empty = |value: Value| content.end().map(|()| value);
         match element {
             NULL => empty(Value::Unspecified),
             INTEGER => {
-                let number = i64::try_from(content.number()?).map_err(|_| Malformed::Number)?;
+                let number = i64::try_from(content.number()?).map_err(|_| Malformed)?;
                 Ok(Value::Integer(number))
             }
             OCTET_STRING => content.bytes().map(Value::Text),
@@ -409,16 +375,13 @@ impl<'a> Elements<'a> {
             GAUGE_32 => narrow().map(Value::Gauge32),
             TIME_TICKS => narrow().map(Value::TimeTicks),
             COUNTER_64 => {
-                let number = u64::try_from(content.number()?).map_err(|_| Malformed::Number)?;
+                let number = u64::try_from(content.number()?).map_err(|_| Malformed)?;
                 Ok(Value::Counter64(number))
             }
             NO_SUCH_OBJECT => empty(Value::NoSuchObject),
             NO_SUCH_INSTANCE => empty(Value::NoSuchInstance),
             END_OF_VIEW => empty(Value::EndOfView),
-            found => Err(Malformed::Element {
-                expected: INTEGER,
-                found,
-            }),
+            _ => Err(Malformed),
         }
     }
 
@@ -426,16 +389,16 @@ impl<'a> Elements<'a> {
 
     fn bytes(&self) -> Result<Vec<u8>, Malformed> {
         if self.0.len() > LONGEST_TEXT {
-            return Err(Malformed::Large);
+            return Err(Malformed);
         }
         Ok(self.0.to_vec())
     }
 
     /// A number of up to nine bytes with its sign: a count of 64 bits may have one more.
     fn number(&self) -> Result<i128, Malformed> {
-        let first = *self.0.first().ok_or(Malformed::Number)?;
+        let first = *self.0.first().ok_or(Malformed)?;
         if self.0.len() > 9 {
-            return Err(Malformed::Number);
+            return Err(Malformed);
         }
         let sign = if first & 0x80 == 0 { 0 } else { -1 };
         Ok(self
@@ -451,9 +414,9 @@ impl<'a> Elements<'a> {
         for byte in self.0 {
             part = part
                 .checked_mul(0x80)
-                .ok_or(Malformed::Name)?
+                .ok_or(Malformed)?
                 .checked_add(u32::from(byte & 0x7f))
-                .ok_or(Malformed::Name)?;
+                .ok_or(Malformed)?;
             within = byte & 0x80 != 0;
             if within {
                 continue;
@@ -467,13 +430,13 @@ impl<'a> Elements<'a> {
             }
             part = 0;
             if parts.len() > MOST_PARTS {
-                return Err(Malformed::Name);
+                return Err(Malformed);
             }
         }
         if within {
-            return Err(Malformed::Name);
+            return Err(Malformed);
         }
-        Oid::new(parts).ok_or(Malformed::Name)
+        Oid::new(parts).ok_or(Malformed)
     }
 }
 

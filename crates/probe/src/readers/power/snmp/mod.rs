@@ -72,68 +72,31 @@ pub(super) fn build(
             buffer: vec![0; LARGEST_ANSWER],
         }),
     };
-    found.in_background(Pace {
-        interval,
-        // Waiting for an answer takes nothing of this host.
-        share: 1,
-        patience: 2 * timeout + Duration::from_secs(1),
-    })
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error("cannot resolve {address}: {source}")]
-    Name { address: String, source: io::Error },
-    #[error("cannot reach {address} port {port}: {source}")]
-    Socket {
-        address: String,
-        port: u16,
-        source: io::Error,
-    },
-    #[error(
-        "{address} port {port} did not answer within {seconds} s: check the address, that SNMP version 2c is on there, and \
-         the community"
-    )]
-    Silence {
-        address: String,
-        port: u16,
-        seconds: f64,
-    },
-    #[error("{address} refused: {words}")]
-    Refused { address: String, words: String },
-    #[error("the reading of {address} was stopped")]
-    Stopped { address: String },
+    found.in_background(Pace::of_waiting(interval, timeout))
 }
 
 impl Strip {
-    fn socket(&mut self) -> Result<&UdpSocket, Failure> {
+    fn socket(&mut self) -> Result<&UdpSocket, String> {
         if self.socket.is_none() {
             let known = (self.address.as_str(), self.port)
                 .to_socket_addrs()
                 .and_then(|mut all| all.next().ok_or_else(|| io::ErrorKind::NotFound.into()))
-                .map_err(|source| Failure::Name {
-                    address: self.address.clone(),
-                    source,
-                })?;
-            let socket = connect(known).map_err(|source| self.cannot(source))?;
+                .map_err(|error| format!("cannot resolve {}: {error}", self.address))?;
+            let socket = connect(known).map_err(|error| self.cannot(&error))?;
             self.socket = Some(socket);
         }
-        match &self.socket {
-            Some(socket) => Ok(socket),
-            None => Err(self.cannot(io::ErrorKind::NotConnected.into())),
-        }
+        self.socket
+            .as_ref()
+            .ok_or_else(|| self.cannot(&io::ErrorKind::NotConnected.into()))
     }
 
-    fn cannot(&self, source: io::Error) -> Failure {
-        Failure::Socket {
-            address: self.address.clone(),
-            port: self.port,
-            source,
-        }
+    fn cannot(&self, error: &io::Error) -> String {
+        let Self { address, port, .. } = self;
+        format!("cannot reach {address} port {port}: {error}")
     }
 
     /// Sends one request and waits for its answer.
-    fn ask(&mut self, is_stopped: impl Fn() -> bool) -> Result<Message, Failure> {
+    fn ask(&mut self, is_stopped: impl Fn() -> bool) -> Result<Message, String> {
         self.request_id = self.request_id.checked_add(1).unwrap_or(1);
         let request = encode(&Message {
             community: self.community.clone(),
@@ -148,21 +111,21 @@ impl Strip {
                 .collect(),
         });
         let sent = self.socket()?.send(&request);
-        sent.map_err(|source| self.cannot(source))?;
+        sent.map_err(|error| self.cannot(&error))?;
         let deadline = Instant::now() + self.timeout;
         loop {
             if is_stopped() {
-                return Err(Failure::Stopped {
-                    address: self.address.clone(),
-                });
+                return Err(format!("the reading of {} was stopped", self.address));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Failure::Silence {
-                    address: self.address.clone(),
-                    port: self.port,
-                    seconds: self.timeout.as_secs_f64(),
-                });
+                return Err(format!(
+                    "{} port {} did not answer within {} s: check the address, that SNMP version 2c is on there, and the \
+                     community",
+                    self.address,
+                    self.port,
+                    self.timeout.as_secs_f64()
+                ));
             }
             let mut buffer = std::mem::take(&mut self.buffer);
             let received = self.socket().map(|socket| {
@@ -187,16 +150,13 @@ impl Strip {
                             | io::ErrorKind::TimedOut
                             | io::ErrorKind::Interrupted
                     ) => {}
-                Err(source) => return Err(self.cannot(source)),
+                Err(error) => return Err(self.cannot(&error)),
             }
         }
     }
 
-    fn refused(&self, words: String) -> Failure {
-        Failure::Refused {
-            address: self.address.clone(),
-            words,
-        }
+    fn refused(&self, words: String) -> String {
+        format!("{} refused: {words}", self.address)
     }
 }
 
@@ -263,7 +223,7 @@ impl Meter for Strip {
             Err(failure) => {
                 // A port that was closed may open again, a name may move.
                 self.socket = None;
-                sheet.fail(|| failure.to_string());
+                sheet.fail(|| failure);
                 return;
             }
         };
@@ -275,7 +235,7 @@ impl Meter for Strip {
             };
             match told {
                 Ok((number, range)) => sheet.say(channel, measured.number(number), range),
-                Err(why) => sheet.fail(|| self.refused(format!("{name} {why}")).to_string()),
+                Err(why) => sheet.fail(|| self.refused(format!("{name} {why}"))),
             }
         }
     }

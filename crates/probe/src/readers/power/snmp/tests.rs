@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use super::super::spec::Quantity;
 use super::*;
 use crate::Status;
-use crate::readers::testing::sample;
+use crate::readers::tests::sample;
 
 const OUTLET_4: &str = "1.3.6.1.4.1.318.1.1.26.9.4.3.1.7.4";
 const ENERGY_4: &str = "1.3.6.1.4.1.318.1.1.26.9.4.3.1.11.4";

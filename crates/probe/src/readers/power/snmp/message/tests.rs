@@ -68,37 +68,34 @@ fn numbers_of_agents_that_write_more_bytes_than_needed_are_read() {
     ] {
         assert_eq!(Elements(bytes).number(), Ok(number));
     }
-    assert_eq!(Elements(&[0; 10]).number(), Err(Malformed::Number));
-    assert_eq!(Elements(&[]).number(), Err(Malformed::Number));
+    assert_eq!(Elements(&[0; 10]).number(), Err(Malformed));
+    assert_eq!(Elements(&[]).number(), Err(Malformed));
 }
 
 #[test]
 fn what_is_no_answer_is_refused_in_words() {
     let bytes = encode(&get());
-    assert_eq!(decode(&bytes[..20]), Err(Malformed::CutOff));
+    assert_eq!(decode(&bytes[..20]), Err(Malformed));
     let mut more = bytes.clone();
     more.push(0);
-    assert_eq!(decode(&more), Err(Malformed::TooMuch));
+    assert_eq!(decode(&more), Err(Malformed));
     let mut version_1 = bytes.clone();
     version_1[4] = 0;
-    assert_eq!(decode(&version_1), Err(Malformed::Version));
+    assert_eq!(decode(&version_1), Err(Malformed));
     let mut trap = bytes.clone();
     trap[13] = 0xa7;
-    assert!(matches!(
-        decode(&trap),
-        Err(Malformed::Element { found: 0xa7, .. })
-    ));
+    assert!(matches!(decode(&trap), Err(Malformed)));
     // A length without an end, and one of four gigabytes.
-    assert_eq!(decode(&[0x30, 0x80, 0, 0]), Err(Malformed::Length));
+    assert_eq!(decode(&[0x30, 0x80, 0, 0]), Err(Malformed));
     assert_eq!(
         decode(&[0x30, 0x84, 0xff, 0xff, 0xff, 0xff]),
-        Err(Malformed::CutOff)
+        Err(Malformed)
     );
     let many = Message {
         bindings: vec![(oid("1.3"), Value::Integer(1)); MOST_BINDINGS + 1],
         ..get()
     };
-    assert_eq!(decode(&encode(&many)), Err(Malformed::Large));
+    assert_eq!(decode(&encode(&many)), Err(Malformed));
 }
 
 fn values() -> impl Strategy<Value = Value> {
