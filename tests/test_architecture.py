@@ -99,6 +99,21 @@ def test_pure_rooms_touch_nothing() -> None:
             assert not names & IMPURE, f"{path} is in a pure room and imports {sorted(names & IMPURE)}"
 
 
+#: Those that are filled step by step, by what they are asked.
+GROWING = {"SloSearch"}
+
+
+def test_values_of_pure_rooms_do_not_change() -> None:
+    """What one part was given another may hold too, in a set or as a key: nobody changes it under the others."""
+    for path in SOURCES:
+        if room_of(path) not in PURE_ROOMS:
+            continue
+        for node in ast.walk(tree_of(path)):
+            decorators = [ast.unparse(one) for one in getattr(node, "decorator_list", ())]
+            loose = [one for one in decorators if one.startswith("dataclass") and "frozen=True" not in one]
+            assert not loose or node.name in GROWING, f"{path}: {node.name} is a dataclass that is not frozen"  # type: ignore[attr-defined]
+
+
 def imports_of(path: Path) -> list[tuple[int, bool, str]]:
     """Line, whether it is in a function, and the module, of each import; those for types only are left out."""
     found: list[tuple[int, bool, str]] = []

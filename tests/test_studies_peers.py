@@ -337,6 +337,25 @@ def test_memory_of_fewer_items_is_scaled_and_said_to_be(whole: StudyRecord) -> N
     assert scaled(MemoryUse(1_250_000, 1000, 2000, 1.0)) == (1000 + 8 * 1000, False)
 
 
+class Missing(FakeBench):
+    """Of memcached's reads in the deep setting so many find their value."""
+
+    def __init__(self, hit_ratio: float) -> None:
+        super().__init__()
+        self.hit_ratio = hit_ratio
+
+    def figures(self, setting: Setting, name: str, rate: float | None) -> Figures:
+        found = super().figures(setting, name, rate)
+        return replace(found, hit_ratio=self.hit_ratio) if (setting, name) == (DEEP, "memcached") else found
+
+
+def test_reads_that_missed_are_said_where_they_did(whole: StudyRecord, tmp_path: Path) -> None:
+    said = sentences(carried_out(tmp_path / "some", Missing(0.98)))
+    assert "Reads missed with 50 deep, memcached (98.0% hits)." in said
+    assert "Reads missed" not in sentences(carried_out(tmp_path / "few", Missing(0.99995)))
+    assert "Reads missed" not in sentences(whole)
+
+
 def test_what_is_missing_and_why_is_said(tmp_path: Path) -> None:
     record = carried_out(tmp_path, FakeBench(absent=["redis"]))
     said = sentences(record)

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,36 @@ def test_requests_that_were_late_before_they_were_sent_are_told_apart() -> None:
     queue.more = {"service_p99_seconds": 1e-4, "lag_p99_seconds": 2e-3}
     assert "requests were sent late" in sentences(study(queue))
     assert "requests were sent late" not in sentences(study(Queue()))
+
+
+def test_a_curve_without_a_knee_is_said_to_have_none() -> None:
+    none = "shows no knee between the rates"
+    found = study(Queue())
+    assert none not in sentences(found) and "The knee of the curve is at" in sentences(found)
+    # A latency that hardly rises: with fewer points, or before any was measured, nothing is known of a knee.
+    level = replace(found, measured=[one for one in found.measured if one.window.response_seconds["p99"] < 4e-4])
+    assert none in sentences(level) and none in sentences(replace(level, outcome="met at the top", top=50e3))
+    assert none not in sentences(replace(level, measured=[one for one in level.measured if one.purpose != "curve"]))
+    assert none not in sentences(study(Queue(), "p99<10us")), "it is never met: there is no rate at which it breaks"
+
+
+def test_the_evidence_says_where_the_bound_was_confirmed() -> None:
+    found = study(Queue())
+    assert found.rate is not None and found.rate.low is not None
+
+    def evidence(found: Capacity) -> str:
+        return next(one.evidence for one in record_of(found).findings if "keeps p99 below 1 ms up to" in one.sentence)
+
+    assert evidence(found) == (
+        f"95 % interval over {found.blocks} blocks spread over the measurement; the bound was met in 5 of 5 further "
+        f"windows at {round(found.rate.low, -2):,.0f} operations/s."
+    )
+    assert evidence(replace(found, attempts=0, confirmations=0)).endswith("blocks spread over the measurement.")
+    short = study(Queue(), budget=8.0)
+    assert short.rate is not None and short.rate.low is None
+    assert evidence(short) == (
+        "no interval: 2 of at least 4 blocks were measured; the bound was met in 5 of 5 further windows."
+    )
 
 
 def test_disturbed_windows_are_discarded_and_counted_whatever_they_gave() -> None:

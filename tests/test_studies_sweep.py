@@ -217,6 +217,40 @@ def test_a_finished_sweep_says_what_matters_and_what_is_best(tmp_path: Path) -> 
     assert outcomes["value_size=64 connections=2"]["outcome"] != "different"
 
 
+@pytest.mark.parametrize(
+    ("factor", "repeat", "percent"),
+    [
+        # Threads double throughput with small values only: a third of what cells differ by is in the combinations.
+        (lambda size, threads: 2.0 if (size, threads) == ("64", "2") else 1.0, 3, 33),
+        # The size matters far more, and still one in sixteen parts is in the combinations.
+        (
+            lambda size, threads: (4.0 if size == "64" else 1.0) * (2.66 if (size, threads) == ("64", "2") else 1.0),
+            3,
+            6,
+        ),
+        # It is there, and nobody needs to look at single cells for it.
+        (
+            lambda size, threads: {"64": 4.0, "1000": 1.0}[size] * (1.05 if (size, threads) == ("64", "2") else 1.0),
+            3,
+            None,
+        ),
+        (lambda size, threads: {"64": 4.0, "1000": 1.0}[size] * {"1": 1.0, "2": 1.5}[threads], 3, None),
+        # Without repetitions nobody knows.
+        (lambda size, threads: 2.0 if (size, threads) == ("64", "2") else 1.0, 1, None),
+    ],
+)
+def test_factors_that_depend_on_each_other_are_said_to(
+    factor: Callable[[str, str], float], repeat: int, percent: int | None, tmp_path: Path
+) -> None:
+    bench = FakeBench(lambda options: 1000.0 * factor(options.settings["value_size"], options.settings["threads"]))
+    _, record = carry_out(request("value_size=64,1000", "threads=1,2", repeat=repeat, out=tmp_path / "study"), bench)
+    told = [one for one in record.findings if "depends on the others" in one.sentence]
+    assert len(told) == (percent is not None)
+    if percent is not None:
+        assert f"{percent}% of the variation between cells is in their combinations" in told[0].sentence
+        assert told[0].evidence.startswith("p = ")
+
+
 def test_a_cell_that_cannot_run_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     bench = FakeBench(lambda options: 1000.0 * int(options.settings["threads"]))
     _, record = carry_out(request("threads=0,1,2", out=tmp_path / "study"), bench)

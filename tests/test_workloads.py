@@ -9,7 +9,7 @@ import pytest
 import rackscope.workloads
 from rackscope.errors import UsageError
 from rackscope.workloads import Stage, find_workload, plan
-from rackscope.workloads.base import Workload, WorkloadPlan
+from rackscope.workloads.base import Parameter, Workload, WorkloadPlan
 from rackscope.workloads.parameters import with_defaults
 
 
@@ -22,6 +22,32 @@ def test_a_parameter_that_no_workload_has_is_refused() -> None:
 def test_shares_that_do_not_sum_to_1_are_refused(shares: dict[str, float]) -> None:
     with pytest.raises(UsageError, match=r"the shares of stage measure sum to .*, not to 1"):
         Stage("measure", shares)
+
+
+ZIPF = Parameter("zipf", "number", "0.99", "how skewed", choices=("uniform",), minimum=0.5, maximum=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"), [("1.50", "1.5"), ("0.5", "0.5"), ("2", "2"), ("1e0", "1"), ("uniform", "uniform")]
+)
+def test_a_number_is_kept_in_one_form(text: str, canonical: str) -> None:
+    assert ZIPF.check(text) == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "advice"),
+    [
+        ("steep", "workload parameter zipf: 'steep' is not a number", "For example 0.99."),
+        ("", "workload parameter zipf: '' is not a number", "For example 0.99."),
+        ("0.49", "workload parameter zipf: 0.49 is out of bounds", "It must be between 0.5 and 2."),
+        ("2.01", "workload parameter zipf: 2.01 is out of bounds", "It must be between 0.5 and 2."),
+        ("nan", "workload parameter zipf: nan is out of bounds", "It must be between 0.5 and 2."),
+    ],
+)
+def test_what_is_no_number_between_its_bounds_is_refused_with_an_example(text: str, said: str, advice: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        ZIPF.check(text)
+    assert (refused.value.what, refused.value.advice) == (said, advice)
 
 
 def test_an_operation_with_a_slip_in_its_name_is_told_the_nearest() -> None:
