@@ -8,6 +8,12 @@ pub(crate) const OFFSET_BITS: u32 = 30;
 /// Bits of a CAS number that count changes of an item where it lies.
 pub(crate) const EDITION_BITS: u32 = u8::BITS;
 
+/// As often as an item may be changed where it lies. One more is [`COUNTED`].
+pub(crate) const EDITION_MAX: u8 = u8::MAX - 1;
+
+/// These bits, all set, tell a CAS number that was [counted](cas_beside_log) from one that follows from a place.
+const COUNTED: u64 = u8::MAX as u64;
+
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
 /// The longest log, in bytes: a little less than a lap counts, so that the tail's offset is one too.
@@ -69,6 +75,12 @@ impl Address {
     pub fn cas(self, edition: u8) -> u64 {
         self.0 << EDITION_BITS | u64::from(edition)
     }
+}
+
+/// The CAS number after `last` for what lies beside a log: no item of that log ever has it.
+#[inline]
+pub(crate) fn cas_beside_log(last: u64) -> u64 {
+    (last + 1) | COUNTED
 }
 
 #[inline]

@@ -1,3 +1,5 @@
+use crate::address::EDITION_MAX;
+
 /// The most bytes in front of the key of an item; see [`Header`] for how few there may be.
 pub const HEADER_BYTES: usize = PLAIN_BYTES + (LENGTH_BYTES_MAX - 1) + 4 + 4 + 8;
 
@@ -344,7 +346,10 @@ impl Header {
         if (self.bits | old.bits) & HAS_CAS != 0 {
             return None;
         }
-        let edition = old.edition.checked_add(1)?;
+        if old.edition >= EDITION_MAX {
+            return None;
+        }
+        let edition = old.edition + 1;
         Some(Self { edition, ..self })
     }
 
@@ -442,7 +447,7 @@ impl First {
             && contents.expires_at == 0
             && contents.cas == 0
             && contents.value.len() == self.value_bytes();
-        if !plain || !self.is_plain() || self.edition() == u8::MAX {
+        if !plain || !self.is_plain() || self.edition() >= EDITION_MAX {
             return None;
         }
         let kept = self.0 & (0xff | 0xff << 48 | Self::BEHIND);

@@ -250,3 +250,23 @@ fn readers_know_that_the_last_large_item_is_gone() {
         cache.partition.flush();
     }
 }
+
+#[test]
+fn no_two_items_of_a_key_have_the_same_cas_number_however_large_they_are() {
+    let mut cache = Cache::new(8 * MIB, 2 * MIB);
+    let mut numbers = std::collections::HashSet::new();
+    for round in 0..12 {
+        // As many large ones as would count past where the log's next items lie.
+        for _ in 0..round * 200 {
+            let number = cache.set("key", 200 << 10, 1).expect("it fits");
+            assert!(numbers.insert(number), "{number} in round {round}");
+        }
+        if let Entry::Occupied(entry) = cache.entry("key") {
+            entry.remove();
+        }
+        for edition in 0..300 {
+            let number = cache.set("key", 10, 1).expect("it fits");
+            assert!(numbers.insert(number), "{number}, edition {edition}");
+        }
+    }
+}

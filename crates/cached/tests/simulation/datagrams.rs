@@ -63,9 +63,9 @@ impl World {
 
     /// Something happens to datagrams.
     pub fn use_post(&mut self) -> Result<(), String> {
-        match self.random.below(250) {
+        match self.random.below(80) {
             0 if self.scene.options.parts() > 1 && !self.scene.rules.refuses => self.flood(),
-            0..125 if self.post().under_way.len() < UNDER_WAY_MAX => self.write_letter(),
+            0..40 if self.post().under_way.len() < UNDER_WAY_MAX => self.write_letter(),
             _ => {
                 let is_lost = self.random.once_in(40);
                 self.read_letter(is_lost)

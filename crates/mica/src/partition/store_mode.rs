@@ -19,7 +19,7 @@
 //! [are moved](crate::compaction) to join shorter ones.
 
 use super::Partition;
-use crate::address::Address;
+use crate::address::{Address, cas_beside_log};
 use crate::found::Found;
 use crate::index::Items;
 use crate::item::Header;
@@ -92,7 +92,11 @@ impl Partition {
     /// The CAS number of the next change, in store mode: they count changes.
     pub(crate) fn next_cas(&mut self) -> Option<u64> {
         let store = self.store.as_mut()?;
-        store.last_cas += 1;
+        store.last_cas = match store.evicts_over {
+            // A key may have had, and will have, items in the log as well.
+            Some(_) => cas_beside_log(store.last_cas),
+            None => store.last_cas + 1,
+        };
         Some(store.last_cas)
     }
 
