@@ -59,12 +59,22 @@ impl DataSet {
         }
     }
 
-    /// Check what a read of key `id` saw: a sentence when it is wrong.
+    /// Check what a read of key `id` saw, its flags as far as the answer tells them: one sentence when it is wrong.
     #[inline]
-    pub(crate) fn check_value(&self, id: u64, floor: u64, value: &[u8]) -> Result<(), String> {
+    pub(crate) fn check_value(
+        &self,
+        (id, floor): (u64, u64),
+        flags: Option<u32>,
+        value: &[u8],
+    ) -> Result<(), String> {
         let Some(ledger) = &self.ledger else {
             return Ok(());
         };
+        let written = self.attributes.flags;
+        if let Some(flags) = flags.filter(|&flags| flags != written) {
+            let wrong = format_args!("has the flags {flags} where {written} were written");
+            return Err(self.sentence(KeyKind::User, id, &wrong));
+        }
         let version = self
             .values
             .check(id, value)
@@ -75,18 +85,6 @@ impl DataSet {
                 .map_err(|wrong| self.sentence(KeyKind::User, id, &wrong))?;
         }
         Ok(())
-    }
-
-    /// An item that was read has other flags than were written: a sentence, unless nothing is verified.
-    #[cold]
-    pub(crate) fn wrong_flags(&self, found: u32) -> Result<(), String> {
-        if self.ledger.is_none() {
-            return Ok(());
-        }
-        let expected = self.attributes.flags;
-        Err(format!(
-            "an item has the flags {found} where {expected} were written"
-        ))
     }
 
     /// Check an element of a list or a member of a sorted set: a sentence when it is wrong. Their versions are

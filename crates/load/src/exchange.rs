@@ -254,12 +254,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
                 value,
                 last,
             } => {
-                self.take_hit(connection, request, key, value);
-                if let Some(flags) = flags
-                    && flags != self.part.data.attributes.flags
-                {
-                    self.part.note_check(self.part.data.wrong_flags(flags));
-                }
+                self.take_hit(connection, request, key, (flags, value));
                 last
             }
             Answer::Refused { message, last } => {
@@ -282,7 +277,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         connection: &mut Connection,
         request: &Request,
         key: Option<&[u8]>,
-        value: &[u8],
+        (flags, value): (Option<u32>, &[u8]),
     ) {
         let statistics = &self.part.statistics.operations[request.operation as usize];
         statistics.hits.add(1);
@@ -298,7 +293,7 @@ impl<'a, P: Protocol> Exchange<'a, P> {
         let KeyUse { id, floor } = connection.keys[connection.answered + skipped];
         connection.answered += skipped + 1;
         let checked = if request.command == Command::Get {
-            self.part.data.check_value(id, floor, value)
+            self.part.data.check_value((id, floor), flags, value)
         } else {
             let (kind, variants) = element(request.command);
             self.part.data.check_element(kind, id, variants, value)

@@ -345,12 +345,9 @@ impl<'a> Run<'a> {
         match answer {
             batch::Answer::Found { flags, value } if is_read => {
                 statistics.hits.add(1);
-                let data = self.part.data;
-                let checked = data.check_value(sent.id, sent.floor, value);
+                let key = (sent.id, sent.floor);
+                let checked = self.part.data.check_value(key, Some(flags), value);
                 self.part.note_check(checked);
-                if flags != data.attributes.flags {
-                    self.part.note_check(data.wrong_flags(flags));
-                }
             }
             batch::Answer::NotFound if is_read => statistics.misses.add(1),
             batch::Answer::Done if !is_read => {}

@@ -98,10 +98,23 @@ fn flags_that_do_not_come_back_are_wrong() {
     toy.store().told_flags = 6;
     let result = run(&client, &phase(json!({"operations": {"read": 1.0}})));
     assert_eq!(result.wrong_values, 1000);
-    assert_eq!(
-        result.first_wrong.as_deref(),
-        Some("an item has the flags 6 where 7 were written")
+    let wrong = result.first_wrong.expect("what is wrong");
+    assert!(
+        wrong.ends_with("has the flags 6 where 7 were written"),
+        "{wrong}"
     );
+}
+
+#[test]
+fn an_answer_with_wrong_flags_and_a_wrong_value_is_one_wrong_answer() {
+    let toy = Toy::start(Behaviour {
+        value: |_, _| Some(b"nonsense".to_vec()),
+        ..Behaviour::default()
+    });
+    toy.store().told_flags = 6;
+    let client = client(toy.port, json!({"flags": 7}));
+    let result = run(&client, &phase(json!({"operations": {"read": 1.0}})));
+    assert_eq!((result.hits, result.wrong_values), (1000, 1000));
 }
 
 #[test]
