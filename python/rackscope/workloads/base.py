@@ -49,7 +49,7 @@ class Parameter:
         else:
             value = parse_count(text) if self.kind == "count" else parse_size_bytes(text)
         if not self.minimum <= value <= self.maximum:
-            bounds = f"between {self.minimum:g} and {self.maximum:g}"
+            bounds = f"between {self.minimum:,.12g} and {self.maximum:,.12g}"
             raise UsageError(f"{text} is out of bounds", f"It must be {bounds}.")
         return f"{value:g}" if self.kind == "number" else str(value)
 

@@ -78,7 +78,10 @@ def plan(
         raise UsageError(f"{system} has no flags of items", "Leave flags at 0.")
     lasting = workload.needed_operations() - _EXPIRING
     if lasting and parameters["expire_seconds"] != "0":
-        raise UsageError(f"what {min(lasting)} adds to does not expire", "Leave expire_seconds at 0.")
+        raise UsageError(
+            f"expire_seconds is for single values; {workload.name} also uses lists or sets ({min(lasting)})",
+            "Leave expire_seconds at 0.",
+        )
     keys = {"count": int(parameters["keys"]), "size": _size(parameters["key_size"])}
     distribution = _distribution(parameters)
     return WorkloadPlan(
