@@ -117,3 +117,10 @@ def test_a_pool_has_its_sizes_and_says_where_they_are_from(name: str) -> None:
         system="memcached",
     )
     assert (mixed.keys["size"], mixed.values) == ({"kind": name}, {"kind": "fixed", "bytes": 300})
+
+
+def test_a_misspelled_value_is_told_the_one_that_is_near() -> None:
+    for name, text, near in (("value_size", "atc", "etc"), ("distribution", "zip", "zipfian")):
+        with pytest.raises(UsageError) as refused:
+            _plan("memcached", "ycsb-b", "memcached_text", **{name: text})
+        assert refused.value.advice.startswith(f"Did you mean {near}? ")

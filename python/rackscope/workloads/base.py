@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rackscope.errors import UsageError
+from rackscope.errors import UsageError, did_you_mean
 from rackscope.units import parse_count, parse_size_bytes
 
 PhaseKind = Literal["load", "warm-up", "measure", "squeezed"]
@@ -34,7 +34,8 @@ class Parameter:
         try:
             return self._canonical(text)
         except UsageError as error:
-            raise UsageError(f"workload parameter {self.name}: {error.what}", error.advice) from None
+            near = did_you_mean(text, self.choices)
+            raise UsageError(f"workload parameter {self.name}: {error.what}", f"{near}{error.advice}") from None
 
     def _canonical(self, text: str) -> str:
         if text in self.choices:
