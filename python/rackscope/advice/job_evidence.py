@@ -43,8 +43,6 @@ class CoreCurve:
 
 @dataclass(frozen=True)
 class JobEvidence:
-    """All of it."""
-
     points: tuple[JobPoint, ...] = ()
     memory: tuple[MemoryNeed, ...] = ()
     curves: tuple[CoreCurve, ...] = ()

@@ -54,7 +54,6 @@ class Comparison:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, dicts, strings and numbers; what is not finite becomes null."""
         return plain_fields(self)
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """Everything about one run."""
-
     facts: RunFacts
     samples: Samples
     results: tuple[dict[str, Any], ...]
@@ -39,7 +37,6 @@ class Run:
         latency: pl.DataFrame,
         thresholds: Thresholds,
     ) -> Run:
-        """Frames and facts, made ready."""
         sets = {"system": facts.system_cores} | ({"client": facts.client_cores} if facts.client_cores else {})
         coverage = thresholds.limit("coverage.minimum")
         table = Samples(samples, origin_ns=facts.start_ns, core_sets=sets, minimum_coverage=coverage)
@@ -52,7 +49,6 @@ class Run:
 
     @property
     def system_core_count(self) -> int:
-        """Cores that the system may use."""
         return len(self.facts.system_cores) or self.host_core_count
 
     def ceiling(self, name: str, unmeasured: str) -> tuple[float | None, str, str]:
@@ -67,7 +63,6 @@ class Run:
 
     @property
     def shares_cores(self) -> bool:
-        """Whether client and system could run on the same core."""
         system, client = set(self.facts.system_cores), set(self.facts.client_cores)
         return not system or not client or bool(system & client)
 
@@ -167,7 +162,6 @@ class Phase:
         return series.over(self.windows) if series else None
 
     def value(self, quantity: str, **labels: str) -> float | None:
-        """``read``'s value."""
         reading = self.read(quantity, **labels)
         return reading.value if reading else None
 

@@ -62,12 +62,10 @@ class RepetitionEnergy:
 
     @property
     def energy_joules(self) -> float | None:
-        """Mean watts times the length."""
         return None if self.mean_watts is None else self.mean_watts * self.seconds
 
     @property
     def energy_joules_per_operation(self) -> float | None:
-        """Joules for each completed operation."""
         return self.energy_joules / self.operations if self.energy_joules is not None and self.operations else None
 
     @property
@@ -144,7 +142,6 @@ class RunEnergy:
         return any(math.isfinite(host.mean_watts.estimate) for host in hosts)
 
     def phase(self, name: str, kind: str = "measure") -> PhaseEnergy | None:
-        """By name."""
         return next((one for one in self.phases if (one.phase, one.kind) == (name, kind)), None)
 
     def to_dict(self) -> dict[str, Any]:

@@ -41,17 +41,14 @@ class FactorEffect:
 
     @property
     def lowest(self) -> str:
-        """The level that gives least."""
         return min(self.multipliers, key=lambda level: self.multipliers[level])
 
     @property
     def highest(self) -> str:
-        """The level that gives most."""
         return max(self.multipliers, key=lambda level: self.multipliers[level])
 
     @property
     def span(self) -> float:
-        """The highest level's over the lowest's."""
         return self.multipliers[self.highest] / self.multipliers[self.lowest]
 
 

@@ -157,7 +157,6 @@ class Characterisation:
     phases_found: PhasesFound | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, dicts, strings and numbers; what is not finite becomes null."""
         return plain_fields(self)
 
 
@@ -176,7 +175,6 @@ def describe_seconds(seconds: tuple[tuple[float, float], ...]) -> str:
 
 
 def plain_fields(value: DataclassInstance) -> dict[str, Any]:
-    """The fields of a dataclass as ``plain`` values."""
     return {name: plain(item) for name, item in asdict(value).items()}
 
 

@@ -110,7 +110,6 @@ class Proportionality:
     best_load: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         return plain_fields(self)
 
 

@@ -45,7 +45,6 @@ def number(value: float, unit: str) -> str:
 
 
 def capital(text: str) -> str:
-    """With a capital at its start."""
     return text[:1].upper() + text[1:]
 
 

@@ -16,7 +16,6 @@ _ADVICE = ("provision", "scale", "colocate", "measure-next")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     kinds = parser.add_subparsers(title="advice", metavar="ADVICE", required=True, dest="advice")
     for name in _ADVICE:
         module = import_module(f"rackscope.cli.advising.{name.replace('-', '_')}")
@@ -26,5 +25,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Give the advice that was asked for."""
     return int(arguments.give_advice(arguments))

@@ -80,7 +80,6 @@ meter = checked(_meter)
 
 
 def add_meter(parser: argparse._ActionsContainer) -> None:
-    """``--meter``."""
     parser.add_argument(
         "--meter",
         metavar="METER",
@@ -93,7 +92,6 @@ def add_meter(parser: argparse._ActionsContainer) -> None:
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
-    """``--json``."""
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
 
 

@@ -27,7 +27,6 @@ HELP = "measure the ceilings of this host, with which runs are compared"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("--quick", action="store_true", help="leave out disks and counters")
     parser.add_argument("--if-missing", action="store_true", help="do nothing if this host was calibrated before")
     parser.add_argument("--show", action="store_true", help="print what was measured before, measure nothing")
@@ -46,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Measure (or look up) and print."""
     from rackscope.api.host import calibrate, known_ceilings
     from rackscope.cli.progress import ProgressLine
 

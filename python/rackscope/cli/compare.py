@@ -19,14 +19,12 @@ HELP = "compare two runs: the ratio of each metric with its 95 % interval"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("a", metavar="A", type=common.path, help="the run directory to compare with")
     parser.add_argument("b", metavar="B", type=common.path, help="the run directory that is compared with A")
     common.add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Read both, compare, print."""
     from rackscope.api.run import Run
 
     a, b = Run.open(arguments.a), Run.open(arguments.b)
@@ -40,7 +38,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _print(comparison: Comparison, a: str, b: str, remarks: Sequence[str]) -> None:
-    """A sentence for each difference that was seen, and a table of all metrics."""
     from rich.table import Table
     from rich.text import Text
 

@@ -26,7 +26,6 @@ UNDOES_LEFTOVERS = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload of the catalogue's [[server.measured]]")
     parser.add_argument("servers", metavar="SERVER", nargs="*", default=[], help="only these servers")
     add_catalogue(parser)
@@ -35,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Compare and print."""
     from rackscope.advice.cost import compare_costs
 
     catalogue = catalogue_of(arguments)

@@ -20,7 +20,6 @@ _MARKS = {"ok": ("✓", "green"), "limited": ("–", "yellow"), "bad": ("✗", "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     common.add_json(parser)
     common.add_meter(parser)
     parser.add_argument("--repair", action="store_true", help="only undo the limits that killed commands left in place")

@@ -11,14 +11,12 @@ HELP = "find a system on PATH, or download its package without root"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("names", metavar="NAME", nargs="+", help="such as memcached, redis or fio")
     parser.add_argument("--no-fetch", action="store_true", help="only look, never download")
     common.add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Acquire each and say which version came from where."""
     from rackscope.api.systems import get
     from rackscope.cli.progress import ProgressLine
 

@@ -7,7 +7,6 @@ from rackscope.cli.output import print_json
 
 
 def print_listing(as_json: bool) -> None:
-    """Everything that ``rackscope run`` takes."""
     found = listing()
     if as_json:
         print_json(found.model_dump())

@@ -21,7 +21,6 @@ HELP = "set the pressure points of studies and runs side by side"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument(
         "runs", metavar="RUN", nargs="+", type=common.path, help="directories of pressure studies and of runs"
     )

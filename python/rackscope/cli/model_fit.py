@@ -30,7 +30,6 @@ _PUBLISHED = {
 
 
 def fit_models(arguments: argparse.Namespace) -> int:
-    """Fit each model, find out its errors, write its file."""
     from rackscope.models.trained import list_models
     from rackscope.models.trained.cloud_servers import SERVERS
     from rackscope.models.trained.shipped import REDIS_ELSEWHERE

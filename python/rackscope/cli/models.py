@@ -57,7 +57,6 @@ written so: 'rackscope models fit --tables FOLDER --out python/rackscope/models/
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the actions."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     def declare(name: str, action: Callable[[argparse.Namespace], int], what: str, description: str) -> Any:
@@ -123,7 +122,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Do what was asked."""
     return int(arguments.action(arguments))
 
 

@@ -19,7 +19,6 @@ UNDOES_LEFTOVERS = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="the paper; --list names them")
     parser.add_argument("--list", action="store_true", help="list the papers")
     parser.add_argument(

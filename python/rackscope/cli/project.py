@@ -26,7 +26,6 @@ UNDOES_LEFTOVERS = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("runs", metavar="RUN", nargs="*", type=common.path, help="run or study directories")
     parser.add_argument("--to", metavar="FILE", type=common.path, help="servers to project to (TOML)")
     parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this one; may be repeated")

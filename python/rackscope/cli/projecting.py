@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 
 def print_projection(projection: Projection) -> None:
-    """Server by server."""
-
     console = open_console()
     measured = projection.measured
     console.print(

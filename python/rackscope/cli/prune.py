@@ -22,7 +22,6 @@ UNDOES_LEFTOVERS = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument(
         "folder", metavar="DIR", nargs="?", type=common.path, default=Path("runs"), help="where they are (default runs)"
     )
@@ -36,7 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Choose, say, and remove where that was confirmed."""
     from rackscope.api.prune import carry_out, plan_pruning
 
     pruning = plan_pruning(arguments.folder, older_than_seconds=arguments.older_than, keep_bytes=arguments.keep_bytes)

@@ -15,7 +15,6 @@ HELP = "write the report of a run or study directory and print its findings"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("run", metavar="RUN", type=common.path, help="a run directory, or a study directory")
     parser.add_argument(
         "--out", metavar="FILE", type=common.path, help="where to (default: report.html in the directory)"

@@ -21,7 +21,6 @@ HELP = "run a workload against a system and say what limits it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("system", nargs="?", metavar="SYSTEM", help="what to test, such as memcached")
     parser.add_argument("workload", nargs="?", metavar="WORKLOAD", help="what to ask of it, such as ycsb-b")
     parser.add_argument("--list", action="store_true", help="list systems, workloads and their settings")
@@ -80,7 +79,6 @@ def _warm_up(text: str) -> float:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Do the run and print what was found."""
     if arguments.list:
         from rackscope.cli.listing import print_listing
 

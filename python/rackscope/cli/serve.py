@@ -18,13 +18,11 @@ _LOOK_SECONDS = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("system", nargs="?", default="cache", metavar="SYSTEM", help="the system (default: cache)")
     common.add_system_settings(parser, "a knob of the system")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Start it, say where it is, wait."""
     from rackscope.api.systems import serving
     from rackscope.cli.progress import ProgressLine
 

@@ -43,7 +43,6 @@ class _Kinds(dict[str, argparse.ArgumentParser]):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare every kind of study with its own options."""
     kinds = parser.add_subparsers(
         title="studies", metavar="STUDY", required=True, description="One of these, or the path of a .py file with one."
     )
@@ -104,7 +103,6 @@ def _add_option(group: argparse._ActionsContainer, option: Option) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Conduct it and print what was found."""
     from rackscope.api.studying import study
     from rackscope.cli.progress import ProgressLine
     from rackscope.cli.studying import print_study

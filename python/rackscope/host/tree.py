@@ -18,14 +18,12 @@ class Tree:
         return self.root / name.lstrip("/")
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file or folder."""
         try:
             return self.path(name).exists()
         except OSError:
             return False
 
     def readable(self, name: str) -> bool:
-        """Whether this process may read it."""
         return os.access(self.path(name), os.R_OK)
 
     def text(self, name: str) -> str | None:

@@ -200,7 +200,6 @@ class Slowdown:
 
     @property
     def low(self) -> float:
-        """Lower end."""
         return 1 - self.kept.high
 
     @property
@@ -209,7 +208,6 @@ class Slowdown:
         return 1 - self.kept.low
 
     def is_safe(self, bound: float) -> bool:
-        """Whether the upper end is below ``bound``."""
         return self.high < bound
 
 

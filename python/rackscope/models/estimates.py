@@ -34,7 +34,6 @@ class Prediction:
     level: float = LEVEL
 
     def contains(self, value: float) -> bool:
-        """Whether ``value`` lies in the interval."""
         return self.low <= value <= self.high
 
 

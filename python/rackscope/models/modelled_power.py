@@ -245,7 +245,6 @@ class ModelledEnergy:
         )
 
     def phase(self, name: str, kind: str = "measure") -> ModelledPhase | None:
-        """By name."""
         return next((one for one in self.phases if (one.phase, one.kind) == (name, kind)), None)
 
     def to_dict(self) -> dict[str, Any]:

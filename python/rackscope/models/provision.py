@@ -96,7 +96,6 @@ class Fleet:
 
     @property
     def servers(self) -> int:
-        """How many in all."""
         return sum(self.counts.values())
 
 

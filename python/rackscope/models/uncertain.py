@@ -36,7 +36,6 @@ class Uncertain:
 
     @classmethod
     def certain(cls, value: float) -> Uncertain:
-        """Known exactly."""
         return cls("certain", value, value, value)
 
     @classmethod

@@ -47,7 +47,6 @@ class Comparison:
 
     @property
     def printed_value(self) -> float:
-        """``printed`` as a number."""
         return float(self.printed)
 
     @property
@@ -93,7 +92,6 @@ class Comparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "item": self.item,
             "printed": self.printed_value,
@@ -117,7 +115,6 @@ class DerivedTable:
     decimals: tuple[int | None, ...] = ()
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The rows as people read them."""
         decimals = self.decimals or (None,) * len(self.columns)
         return [
             tuple(format_number(cell, digits) for cell, digits in zip(row, decimals, strict=True)) for row in self.rows

@@ -61,7 +61,6 @@ def write_page(target: Path, render: Callable[[], str], advice: str) -> Path:
 
 
 def asset(name: str) -> str:
-    """A file that pages embed."""
     return (resources.files("rackscope.report") / "assets" / name).read_text(encoding="utf-8")
 
 

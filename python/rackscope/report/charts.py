@@ -113,7 +113,6 @@ class Distribution:
 
 
 def panel_data(panel: Panel) -> dict[str, Any]:
-    """The panel as the browser reads it."""
     return {
         "id": panel.identifier,
         "unit": panel.unit,

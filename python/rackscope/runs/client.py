@@ -102,7 +102,6 @@ class Client:
             return None
 
     def close(self) -> None:
-        """Drop the connections."""
         self._client.close()
 
 

@@ -55,7 +55,6 @@ class RunWriter:
         return self.path / LOGS
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Replace ``manifest.json``."""
         write_record(self.path / MANIFEST, manifest)
 
     def redact_logs(self) -> None:

@@ -25,7 +25,6 @@ class Execution:
 
     @property
     def path(self) -> Path:
-        """The run directory."""
         return self._session.writer.path
 
     def run(self) -> None:

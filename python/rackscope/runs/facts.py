@@ -68,7 +68,6 @@ def analysed_run(run: RunDirectory) -> Run:
 
 
 def characterise_run(run: RunDirectory) -> Characterisation:
-    """Findings, warnings and per-phase tables of a run directory."""
     return characterise(run_facts(run.manifest), run.samples(), run.results(), run.latency())
 
 

@@ -78,7 +78,6 @@ class RunOptions:
 
     @property
     def loop(self) -> Loop:
-        """Closed, or open at the rate that was asked for."""
         return Loop(self.rate_per_second, self.arrivals)
 
     def check(self) -> None:

@@ -69,12 +69,10 @@ class HostSampler:
                 )
 
     def start(self) -> None:
-        """Begin ticking."""
         self._sampler.start()
 
     @property
     def meters_power(self) -> bool:
-        """Whether some meter of power is read."""
         return any(name.startswith(("power_watts", "energy_joules_total")) for name in self._columns)
 
     def drain(self) -> pl.DataFrame:

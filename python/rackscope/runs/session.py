@@ -68,7 +68,6 @@ class Session:
 
     @property
     def system(self) -> RunningSystem:
-        """The system, once it was started."""
         assert self._system is not None
         return self._system
 

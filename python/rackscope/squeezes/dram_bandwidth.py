@@ -60,7 +60,6 @@ class RegulatedChannel(Squeeze):
     settle_seconds = 0.4
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
-        """The channel's rate."""
         channel = _find_channel(subject)
         if isinstance(channel, NotSqueezable):
             return channel

@@ -39,7 +39,6 @@ Result = TypeVar("Result")
 
 
 def burst_bytes(bytes_per_second: float) -> int:
-    """How large the bucket is for a rate."""
     return max(_SMALLEST_BURST_BYTES, int(bytes_per_second * _BURST_SECONDS))
 
 

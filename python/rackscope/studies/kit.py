@@ -90,7 +90,6 @@ def chart(
     caption: str = "",
     references: Sequence[Reference] = (),
 ) -> Chart:
-    """One chart."""
     from rackscope.runs.study import Chart
 
     return Chart(

@@ -51,11 +51,9 @@ class ServerProjection:
     rated: RatedPowerModel | None = None
 
     def answer(self, name: str) -> Answer | None:
-        """By its name."""
         return next((one for one in self.answers if one.name == name), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "server": self.server.name,
             "cores": self.cores,

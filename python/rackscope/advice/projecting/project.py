@@ -31,7 +31,6 @@ class Projection:
     refused: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "system": self.measured.system,
             "workload": self.measured.workload,

@@ -17,7 +17,6 @@ HELP = "which workloads fit on the same cores"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument(
         "directories",
         metavar="STUDY-OR-RUN",
@@ -32,7 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Advise and print."""
     from rackscope.advice.colocate import advise_colocation
 
     found = advise_colocation(arguments.directories, arguments.slowdown)

@@ -23,7 +23,6 @@ HELP = "the server that is worth measuring before a fleet is bought"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     add_demand(parser)
     parser.add_argument(
         "--error",
@@ -37,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Rank and print."""
     from rackscope.advice.measure_next import measure_next
 
     catalogue, error = catalogue_of(arguments), arguments.error

@@ -20,7 +20,6 @@ HELP = "the cheapest fleet for a demand"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     add_demand(parser)
     parser.add_argument(
         "--p99",
@@ -38,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Plan and print."""
     from rackscope.advice.provision import Objective, provision
     from rackscope.models.provision import Demand
 

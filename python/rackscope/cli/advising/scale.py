@@ -29,7 +29,6 @@ HELP = "one bigger server or a cluster of small ones, for a job and its data"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked for."""
     parser.add_argument("sources", metavar="FROM", nargs="+", help="[SERVER=]PATH of measured jobs or a study")
     parser.add_argument(
         "--data", type=common.checked(parse_size_bytes), required=True, metavar="SIZE", help="of a job, such as 120G"
@@ -63,7 +62,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Compare and print."""
     from rackscope.advice.job_evidence import read_job_evidence
     from rackscope.advice.scale import advise_scale
     from rackscope.advice.scale_types import Job

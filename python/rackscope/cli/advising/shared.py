@@ -22,7 +22,6 @@ Answer = TypeVar("Answer", "CostComparison", "MeasureNext", "Provision")
 
 
 def add_catalogue(parser: argparse.ArgumentParser) -> None:
-    """``--catalogue``."""
     parser.add_argument(
         "--catalogue",
         metavar="FILE",

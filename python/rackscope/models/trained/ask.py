@@ -119,5 +119,4 @@ def train(name: str, tables: Mapping[str, pl.DataFrame]) -> TrainedModel:
 
 
 def trained_on(model: Model, examples: Examples, fitted: Fit) -> TrainedModel:
-    """``model`` after it was ``fitted`` on ``examples``."""
     return TrainedModel(model, fitted, *seen_range(examples.features), len(np.unique(examples.groups)))

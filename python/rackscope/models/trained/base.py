@@ -46,7 +46,6 @@ class Examples:
         return len(self.target)
 
     def take(self, rows: Booleans) -> Examples:
-        """Only the ``rows`` that are true."""
         return replace(
             self,
             features=self.features[rows],
@@ -71,5 +70,4 @@ class Predictions:
     how: str
 
     def take(self, rows: Booleans) -> Predictions:
-        """Only the ``rows`` that are true."""
         return Predictions(self.estimate[rows], self.low[rows], self.high[rows], self.how)

@@ -119,13 +119,11 @@ class ShippedFit(_Record):
 
 
 def errors_of(scores: Sequence[Score]) -> list[Errors]:
-    """The rows of a file's ``errors``."""
     kept = [{**score.to_dict(), "of": score.what} for score in scores]
     return [Errors(**{name: one[name] for name in Errors.model_fields}) for one in kept]
 
 
 def cost_of(shipped: Floats, full: Floats) -> Cost:
-    """Of what both predict."""
     apart = np.abs(shipped / full - 1.0)
     return Cost(median=round(float(np.median(apart)), 4), p90=round(float(np.quantile(apart, 0.9)), 4))
 

@@ -134,7 +134,6 @@ class PowerForm:
     exponent: float
 
     def at(self, hertz: float) -> float:
-        """Watts at ``hertz``."""
         _positive(hertz, "a frequency")
         return self.fixed_watts + (self.watts - self.fixed_watts) * math.pow(hertz / self.hertz, self.exponent)
 

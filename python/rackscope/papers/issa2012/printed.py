@@ -27,7 +27,6 @@ class Processor:
 
     @property
     def hertz(self) -> float:
-        """The same."""
         return self.frequency_megahertz * 1e6
 
 

@@ -66,7 +66,6 @@ class Estimate:
 
 
 def network(parameters: Parameters, transport: Transport, servers: int) -> ClosedNetwork:
-    """The closed network of a cluster of ``servers``."""
     over_tcp = transport == "TCP"
     processing = parameters.tcp_processing_seconds if over_tcp else parameters.infiniband_processing_seconds
     return ClosedNetwork(

@@ -92,7 +92,6 @@ def make(_measured: Sequence[Measured], say: Callable[[str], None]) -> Content:
 
 
 def compare(fitted: Fit) -> list[Compared]:
-    """Every quoted figure beside the model's."""
     estimates = fitted.predict_all([partial(_ask, figure) for figure in QUOTED])
     compared = []
     for figure, estimate in zip(QUOTED, estimates, strict=True):

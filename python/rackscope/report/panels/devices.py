@@ -16,7 +16,6 @@ _STYLES: tuple[Style, ...] = ("line", "dashed", "dotted")
 
 
 def disk(source: PanelSource) -> Panel:
-    """Bytes read and written."""
     return _directions(
         source,
         "disk",
@@ -31,7 +30,6 @@ def disk(source: PanelSource) -> Panel:
 
 
 def network(source: PanelSource) -> Panel:
-    """Bytes received and sent."""
     return _directions(
         source,
         "network",

@@ -45,7 +45,6 @@ _QUANTILES: tuple[tuple[str, str, Colour, Style, bool], ...] = (
 
 
 def response_time(source: PanelSource) -> Panel:
-    """Percentiles of each interval."""
     drawing, series = source.load, []
     for quantile, label, colour, style, worst in _QUANTILES:
         derived = source.samples.find("load_response_seconds", quantile=quantile)

@@ -93,8 +93,6 @@ def _summary(values: Array, mean: float | None) -> PhaseSummary:
 
 @dataclass(frozen=True)
 class PanelSource:
-    """What panels are built from."""
-
     samples: Samples
     groups: tuple[PhaseGroup, ...]
     #: The run as the analysis sees it: it knows why something is missing and what not to trust.
@@ -103,17 +101,14 @@ class PanelSource:
 
     @property
     def system(self) -> str:
-        """What the system under test is called."""
         return self.run.facts.system
 
     @cached_property
     def host(self) -> Drawing:
-        """The host sampler's clock."""
         return Drawing(Clock.of_source(self.samples, is_load=False), self.groups)
 
     @cached_property
     def load(self) -> Drawing:
-        """The load generator's clock."""
         return Drawing(Clock.of_source(self.samples, is_load=True), self.groups)
 
     def panel(

@@ -45,7 +45,6 @@ def swatch(series: Series, place: int) -> str:
 
 
 def reference_swatch() -> str:
-    """What the legend shows of a reference."""
     return line(0, -4, 16, -4, "reference")
 
 

@@ -23,7 +23,6 @@ class Scale:
     end: float
 
     def at(self, value: float) -> float:
-        """Where ``value`` is drawn."""
         if self.kind == "logarithmic":
             # Not of the quotient, which may leave the range of a float.
             low = math.log(self.low)

@@ -100,7 +100,6 @@ def conduct_access(conduct: Conduct, plan: Plan, bench: Program, notes: list[str
 
 
 def conduct(conduct: Conduct) -> None:
-    """The study."""
     plan, notes = build_plan(conduct.request)
     with program(plan.items, conduct.folder / "access.log") as bench:
         conduct_access(conduct, plan, bench, notes)

@@ -39,7 +39,6 @@ _BALANCED = 0.99
 
 
 def describe(record: StudyRecord, plan: Plan, outcome: Outcome) -> None:
-    """Put what is known now into the record."""
     summary = summarise(outcome)
     record.findings = _findings(plan, outcome, summary)
     record.charts = make_charts(plan, summary)

@@ -18,8 +18,6 @@ from rackscope.units import format_count
 
 @dataclass
 class Outcome:
-    """What there is so far."""
-
     interference: Interference
     filled: dict[tuple[str, int], Filled] = field(default_factory=dict)
     measured: dict[tuple[str, Setting], list[Measured]] = field(default_factory=dict)

@@ -73,7 +73,6 @@ def balance(access: str, setting: Setting, shares: Sequence[float] | None) -> fl
 
 
 def summarise(outcome: Outcome) -> Summary:
-    """From measurements to what can be said of them."""
     cells = {}
     for (access, setting), measured in sorted(
         outcome.measured.items(), key=lambda item: (item[0][1].order, ACCESS_MODES.index(item[0][0]))

@@ -65,7 +65,6 @@ class Bench:
 
     @property
     def resources(self) -> dict[str, str]:
-        """The resource of every squeeze, by the squeeze's name."""
         squeezes = [one.squeeze for one in self.squeezables.values()]
         squeezes += [squeeze for squeeze, _ in self.refused.values()]
         return {squeeze.name: squeeze.resource for squeeze in squeezes}

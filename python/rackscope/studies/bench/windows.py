@@ -82,9 +82,7 @@ class Window:
 class Load(Protocol):
     """Something that windows of load can be asked of."""
 
-    def closed(self, seconds: float, activity: str) -> Window:
-        """In a closed loop."""
-        ...
+    def closed(self, seconds: float, activity: str) -> Window: ...
 
     def open(self, rate_per_second: float, seconds: float, activity: str) -> Window:
         """At a rate, with Poisson arrivals."""

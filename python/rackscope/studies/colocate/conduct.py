@@ -25,8 +25,6 @@ def conduct_colocate(conduct: Conduct, plan: Plan, bench: Bench, outcome: Outcom
 
 
 def conduct(conduct: Conduct) -> None:
-    """The study."""
-
     plan = build_plan(conduct.request)
     run = on_one_core(conduct.request.asked)
     clients = set(run.client_cores or ())

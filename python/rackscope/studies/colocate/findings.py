@@ -23,7 +23,6 @@ _COEFFICIENTS = ("taken", "core_cost", "waiting_cost", "form_deviation", "pairs"
 
 
 def describe(record: StudyRecord, plan: Plan, outcome: Outcome) -> None:
-    """Put what is known now into the record."""
     cores = int(record.result.get("cores") or 1)
     summary = summarise(plan, outcome, cores=cores)
     record.findings = [*_findings(plan, summary), *_warnings(outcome, summary)]
@@ -47,7 +46,6 @@ def _names(side: Side) -> tuple[str, str]:
 
 
 def result_of(plan: Plan, outcome: Outcome, summary: Summary) -> dict[str, Any]:
-    """For programs."""
     predicted = predictions(summary)
     return {
         "bound": plan.bound,

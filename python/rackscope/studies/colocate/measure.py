@@ -262,8 +262,6 @@ class Round:
 
 @dataclass
 class Outcome:
-    """What there is so far."""
-
     interference: Interference
     #: By workload.
     alone: dict[str, list[Figures]] = field(default_factory=dict)

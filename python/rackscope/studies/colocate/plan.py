@@ -75,7 +75,6 @@ class Plan:
     seed: int = 42
 
     def workload(self, name: str) -> Spec:
-        """The workload of that name."""
         return next(one for one in self.workloads if one.name == name)
 
 

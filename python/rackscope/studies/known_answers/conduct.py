@@ -27,7 +27,6 @@ _SQUEEZES = ("cpu_share", "dram_capacity", "disk_bandwidth", "disk_operations", 
 
 
 def conduct(conduct: Conduct) -> None:
-    """The study."""
     cases = _chosen(conduct.request.values["case"])
     repetitions = conduct.request.values["repeat"]
     rows: list[dict[str, Any]] = []
@@ -39,7 +38,6 @@ def conduct(conduct: Conduct) -> None:
 
 
 def check(request: Request) -> None:
-    """Raises UsageError."""
     parse_levels(request.values["levels"], fewest=1)
     _chosen(request.values["case"])
     if request.values["repeat"] < 1:

@@ -28,7 +28,6 @@ def conduct_peers(conduct: Conduct, plan: Plan, bench: Bench, outcome: Outcome, 
 
 
 def conduct(conduct: Conduct) -> None:
-    """The study."""
     steps, outcome = Steps(conduct.progress), Outcome(Interference())
     plan, versions = _plan_of_those_here(conduct.request, steps)
     conduct.record.result["versions"] = versions

@@ -23,7 +23,6 @@ _HELD = 0.999
 
 
 def describe(record: StudyRecord, plan: Plan, outcome: Outcome) -> None:
-    """Put what is known now into the record."""
     summary = summarise(plan, outcome)
     record.findings = [
         *(one for peer in plan.peers for one in _against(plan, summary, peer)),

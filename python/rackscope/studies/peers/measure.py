@@ -51,8 +51,6 @@ Work = Callable[[Sequence[str], Measure], None]
 
 @dataclass
 class Outcome:
-    """What there is so far."""
-
     interference: Interference
     #: By setting's name and system, one a round.
     closed: dict[tuple[str, str], list[Figures]] = field(default_factory=dict)

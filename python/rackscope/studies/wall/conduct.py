@@ -50,7 +50,6 @@ def _memory() -> Memory:
 
 
 def conduct(conduct: Conduct) -> None:
-    """The study."""
     run, values = conduct.request.asked, conduct.request.values
     limit = values["memory"]
     plan = _planned(run)
