@@ -122,7 +122,7 @@ def test_a_free_port_that_was_taken_meanwhile_is_replaced(tmp_path: Path, monkey
     with socket.create_server(("127.0.0.1", 0)) as listener:
         taken, free = listener.getsockname()[1], choose_port()
         choices = iter([taken, free])
-        monkeypatch.setattr(server, "choose_port", lambda network, following: next(choices))
+        monkeypatch.setattr(ports, "choose_port", lambda network, following: next(choices))
         with started("memcached", tmp_path) as running:
             assert running.endpoint.port == free
 

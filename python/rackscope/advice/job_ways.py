@@ -7,20 +7,11 @@ from dataclasses import dataclass, replace
 
 from rackscope.advice.job_evidence import CoreCurve, JobEvidence
 from rackscope.errors import RackscopeError, UsageError
+from rackscope.models import job_time
 from rackscope.models.catalogue import Catalogue, CatalogueError, Server
 from rackscope.models.core_scaling import fit_core_scaling
 from rackscope.models.cost import Candidate, draw_costs
 from rackscope.models.job_points import JobPoint
-from rackscope.models.job_time import (
-    MemoryWall,
-    OneServer,
-    Way,
-    clusters,
-    core_scaling_points,
-    memory_wall,
-    more_of_the_same,
-    one_server,
-)
 from rackscope.models.scale_choice import MachineYear, machine_year
 from rackscope.models.uncertain import Uncertain
 
@@ -33,8 +24,8 @@ class Known:
     """
 
     server: str
-    ways: tuple[Way, ...]
-    wall: MemoryWall | None
+    ways: tuple[job_time.Way, ...]
+    wall: job_time.MemoryWall | None
     memory_stands_on: str
     year: MachineYear | None
     no_cost: str
@@ -77,13 +68,15 @@ class JobWays:
             if alone and (not several or len({one.data_bytes for one in alone}) >= 5):
                 models = f"time over data (data_size) of {len(alone)} jobs in {_sources(points)}"
                 try:
-                    found.append(_standing(base, (one_server(name, points, base.wall),), models))
+                    found.append(_standing(base, (job_time.one_server(name, points, base.wall),), models))
                 except RackscopeError as error:
                     refused.append(f"1 x {name}: {error.what}")
             if several:
                 models = f"time over machines (cluster_size) of {len(points)} jobs in {_sources(points)}"
                 try:
-                    found.append(_standing(base, tuple(clusters(name, points, base.wall, most_machines)), models))
+                    found.append(
+                        _standing(base, tuple(job_time.clusters(name, points, base.wall, most_machines)), models)
+                    )
                 except RackscopeError as error:
                     refused.append(f"clusters of {name}: {error.what}")
         for name, other in like.items():
@@ -106,11 +99,11 @@ class JobWays:
             raise UsageError(f"{lacking}.cores is missing", "A projection over cores needs it.")
         curve = next((one for one in self.evidence.curves if one.server == other), None)
         if curve is None:
-            cores, throughput = core_scaling_points(points)
+            cores, throughput = job_time.core_scaling_points(points)
             curve = CoreCurve(other, tuple(cores), tuple(throughput), _sources(points))
         scaling = fit_core_scaling(curve.cores, curve.throughput)
         base = self._base(big)
-        way = more_of_the_same(name, big.cores, other, points, scaling, small.cores, base.wall)
+        way = job_time.more_of_the_same(name, big.cores, other, points, scaling, small.cores, base.wall)
         time = f"time over data (data_size) of {other} in {_sources(points)}"
         return _standing(base, (way,), f"{time}, projected over cores (core_scaling) from {curve.source}")
 
@@ -118,7 +111,7 @@ class JobWays:
         need = self.evidence.memory_of(server.name)
         wall, on = None, ""
         if need is not None and server.memory_bytes is not None:
-            wall = memory_wall(server.memory_bytes, need.per_data_byte, seed=self.seed)
+            wall = job_time.memory_wall(server.memory_bytes, need.per_data_byte, seed=self.seed)
             memory = f"memory: {self.catalogue.file}, {server.source}"
             on = f"{need.source}; {memory}; 90 to 100 % of it for the job (assumed)"
         year, no_cost, source = self._year(server)
@@ -147,9 +140,9 @@ class JobWays:
         return machine_year(at_work, resting), "", f"price: {source}{words}; {self.catalogue.file} [site]"
 
 
-def _standing(base: Known, ways: tuple[Way, ...], models: str) -> Known:
+def _standing(base: Known, ways: tuple[job_time.Way, ...], models: str) -> Known:
     wall = base.wall
-    if isinstance(ways[0], OneServer) and ways[0].model.wall is not None and ways[0].like is None:
+    if isinstance(ways[0], job_time.OneServer) and ways[0].model.wall is not None and ways[0].like is None:
         # Its jobs show where it is: what memory would allow is beside the point.
         wall = None
     parts = [models, base.memory_stands_on if wall is not None else "", base.stands_on]

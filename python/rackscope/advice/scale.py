@@ -11,21 +11,11 @@ from rackscope.advice.job_ways import JobWays, Known
 from rackscope.advice.scale_types import Change, Job, Priced, ScaleAdvice, ScaleRow, ServerWall
 from rackscope.advice.scale_words import sentences
 from rackscope.errors import RackscopeError
+from rackscope.models import scale_choice
 from rackscope.models.catalogue import Catalogue
 from rackscope.models.cost import summarise
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.job_time import ClusterOf, OneServer, Way
-from rackscope.models.scale_choice import (
-    SURE,
-    MachineYear,
-    chosen_curve,
-    cost_of_job,
-    cost_of_year,
-    crossing,
-    draw_jobs,
-    draw_means,
-    groups_for,
-)
 from rackscope.models.uncertain import Array
 from rackscope.units import format_bytes, format_duration
 
@@ -66,13 +56,14 @@ def advise_scale(
             f"no way is known to do {format_bytes(job.data_bytes)}: {'; '.join(refused)}",
             "Measure nearer to it, or more machines.",
         )
-    able = [one for one in priced if one.in_time is None or one.in_time >= SURE]
+    able = [one for one in priced if one.in_time is None or one.in_time >= scale_choice.SURE]
     if not able:
         best = min(priced, key=lambda one: one.seconds.value)
         raise NoWayError(
             f"no way does {format_bytes(job.data_bytes)} within {format_duration(job.deadline_seconds or 0)} in "
-            f"{SURE:.0%} of the draws: the fastest is {best.name}, in {format_duration(best.seconds.value)} "
-            f"({format_duration(best.seconds.low)} to {format_duration(best.seconds.high)})",
+            f"{scale_choice.SURE:.0%} of the draws: the fastest is {best.name}, in "
+            f"{format_duration(best.seconds.value)} ({format_duration(best.seconds.low)} to "
+            f"{format_duration(best.seconds.high)})",
             "Allow more time, or measure more machines.",
         )
     with_prices = all(one.cost is not None for one in able)
@@ -108,12 +99,12 @@ def _priced(known: Known, job: Job, draws: int, seed: int) -> tuple[list[Priced]
         except ProjectionRefused as refusal:
             reasons[refusal.what] = max(way.machines, reasons.get(refusal.what, 0))
             continue
-        mean = draw_means(way, [job.data_bytes], draws, seed)[:, 0]
+        mean = scale_choice.draw_means(way, [job.data_bytes], draws, seed)[:, 0]
         in_time = None
         if job.deadline_seconds is not None:
-            in_time = float((draw_jobs(way, job.data_bytes, draws, seed) <= job.deadline_seconds).mean())
+            in_time = float((scale_choice.draw_jobs(way, job.data_bytes, draws, seed) <= job.deadline_seconds).mean())
         cost = None if known.year is None else amount_of(known.year, way, mean, job)
-        groups = 1 if job.jobs_per_day is None else int(groups_for(mean, job.jobs_per_day))
+        groups = 1 if job.jobs_per_day is None else int(scale_choice.groups_for(mean, job.jobs_per_day))
         found.append(Priced(way, known, seconds, mean, cost, groups, in_time))
     if found or not reasons:
         return found, []
@@ -121,11 +112,11 @@ def _priced(known: Known, job: Job, draws: int, seed: int) -> tuple[list[Priced]
     return [], [f"{known.said(most)}: {next(why for why, count in reasons.items() if count == most)}"]
 
 
-def amount_of(year: MachineYear, way: Way, seconds: Array, job: Job) -> Array:
+def amount_of(year: scale_choice.MachineYear, way: Way, seconds: Array, job: Job) -> Array:
     """Money of a job, or of a year of all of them, draw by draw."""
     if job.jobs_per_day is None:
-        return cost_of_job(year, way.machines, seconds)
-    return cost_of_year(year, way.machines, seconds, job.jobs_per_day)
+        return scale_choice.cost_of_job(year, way.machines, seconds)
+    return scale_choice.cost_of_year(year, way.machines, seconds, job.jobs_per_day)
 
 
 def _shown(able: Sequence[Priced], with_prices: bool) -> list[Priced]:
@@ -188,24 +179,26 @@ def _change(
     for known in (one, cluster):
         year = known.year
 
-        def amount(way: Way, seconds: Array, year: MachineYear | None = year) -> Array:
+        def amount(way: Way, seconds: Array, year: scale_choice.MachineYear | None = year) -> Array:
             if what == "time":
                 return seconds
             assert year is not None
             return amount_of(year, way, seconds, job)
 
-        def score(way: Way, size: float, year: MachineYear | None = year) -> float:
+        def score(way: Way, size: float, year: scale_choice.MachineYear | None = year) -> float:
             seconds = way.factor.middle * way.fit.value(way.terms(size))
             if what == "time" or year is None:
                 return seconds
             return float(np.median(amount_of(_typical(year), way, np.array([seconds]), job)))
 
-        curves.append(chosen_curve(_thinned(known.ways), sizes, score, amount, draws, seed))
+        curves.append(scale_choice.chosen_curve(_thinned(known.ways), sizes, score, amount, draws, seed))
     both = np.asarray(np.isfinite(curves[0]).all(axis=0) & np.isfinite(curves[1]).all(axis=0))
     used = [size for size, known_by_both in zip(sizes, both, strict=True) if known_by_both]
     if len(used) < 2:
         return None
-    at = crossing(used, curves[0][:, both], curves[1][:, both], min(max(job.data_bytes, used[0]), used[-1]))
+    at = scale_choice.crossing(
+        used, curves[0][:, both], curves[1][:, both], min(max(job.data_bytes, used[0]), used[-1])
+    )
     one_at_first = float((curves[0][:, both][:, 0] < curves[1][:, both][:, 0]).mean())
     return Change(what, one.server, cluster.server, used[0], used[-1], one_at_first, at)
 
@@ -222,8 +215,10 @@ def _kind(
     return best or max(others, key=lambda one: one.ways[-1].largest_bytes, default=None)
 
 
-def _typical(year: MachineYear) -> MachineYear:
-    return MachineYear(*(np.array([np.median(part)]) for part in (year.standing, year.power_busy, year.power_idle)))
+def _typical(year: scale_choice.MachineYear) -> scale_choice.MachineYear:
+    return scale_choice.MachineYear(
+        *(np.array([np.median(part)]) for part in (year.standing, year.power_busy, year.power_idle))
+    )
 
 
 def _thinned(ways: Sequence[Way]) -> list[Way]:

@@ -242,7 +242,8 @@ def _validate(arguments: argparse.Namespace) -> int:
 
 def _validate_pairs(arguments: argparse.Namespace) -> int:
     from rackscope.cli.model_tables import default_folder, read_tables
-    from rackscope.models.trained.pair_validation import TABLES, validate_pairs
+    from rackscope.models.trained.cloud_servers import TABLES
+    from rackscope.models.trained.pair_validation import validate_pairs
 
     if arguments.fit is not None or arguments.only:
         raise UsageError("--pairs judges the one model of redis on one folder", "Leave out --fit and --only.")

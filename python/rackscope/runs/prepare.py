@@ -17,16 +17,7 @@ from rackscope.host.inventory import read_inventory
 from rackscope.host.memory import read_memory
 from rackscope.host.tree import Tree
 from rackscope.process_identity import boot_id, process_start_ticks
-from rackscope.runs.manifest import (
-    CeilingsPart,
-    ClientPart,
-    KnobValue,
-    Manifest,
-    RepetitionPart,
-    SystemPart,
-    WarningPart,
-    WorkloadPart,
-)
+from rackscope.runs import manifest
 from rackscope.runs.options import Progress, ProgressCallback, RunOptions
 from rackscope.runs.placement import Placement, place
 from rackscope.runs.repetition import Repetition
@@ -105,30 +96,32 @@ def prepare(options: RunOptions, progress: ProgressCallback) -> Prepared:
     return Prepared(options, system, acquired, knobs, settled, workload.description, workload.source, placement)
 
 
-def first_manifest(prepared: Prepared) -> Manifest:
+def first_manifest(prepared: Prepared) -> manifest.Manifest:
     """The manifest as it stands before the first phase."""
     options, plan, acquired = prepared.options, prepared.plan, prepared.acquired
     inventory = read_inventory()
     ceilings, warnings = _ceilings_part(inventory.identity)
-    return Manifest(
+    return manifest.Manifest(
         rackscope_version=rackscope.__version__,
         command_line=list(options.command_line),
         rackscope_pid=os.getpid(),
         rackscope_pid_start_ticks=process_start_ticks(os.getpid()),
         boot_id=boot_id(),
         started_at=now_text(),
-        system=SystemPart(
+        system=manifest.SystemPart(
             name=prepared.system.name,
             version=acquired.version,
             program=str(acquired.program),
             origin=acquired.source,
             cores=list(prepared.placement.system),
             knobs={
-                name: KnobValue(value=value, default=prepared.knobs.defaults[name], source=prepared.knobs.sources[name])
+                name: manifest.KnobValue(
+                    value=value, default=prepared.knobs.defaults[name], source=prepared.knobs.sources[name]
+                )
                 for name, value in prepared.knobs.values.items()
             },
         ),
-        workload=WorkloadPart(
+        workload=manifest.WorkloadPart(
             name=plan.workload,
             description=prepared.workload_description,
             source=prepared.workload_source,
@@ -137,7 +130,7 @@ def first_manifest(prepared: Prepared) -> Manifest:
             keys=dict(plan.keys),
             values=dict(plan.values),
         ),
-        client=ClientPart(
+        client=manifest.ClientPart(
             protocol=plan.protocol,
             connections=options.connections,
             pipeline=plan.pipeline,
@@ -154,7 +147,7 @@ def first_manifest(prepared: Prepared) -> Manifest:
         named_meters=[meter for meter in options.meters if meter != "none"],
         ceilings=ceilings,
         warnings=warnings,
-        repetition=RepetitionPart(
+        repetition=manifest.RepetitionPart(
             duration_seconds=options.duration_seconds,
             minimum=Repetition.minimum(options),
             maximum=options.repetitions,
@@ -164,17 +157,17 @@ def first_manifest(prepared: Prepared) -> Manifest:
     )
 
 
-def _ceilings_part(identity: str) -> tuple[CeilingsPart, list[WarningPart]]:
+def _ceilings_part(identity: str) -> tuple[manifest.CeilingsPart, list[manifest.WarningPart]]:
     """What ``rackscope calibrate`` measured (empty: never), and a warning when it cannot be read."""
     try:
         ceilings = load_ceilings(identity)
     except CalibrationError as error:
-        return CeilingsPart(), [WarningPart(code="ceilings_unreadable", text=str(error))]
+        return manifest.CeilingsPart(), [manifest.WarningPart(code="ceilings_unreadable", text=str(error))]
     if ceilings is None:
-        return CeilingsPart(), []
+        return manifest.CeilingsPart(), []
     counters = {check.column: check.reason for check in ceilings.counters if check.status == "untrusted"}
     untrusted = {**ceilings.untrusted(), **counters}
-    return CeilingsPart(measured_at=ceilings.measured_at, values=ceilings.values(), untrusted=untrusted), []
+    return manifest.CeilingsPart(measured_at=ceilings.measured_at, values=ceilings.values(), untrusted=untrusted), []
 
 
 def _check_memory(system: System, knobs: Mapping[str, str], plan: WorkloadPlan) -> None:

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from rackscope.errors import SqueezeError
+from rackscope.squeezes import cpu_quota
 from rackscope.squeezes.base import Achieved, Applied, Capacity, NotSqueezable, Resource, Squeeze, Subject
-from rackscope.squeezes.cpu_quota import (
-    PERIOD_MICROSECONDS,
-    SMALLEST_QUOTA_MICROSECONDS,
-    quota_changes,
-    read_quota,
-    tightest_quota_cores,
-)
 from rackscope.squeezes.groups import group_folders, group_of, require
 from rackscope.squeezes.held import hold
 from rackscope.squeezes.journal import Journal
@@ -33,17 +27,17 @@ class CpuShare(Squeeze):
         group = group_of(subject.isolation, "cpu")
         if isinstance(group, NotSqueezable):
             return group
-        own = read_quota(group.folder, group.version)
+        own = cpu_quota.read_quota(group.folder, group.version)
         if own is None:
             return NotSqueezable(
                 f"{group.folder} has no CPU quota", "a kernel with CONFIG_CFS_BANDWIDTH and the 'cpu' controller"
             )
         cores, source = float(len(subject.cores)), "the system's cores"
-        quota = tightest_quota_cores(group.folder, group.version)
+        quota = cpu_quota.tightest_quota_cores(group.folder, group.version)
         if quota is not None and quota < cores:
             cores, source = quota, "the CPU quota of its control group"
-        period = PERIOD_MICROSECONDS if own.cores is None else own.period_microseconds
-        floor = max(0.05, SMALLEST_QUOTA_MICROSECONDS / (period * cores)) if cores else 1.0
+        period = cpu_quota.PERIOD_MICROSECONDS if own.cores is None else own.period_microseconds
+        floor = max(0.05, cpu_quota.SMALLEST_QUOTA_MICROSECONDS / (period * cores)) if cores else 1.0
         if floor >= 1:
             return NotSqueezable(f"{cores:.3g} cores in periods of {period} µs are the least that the kernel takes")
         return Capacity(cores, "cores", source, floor)
@@ -52,7 +46,7 @@ class CpuShare(Squeeze):
         cores = require(self.capacity(subject), self.name).value * fraction
         group = require(group_of(subject.isolation, "cpu"), self.name)
         try:
-            changes = quota_changes(group.folder, group.version, cores)
+            changes = cpu_quota.quota_changes(group.folder, group.version, cores)
         except ValueError as error:
             raise SqueezeError(f"{self.name}: {error}") from error
         return hold(self.name, changes, journal)

@@ -11,17 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rackscope.errors import SystemUnderTestError, UsageError
+from rackscope.systems import ports
 from rackscope.systems.account import Account, account_for_systems
 from rackscope.systems.acquire import acquire_built_in, acquire_program
 from rackscope.systems.base import Acquired, Endpoint, Launch, ProgressText, RunningSystem, System
-from rackscope.systems.ports import (
-    choose_port,
-    give_to,
-    is_free,
-    make_socket_folder,
-    network_of,
-    require_free,
-)
 from rackscope.systems.process import Command, KeptProcess
 from rackscope.systems.text_socket import Dialect
 from rackscope.systems.tools import Tool
@@ -93,26 +86,26 @@ class ServerSystem(System):
     def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
         """Start it and wait until it responds: only then is it sure that a chosen port is really its own."""
         account = account_for_systems()
-        network = network_of(launch)
+        network = ports.network_of(launch)
         if launch.endpoint_kind == "unix":
             if launch.port is not None:
                 raise UsageError(f"{self.name} on a unix socket has no port", "Leave the port out.")
-            socket_folder = make_socket_folder(f"{self.name}.sock", account)
+            socket_folder = ports.make_socket_folder(f"{self.name}.sock", account)
             endpoint = Endpoint("unix", path=str(socket_folder / f"{self.name}.sock"))
             return self._start_at(endpoint, acquired, launch, account, [socket_folder])
         if launch.port is not None:
-            require_free(launch.port, self.name, network)
+            ports.require_free(launch.port, self.name, network)
             return self._start_at(Endpoint("tcp", network.address, launch.port), acquired, launch, account, [])
         following = self.following_ports(launch)
         attempts = 0
         while True:
             attempts += 1
-            endpoint = Endpoint("tcp", network.address, choose_port(network, following))
+            endpoint = Endpoint("tcp", network.address, ports.choose_port(network, following))
             try:
                 return self._start_at(endpoint, acquired, launch, account, [])
             except SystemUnderTestError:
                 taken = range(endpoint.port, endpoint.port + 1 + following)
-                if attempts == _PORT_ATTEMPTS or all(is_free(port, network) for port in taken):
+                if attempts == _PORT_ATTEMPTS or all(ports.is_free(port, network) for port in taken):
                     raise
 
     def _start_at(
@@ -158,7 +151,7 @@ class ServerSystem(System):
         try:
             folder.mkdir(parents=True)
             scratch.append(folder)
-            give_to(folder, account)
+            ports.give_to(folder, account)
         except OSError as error:
             raise SystemUnderTestError(
                 f"{self.name} cannot have {folder} for its data: {error.strerror}", "Choose another folder."

@@ -12,15 +12,7 @@ from typing import Any
 
 from rackscope.errors import RackscopeError
 from rackscope.host.ceilings import CalibrationError, Ceiling
-from rackscope.host.measurements.fio import (
-    Figures,
-    Job,
-    Pattern,
-    allows_direct,
-    choose_engine,
-    run_fio,
-    unnamed_file,
-)
+from rackscope.host.measurements import fio
 from rackscope.host.measurements.setting import Setting
 from rackscope.host.storage import FolderStorage, read_folder_storage
 from rackscope.units import format_bytes
@@ -35,8 +27,8 @@ _SEQUENTIAL_BLOCK_BYTES = _MEBIBYTE
 _SEQUENTIAL_QUEUE_DEPTH = 8
 _RANDOM_BLOCK_BYTES = 4096
 QUEUE_DEPTHS = (1, 4, 16, 64)
-_SEQUENTIAL: tuple[tuple[str, Pattern], ...] = (("read", "read"), ("write", "write"))
-_RANDOM: tuple[tuple[str, Pattern], ...] = (("read", "randread"), ("write", "randwrite"))
+_SEQUENTIAL: tuple[tuple[str, fio.Pattern], ...] = (("read", "read"), ("write", "write"))
+_RANDOM: tuple[tuple[str, fio.Pattern], ...] = (("read", "randread"), ("write", "randwrite"))
 _SEQUENTIAL_REPETITIONS = 3
 _RANDOM_REPETITIONS = 2
 
@@ -51,7 +43,7 @@ class Target:
     guest: bool
 
 
-RunJob = Callable[[Job], Figures]
+RunJob = Callable[[fio.Job], fio.Figures]
 #: What is being done now, and the share of it all that is over.
 Report = Callable[[str, float], None]
 
@@ -66,11 +58,11 @@ def measure_disk(setting: Setting, report: Report) -> Iterator[Ceiling]:
     file_bytes = choose_file_bytes(setting.folder, shutil.disk_usage(_existing(setting.folder)).free)
     program = setting.fio
     try:
-        with unnamed_file(setting.folder) as descriptor:
+        with fio.unnamed_file(setting.folder) as descriptor:
             # fio writes into a file that is long enough, and would replace one that is not.
             os.ftruncate(descriptor, file_bytes)
-            direct = allows_direct(descriptor)
-            engine = choose_engine(program, descriptor, direct=direct)
+            direct = fio.allows_direct(descriptor)
+            engine = fio.choose_engine(program, descriptor, direct=direct)
             target = Target(
                 device=_label(storage),
                 method=f"fio {program.version} ({engine}) in {setting.folder} ({storage.file_system})",
@@ -78,8 +70,8 @@ def measure_disk(setting: Setting, report: Report) -> Iterator[Ceiling]:
                 guest=setting.inventory.virtualisation.guest is True,
             )
 
-            def run_job(job: Job) -> Figures:
-                return run_fio(program, descriptor, job, engine=engine, direct=direct)
+            def run_job(job: fio.Job) -> fio.Figures:
+                return fio.run_fio(program, descriptor, job, engine=engine, direct=direct)
 
             yield from measure_file(run_job, file_bytes, target, setting.seconds(1.0, 2.0), report)
     except OSError as error:
@@ -101,30 +93,32 @@ def measure_file(run_job: RunJob, file_bytes: int, target: Target, seconds: floa
         done += 1
 
     say(f"filling {format_bytes(file_bytes)}")
-    fill = Job("write", _MEBIBYTE, _SEQUENTIAL_QUEUE_DEPTH, file_bytes, _LAYOUT_SECONDS, once=True)
+    fill = fio.Job("write", _MEBIBYTE, _SEQUENTIAL_QUEUE_DEPTH, file_bytes, _LAYOUT_SECONDS, once=True)
     # A slow disk does not get through in time: what was written is what is measured.
     file_bytes = min(file_bytes, run_job(fill).bytes_moved // _MEBIBYTE * _MEBIBYTE)
     if file_bytes == 0:
         raise CalibrationError(f"disk {target.device} took no data within {_LAYOUT_SECONDS:.0f} s", "See dmesg.")
     for direction, pattern in _SEQUENTIAL:
         say(f"sequential {direction}")
-        job = Job(pattern, _SEQUENTIAL_BLOCK_BYTES, _SEQUENTIAL_QUEUE_DEPTH, file_bytes, seconds)
+        job = fio.Job(pattern, _SEQUENTIAL_BLOCK_BYTES, _SEQUENTIAL_QUEUE_DEPTH, file_bytes, seconds)
         rates = [run_job(job).bytes_per_second for _ in range(_SEQUENTIAL_REPETITIONS)]
         yield _ceiling(f"disk_sequential_{direction}_bytes_per_second", rates, "bytes/s", target, job, {})
     for direction, pattern in _RANDOM:
-        by_depth: dict[int, list[Figures]] = {}
+        by_depth: dict[int, list[fio.Figures]] = {}
         for depth in QUEUE_DEPTHS:
             say(f"random {direction}, queue depth {depth}")
-            job = Job(pattern, _RANDOM_BLOCK_BYTES, depth, file_bytes, seconds)
+            job = fio.Job(pattern, _RANDOM_BLOCK_BYTES, depth, file_bytes, seconds)
             by_depth[depth] = [run_job(job) for _ in range(_RANDOM_REPETITIONS)]
         depth, best = max(by_depth.items(), key=lambda item: max(run.operations_per_second for run in item[1]))
-        job = Job(pattern, _RANDOM_BLOCK_BYTES, depth, file_bytes, seconds)
+        job = fio.Job(pattern, _RANDOM_BLOCK_BYTES, depth, file_bytes, seconds)
         rates = [run.operations_per_second for run in best]
         detail = {"by_queue_depth": {str(depth): _at_depth(runs) for depth, runs in by_depth.items()}}
         yield _ceiling(f"disk_random_{direction}_operations_per_second", rates, "operations/s", target, job, detail)
 
 
-def _ceiling(name: str, rates: list[float], unit: str, target: Target, job: Job, detail: Mapping[str, Any]) -> Ceiling:
+def _ceiling(
+    name: str, rates: list[float], unit: str, target: Target, job: fio.Job, detail: Mapping[str, Any]
+) -> Ceiling:
     note = {"note": "the hypervisor may have answered from its own cache"} if target.guest else {}
     return Ceiling.of(
         f'{name}{{device="{target.device}"}}',
@@ -142,7 +136,7 @@ def _ceiling(name: str, rates: list[float], unit: str, target: Target, job: Job,
     )
 
 
-def _at_depth(runs: list[Figures]) -> dict[str, Any]:
+def _at_depth(runs: list[fio.Figures]) -> dict[str, Any]:
     best = max(runs, key=lambda run: run.operations_per_second)
     return {
         "operations_per_second": best.operations_per_second,

@@ -16,7 +16,7 @@ from rackscope.models.trained.processor_names import parse_processor_name
 if TYPE_CHECKING:
     import polars as pl
 
-SERVERS, SCALING = "sparecores-servers", "sparecores-core-scaling"
+TABLES = SERVERS, SCALING = "sparecores-servers", "sparecores-core-scaling"
 CALIBRATED = ("vcpus", "threads_per_core", "read_bandwidth_dram_mb_s", "read_bandwidth_l2_mb_s")
 
 

@@ -18,21 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rackscope.errors import ModelError
+from rackscope.models.trained import cloud_servers
 from rackscope.models.trained.base import Columns, Examples, Floats
-from rackscope.models.trained.cloud_servers import (
-    GENERATION_COLUMNS,
-    INPUTS,
-    SCALING,
-    SERVERS,
-    arrays,
-    calibrated_servers,
-    described_columns,
-    generations,
-    points,
-    processors,
-    providers,
-    scaling_points,
-)
 from rackscope.models.trained.fit import Ends, Fit, Located, calibrate_by_folds
 from rackscope.models.trained.grouped_regression import GroupedRegression, fit_grouped_regression
 from rackscope.models.trained.model import Aim, Described, Input, Model
@@ -51,11 +38,11 @@ _COLUMNS = (
     "DRAM bandwidth over operations/s",
     "arm",
     "amd",
-    *GENERATION_COLUMNS,
+    *cloud_servers.GENERATION_COLUMNS,
 )
 #: What a second thread brings is a habit of the generation; what workers lose to each other is not, and is regressed
 #: without it.
-_OF_SLOWDOWN = len(_COLUMNS) - len(GENERATION_COLUMNS)
+_OF_SLOWDOWN = len(_COLUMNS) - len(cloud_servers.GENERATION_COLUMNS)
 #: Both numbers are regressed in tenths: scales below a thousandth of a squared logarithm are not looked for, and these
 #: numbers are known to a third of a percent.
 _TENTHS = 10.0
@@ -69,11 +56,11 @@ def _of_tables(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
     """Every measured number of workers but one, and but those that are taken for known where there are a ``few``."""
     import polars as pl
 
-    frame = calibrated_servers(frames).filter(pl.col("vcpus") >= 2).with_row_index("index")
-    servers = arrays(frame, "core count", (SERVERS, SCALING))
+    frame = cloud_servers.calibrated_servers(frames).filter(pl.col("vcpus") >= 2).with_row_index("index")
+    servers = cloud_servers.arrays(frame, "core count", cloud_servers.TABLES)
     threads, one, cores = servers["vcpus"], servers["one"], _cores(servers)
     rows = (
-        scaling_points(frames)
+        cloud_servers.scaling_points(frames)
         .join(frame.select("server", "index", "vcpus"), on="server")
         .filter((pl.col("workers") > 1) & (pl.col("workers") <= pl.col("vcpus")))
         .sort("index", "workers")
@@ -102,7 +89,7 @@ def _of_tables(frames: Mapping[str, pl.DataFrame], few: bool) -> Examples:
         "seen": seen,
     }
     examples = _examples(servers, index, workers, rates, of_servers)
-    return replace(examples, incomplete=len(frames[SERVERS]) - len(threads)).take(judged)
+    return replace(examples, incomplete=len(frames[cloud_servers.SERVERS]) - len(threads)).take(judged)
 
 
 def _cores(servers: Columns) -> Floats:
@@ -114,7 +101,7 @@ def _examples(
 ) -> Examples:
     """One row for each of ``workers``, of the server whose number ``index`` has."""
     threads, one, cores = servers["vcpus"], servers["one"], _cores(servers)
-    groups, arm, amd = processors(servers)
+    groups, arm, amd = cloud_servers.processors(servers)
     per_core = np.log(one * cores)
     features = np.column_stack(
         [
@@ -125,7 +112,7 @@ def _examples(
             np.log(servers["read_bandwidth_dram_mb_s"]) - per_core,
             arm,
             amd,
-            *generations(servers),
+            *cloud_servers.generations(servers),
         ]
     )
     return Examples(
@@ -135,7 +122,7 @@ def _examples(
         target=rates,
         groups=groups[index],
         parts=np.full(len(index), "operations/s"),
-        splits={"provider": providers(servers)[index]},
+        splits={"provider": cloud_servers.providers(servers)[index]},
         extra={
             "server": index.astype(np.float64),
             "workers": workers,
@@ -243,8 +230,8 @@ def _described(server: Described, few: bool) -> Examples:
             f"{workers:g} workers are not between 2 and the {threads:g} hardware threads",
             "Beyond the hardware threads nothing was fitted.",
         )
-    columns = described_columns(server, at_all=False)
-    rates = points(server, "operations_per_second")
+    columns = cloud_servers.described_columns(server, at_all=False)
+    rates = cloud_servers.points(server, "operations_per_second")
     seen_workers, seen = np.ones((1, len(_FEW))), np.full((1, len(_FEW)), np.nan)
     left = sorted(n for n in rates if 1 < n < threads) if few else []
     for point, part in enumerate(_FEW[: len(left)]):
@@ -256,14 +243,17 @@ def _described(server: Described, few: bool) -> Examples:
     return _examples(columns, np.array([0]), np.array([workers]), unknown, of_server)
 
 
-_INPUTS = (*INPUTS[:-1], Input("workers", "how many are asked about, 2 to all hardware threads", column="workers"))
+_INPUTS = (
+    *cloud_servers.INPUTS[:-1],
+    Input("workers", "how many are asked about, 2 to all hardware threads", column="workers"),
+)
 _RATES = "operations_per_second"
 _KNOWN = "hardware threads, threads a core, read bandwidth of DRAM and L2"
 _FROM_ONE = Model(
     name="core-count",
     help="operations/s over workers, from one worker",
     unit="operations/s",
-    tables=(SERVERS, SCALING),
+    tables=cloud_servers.TABLES,
     measured=f"operations/s at 1 worker; {_KNOWN}",
     predicted="operations/s at every other number of workers up to all hardware threads",
     aim=Aim(median=0.03, p90=0.10),

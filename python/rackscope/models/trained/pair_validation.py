@@ -32,7 +32,6 @@ from rackscope.models.uncertain import Uncertain
 if TYPE_CHECKING:
     import polars as pl
 
-TABLES = ("sparecores-servers", "sparecores-core-scaling")
 WAYS = ("by processor", "by calibration", "throughput_ratio")
 _ANSWERED = "those that throughput_ratio answers"
 _PAIRS, _PAIRS_TO_FIT, _DRAWS = 400, 4000, 400

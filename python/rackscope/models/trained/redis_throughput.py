@@ -14,22 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rackscope.models.trained import cloud_servers
 from rackscope.models.trained.base import Columns, Examples
-from rackscope.models.trained.cloud_servers import (
-    CALIBRATION,
-    CALIBRATION_COLUMNS,
-    INPUTS,
-    REDIS_INPUT,
-    SCALING,
-    SEARCHED_LENGTHS,
-    SERVERS,
-    arrays,
-    calibrated_servers,
-    calibration_features,
-    described_columns,
-    processors,
-    providers,
-)
 from rackscope.models.trained.fit import Regressed
 from rackscope.models.trained.model import Aim, Described, Model
 from rackscope.models.trained.web_load import WEB, WEB_INPUT, described_web, web_points
@@ -47,7 +33,7 @@ _ANCHORS = ("1k", "16k", "256k")
 class _Redis(Regressed):
     #: Chosen by the intervals of quarters of the processors that were held out, other ones than those of the docs.
     caution = 0.75
-    lengths = SEARCHED_LENGTHS
+    lengths = cloud_servers.SEARCHED_LENGTHS
 
 
 class _RedisAnchored(_Redis):
@@ -57,8 +43,8 @@ class _RedisAnchored(_Redis):
 def _examples(servers: Columns, anchored: bool, rows_of_table: int = 0) -> Examples:
     """A described server has no throughput, or at most that of one request at a time."""
     threads, count = servers["vcpus"], len(servers["vcpus"])
-    features = calibration_features(servers)
-    names: tuple[str, ...] = CALIBRATION_COLUMNS
+    features = cloud_servers.calibration_features(servers)
+    names: tuple[str, ...] = cloud_servers.CALIBRATION_COLUMNS
     if anchored:
         features += [np.log(servers[f"web {size}"] / threads) for size in _ANCHORS]
         names += (*(f"web requests/s a thread, {size}" for size in _ANCHORS), "redis requests/s a thread")
@@ -69,7 +55,7 @@ def _examples(servers: Columns, anchored: bool, rows_of_table: int = 0) -> Examp
         plain = np.log(servers[_ONE_AT_A_TIME] / threads)
         anchors = np.concatenate([plain * (column != _ONE_AT_A_TIME) for column in PARTS.values()])
         columns = np.column_stack([columns, anchors])
-    groups, _, _ = processors(servers)
+    groups, _, _ = cloud_servers.processors(servers)
     asked = np.full(count, np.nan)
     return Examples(
         features=columns,
@@ -78,7 +64,7 @@ def _examples(servers: Columns, anchored: bool, rows_of_table: int = 0) -> Examp
         target=np.concatenate([servers[column] if rows_of_table else asked for column in PARTS.values()]),
         groups=np.tile(groups, times),
         parts=np.repeat(np.array(list(PARTS)), count),
-        splits={"provider": np.tile(providers(servers), times)},
+        splits={"provider": np.tile(cloud_servers.providers(servers), times)},
         incomplete=max(0, rows_of_table - count),
     )
 
@@ -86,19 +72,21 @@ def _examples(servers: Columns, anchored: bool, rows_of_table: int = 0) -> Examp
 def _of_tables(frames: Mapping[str, pl.DataFrame], anchored: bool) -> Examples:
     import polars as pl
 
-    servers = calibrated_servers(frames, tuple(PARTS.values()))
+    servers = cloud_servers.calibrated_servers(frames, tuple(PARTS.values()))
     if anchored:
         light = web_points(frames, servers).drop_nulls("light")
         for size in _ANCHORS:
             of_size = light.filter(pl.col("response_size") == size)
             of_size = of_size.select("server", pl.col("light").alias(f"web {size}"))
             servers = servers.join(of_size, on="server", how="inner", maintain_order="left")
-    tables = (SERVERS, SCALING, WEB) if anchored else (SERVERS, SCALING)
-    return _examples(arrays(servers, "redis", tables), anchored, rows_of_table=len(frames[SERVERS]))
+    tables = (*cloud_servers.TABLES, WEB) if anchored else cloud_servers.TABLES
+    return _examples(
+        cloud_servers.arrays(servers, "redis", tables), anchored, rows_of_table=len(frames[cloud_servers.SERVERS])
+    )
 
 
 def _describe(server: Described, anchored: bool) -> Examples:
-    columns = described_columns(server)
+    columns = cloud_servers.described_columns(server)
     if anchored:
         columns[_ONE_AT_A_TIME] = np.array([server["redis_requests_per_second"]], dtype=np.float64)
         light = described_web(server, _ANCHORS)
@@ -110,13 +98,13 @@ _FROM_CALIBRATION = Model(
     name="redis",
     help="requests/s of redis on another processor, from calibration alone",
     unit="requests/s",
-    tables=(SERVERS, SCALING),
-    measured=CALIBRATION,
+    tables=cloud_servers.TABLES,
+    measured=cloud_servers.CALIBRATION,
     predicted="requests/s of redis on all hardware threads: one request at a time, and the best pipeline",
     aim=Aim(median=0.08, p90=0.25),
     examples=partial(_of_tables, anchored=False),
     fit=_Redis.fit,
-    inputs=INPUTS,
+    inputs=cloud_servers.INPUTS,
     describe=partial(_describe, anchored=False),
     form=_Redis,
 )
@@ -127,12 +115,16 @@ MODELS = (
         name="redis-anchored",
         help="requests/s of redis on another processor, from calibration and light-load points of a web server and of "
         "redis measured there",
-        tables=(SERVERS, SCALING, WEB),
-        measured=f"{CALIBRATION}; web requests/s of 1k, 16k and 256k at one connection a thread; "
+        tables=(*cloud_servers.TABLES, WEB),
+        measured=f"{cloud_servers.CALIBRATION}; web requests/s of 1k, 16k and 256k at one connection a thread; "
         "for the best pipeline also redis at one request at a time",
         examples=partial(_of_tables, anchored=True),
         fit=_RedisAnchored.fit,
-        inputs=(*INPUTS, REDIS_INPUT, replace(WEB_INPUT, meaning=f"{WEB_INPUT.meaning} ({', '.join(_ANCHORS)})")),
+        inputs=(
+            *cloud_servers.INPUTS,
+            cloud_servers.REDIS_INPUT,
+            replace(WEB_INPUT, meaning=f"{WEB_INPUT.meaning} ({', '.join(_ANCHORS)})"),
+        ),
         describe=partial(_describe, anchored=True),
         form=_RedisAnchored,
     ),

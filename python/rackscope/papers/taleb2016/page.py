@@ -12,17 +12,7 @@ from rackscope.models.closed_network_simulation import Simulated, simulate
 from rackscope.papers.base import NOT_MEASURED, Content, Paper
 from rackscope.papers.document import Section, Table
 from rackscope.papers.measured import Measured
-from rackscope.papers.taleb2016 import contradiction
-from rackscope.papers.taleb2016.model import (
-    CONFIDENCE,
-    CORES,
-    POLLING_CORES,
-    Cluster,
-    Estimate,
-    Fit,
-    fit,
-    network,
-)
+from rackscope.papers.taleb2016 import contradiction, model
 from rackscope.papers.taleb2016.quoted import QUOTED, Place, Point, Quoted, Transport
 
 SERVERS, CLIENTS = (10, 20, 30, 40), (10, 30, 60, 90)
@@ -54,7 +44,7 @@ _LOOKS: Mapping[str, Callable[[Point, int], float]] = {
     "watts_per_server": lambda point, _: point.watts_per_server,
     "operations_per_joule": lambda point, servers: point.operations_per_joule(servers),
 }
-Grid = dict[Place, dict[str, Estimate]]
+Grid = dict[Place, dict[str, model.Estimate]]
 
 
 @dataclass(frozen=True)
@@ -62,14 +52,14 @@ class Compared:
     """A quoted figure, what the model says, and what it says when it is fitted to all figures but this one."""
 
     figure: Quoted
-    estimate: Estimate
+    estimate: model.Estimate
     without_it: float | None
 
 
 def make(_measured: Sequence[Measured], say: Callable[[str], None]) -> Content:
     """Everything, with 90 % intervals. The same every time; takes some seconds, and tells ``say`` each step."""
     say("fitting to what the paper quotes")
-    fitted = fit()
+    fitted = model.fit()
     say("leaving one figure after another out")
     compared = compare(fitted)
     simulated = {}
@@ -91,19 +81,19 @@ def make(_measured: Sequence[Measured], say: Callable[[str], None]) -> Content:
     )
 
 
-def compare(fitted: Fit) -> list[Compared]:
+def compare(fitted: model.Fit) -> list[Compared]:
     estimates = fitted.predict_all([partial(_ask, figure) for figure in QUOTED])
     compared = []
     for figure, estimate in zip(QUOTED, estimates, strict=True):
         alone = None
         if figure.fitted and figure.unit not in _NEEDED:
-            others = fit([one for one in QUOTED if one is not figure], start=fitted.parameters)
-            alone = figure.predict(Cluster(others.parameters).look)
+            others = model.fit([one for one in QUOTED if one is not figure], start=fitted.parameters)
+            alone = figure.predict(model.Cluster(others.parameters).look)
         compared.append(Compared(figure, estimate, alone))
     return compared
 
 
-def _ask(figure: Quoted, cluster: Cluster) -> float:
+def _ask(figure: Quoted, cluster: model.Cluster) -> float:
     return figure.predict(cluster.look)
 
 
@@ -114,8 +104,8 @@ def _introduction(compared: Sequence[Compared]) -> str:
         "**Every figure of ours is modelled**: nothing was measured here. The model is a closed queueing network (mean "
         "value analysis, checked by simulation), with power by CPU occupancy. Only the paper's text is used, as its "
         f"plots carry no numbers: {len(compared) - len(held_out)} figures are fitted, {len(held_out)} were kept to "
-        f"check the model, and {inside} of these lie in its {_percent(CONFIDENCE)} interval. The others the paper "
-        "contradicts itself."
+        f"check the model, and {inside} of these lie in its {_percent(model.CONFIDENCE)} interval. The others the "
+        "paper contradicts itself."
     )
 
 
@@ -136,7 +126,7 @@ def _figures(compared: Sequence[Compared]) -> Section:
     columns = (
         "figure",
         "paper",
-        f"modelled ({_percent(CONFIDENCE)} interval)",
+        f"modelled ({_percent(model.CONFIDENCE)} interval)",
         "difference",
         "modelled without it",
         "used",
@@ -151,7 +141,7 @@ def _figures(compared: Sequence[Compared]) -> Section:
     )
 
 
-def _contradiction(fitted: Fit) -> Section:
+def _contradiction(fitted: model.Fit) -> Section:
     at_10, at_60, at_90 = (_quoted(f"latency over TCP, 10 servers, {clients} clients") for clients in (10, 60, 90))
     late = _quoted("throughput of TCP at 90 over 60 clients, 10 servers")
     whole = _quoted("throughput of TCP at 90 over 10 clients, 10 servers")
@@ -161,7 +151,7 @@ def _contradiction(fitted: Fit) -> Section:
     by_latency = contradiction.growth_by_latency(at_10, at_60, at_90)
     thinking = contradiction.growth_by_latency(at_10, at_60, at_90, think)
     by_factors = contradiction.growth_by_factors(late, whole)
-    here = Cluster(fitted.parameters)
+    here = model.Cluster(fitted.parameters)
     tcp = {clients: here.look("TCP", 10, clients) for clients in (10, 60, 90)}
     modelled = contradiction.growth_by_latency(*(tcp[clients].response_seconds for clients in (10, 60, 90)))
     named = (
@@ -206,10 +196,10 @@ def _contradiction(fitted: Fit) -> Section:
     )
 
 
-def _grid(fitted: Fit) -> Grid:
+def _grid(fitted: model.Fit) -> Grid:
     places = [(transport, servers, clients) for transport in _TRANSPORTS for servers in SERVERS for clients in CLIENTS]
 
-    def asked(place: Place, look: Callable[[Point, int], float], cluster: Cluster) -> float:
+    def asked(place: Place, look: Callable[[Point, int], float], cluster: model.Cluster) -> float:
         return look(cluster.look(*place), place[1])
 
     questions = [partial(asked, place, look) for place in places for look in _LOOKS.values()]
@@ -232,26 +222,26 @@ def _grid_section(grid: Grid, transport: Transport) -> Section:
                 _estimate(throughput, 1e-3),
                 f"{throughput.value / first.value:.2f}x",
                 _estimate(found["response_seconds"], 1e6),
-                _estimate(Estimate(*(one + POLLING_CORES for one in (cores.value, cores.low, cores.high)))),
+                _estimate(model.Estimate(*(one + model.POLLING_CORES for one in (cores.value, cores.low, cores.high)))),
                 _estimate(found["watts_per_server"]),
                 _estimate(found["operations_per_joule"], 1e-3),
             )
         )
     columns = (
-        "servers", "clients", "k operations/s", f"over {CLIENTS[0]} clients", "latency, µs", f"busy cores of {CORES}",
-        "W a server", "k operations/J",
+        "servers", "clients", "k operations/s", f"over {CLIENTS[0]} clients", "latency, µs",
+        f"busy cores of {model.CORES}", "W a server", "k operations/J",
     )  # fmt: skip
     return Section(f"{transport}: the whole range, modelled", (Table(columns, tuple(rows)),))
 
 
-def _rests_on(fitted: Fit) -> Section:
+def _rests_on(fitted: model.Fit) -> Section:
     here = fitted.predict_all([partial(_parameter, name) for name, *_ in _PARAMETERS])
     parameters = tuple(
         (title, f"{_estimate(estimate, factor)} {unit}", origin)
         for estimate, (_, title, unit, factor, origin) in zip(here, _PARAMETERS, strict=True)
     )
-    plain = fit(start=fitted.parameters, shared_path=False)
-    look = Cluster(plain.parameters).look
+    plain = model.fit(start=fitted.parameters, shared_path=False)
+    look = model.Cluster(plain.parameters).look
     factors = [
         look("TCP", servers, 90).throughput_per_second / look("TCP", servers, 10).throughput_per_second
         for servers in (10, 20, 30)
@@ -259,7 +249,7 @@ def _rests_on(fitted: Fit) -> Section:
     return Section(
         "What it rests on, and what would change it",
         (
-            Table(("parameter", f"value ({_percent(CONFIDENCE)} interval)", "origin"), parameters),
+            Table(("parameter", f"value ({_percent(model.CONFIDENCE)} interval)", "origin"), parameters),
             f"Mean square of what is left after the fit: {fitted.misfit:.2f} for each of {fitted.degrees_of_freedom} "
             "degrees of freedom, in units of the deviation that a quoted figure is taken to have (3 % of ratios, 5 % "
             "of latencies, 1 W): our choice, as the paper gives error bars of 5 runs only as marks in plots. "
@@ -279,23 +269,25 @@ def _rests_on(fitted: Fit) -> Section:
     )
 
 
-def _parameter(name: str, cluster: Cluster) -> float:
+def _parameter(name: str, cluster: model.Cluster) -> float:
     return float(getattr(cluster.parameters, name))
 
 
-def _simulated(fitted: Fit, transport: Transport, servers: int, clients: int) -> tuple[Simulated, Simulated]:
+def _simulated(fitted: model.Fit, transport: Transport, servers: int, clients: int) -> tuple[Simulated, Simulated]:
     """With exponential and with constant service."""
-    its_network = network(fitted.parameters, transport, servers)
+    its_network = model.network(fitted.parameters, transport, servers)
     return (
         simulate(its_network, clients, _REQUESTS, _SEED),
         simulate(its_network, clients, _REQUESTS, _SEED, variability="constant"),
     )
 
 
-def _check(fitted: Fit, simulated: dict[Place, tuple[Simulated, Simulated]]) -> Section:
+def _check(fitted: model.Fit, simulated: dict[Place, tuple[Simulated, Simulated]]) -> Section:
     rows = []
     for (transport, servers, clients), (exponential, constant) in simulated.items():
-        exact = mean_value_analysis(network(fitted.parameters, transport, servers), clients)[-1].throughput_per_second
+        exact = mean_value_analysis(model.network(fitted.parameters, transport, servers), clients)[
+            -1
+        ].throughput_per_second
         rows.append(
             (
                 f"{transport}, {servers} servers, {clients} clients",
@@ -317,14 +309,14 @@ def _check(fitted: Fit, simulated: dict[Place, tuple[Simulated, Simulated]]) -> 
 
 
 def _values(
-    fitted: Fit,
+    fitted: model.Fit,
     compared: Sequence[Compared],
     grid: Grid,
     simulated: dict[Place, tuple[Simulated, Simulated]],
 ) -> dict[str, Any]:
     return {
         "modelled": True,
-        "confidence": CONFIDENCE,
+        "confidence": model.CONFIDENCE,
         "parameters": asdict(fitted.parameters),
         "misfit_per_degree_of_freedom": fitted.misfit,
         "figures_quoted": [
@@ -369,7 +361,7 @@ def _quantity(value: float, unit: str) -> str:
     return f"{value:.2f}x" if unit == "x" else f"{_number(value)} {unit}"
 
 
-def _estimate(estimate: Estimate, factor: float = 1.0) -> str:
+def _estimate(estimate: model.Estimate, factor: float = 1.0) -> str:
     return f"{_number(estimate.value * factor)} ({_number(estimate.low * factor)}–{_number(estimate.high * factor)})"
 
 
