@@ -303,7 +303,7 @@ def test_what_is_no_run_or_not_of_one_kind_is_one_clear_line(
     uncalibrated = write_run(tmp_path / "uncalibrated", noisy(100_000), ceilings=False)
     (tmp_path / "nothing").mkdir()
     for runs, words in (
-        ([tmp_path / "nothing"], "holds neither a run nor a study"),
+        ([tmp_path / "nothing"], "holds neither a study nor a run"),
         ([tmp_path / "absent"], "is not a folder"),
         ([run, other], "differ in workload (ycsb-b and ycsb-a)"),
         ([run, elsewhere], "differ in host"),

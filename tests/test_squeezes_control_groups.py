@@ -15,8 +15,9 @@ from rackscope.errors import SqueezeError
 from rackscope.squeezes import control_groups, removal
 from rackscope.squeezes.control_groups import find_own_groups, make_control_group
 from rackscope.squeezes.held import Changes
-from rackscope.squeezes.journal import Journal, RestoreFile
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.removal import remove_control_group
+from rackscope.squeezes.undo import RestoreFile
 
 V1_MOUNTS = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755

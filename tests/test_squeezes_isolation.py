@@ -21,8 +21,9 @@ from rackscope.network_namespace import call_in_namespace
 from rackscope.squeezes import control_groups, namespaces
 from rackscope.squeezes.base import Isolation
 from rackscope.squeezes.isolation import make_isolation
-from rackscope.squeezes.journal import Journal, RemoveLink
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.recovery import recover
+from rackscope.squeezes.undo import RemoveLink
 from rackscope.systems import find_system, resolve_knobs
 from rackscope.systems.base import Launch
 from rackscope.systems.ports import Network, is_free

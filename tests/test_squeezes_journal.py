@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.held import Change, hold
-from rackscope.squeezes.journal import Journal, RemoveControlGroup, RemoveLink, RestoreFile
+from rackscope.squeezes.journal import Journal
 from rackscope.squeezes.recovery import find_leftovers, recover
+from rackscope.squeezes.undo import RemoveControlGroup, RemoveLink, RestoreFile
 from squeezes_trees import bury, journal_in
 
 OPERATIONS = st.lists(

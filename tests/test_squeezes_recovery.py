@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Rackscope
-from rackscope.squeezes.journal import Journal, RestoreFile, journal_folder
+from rackscope.squeezes.journal import Journal, journal_folder
 from rackscope.squeezes.recovery import find_leftovers, recover
+from rackscope.squeezes.undo import RestoreFile
 from squeezes_trees import bury, journal_in
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import process_exists, wait_until
 from rackscope.errors import SystemUnderTestError, UsageError
-from rackscope.systems import server
+from rackscope.systems import ports, server
 from rackscope.systems.account import account_for_systems
 from rackscope.systems.base import Endpoint, EndpointKind
 from rackscope.systems.ports import choose_port, is_free

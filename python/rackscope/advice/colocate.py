@@ -117,12 +117,9 @@ def advise_colocation(paths: Sequence[Path], bound: float = 0.05) -> Colocation:
 
 def read_source(path: Path) -> Source:
     """What a directory says of workloads. Raises RunDirectoryError."""
-    from rackscope.runs.directory import MANIFEST
-    from rackscope.runs.study import STUDY, is_study, read_study
+    from rackscope.runs.study import STUDY, is_study_or_run, read_study
 
-    if not is_study(path):
-        if path.is_dir() and not (path / MANIFEST).exists():
-            raise RunDirectoryError(f"{path} holds neither a study nor a run (no {STUDY}, no {MANIFEST})", _NAME)
+    if not is_study_or_run(path, _NAME):
         return _of_run(path)
     record = read_study(path)
     if record.kind not in _STUDIES:

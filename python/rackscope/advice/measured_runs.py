@@ -114,18 +114,13 @@ def read_measurements(paths: Sequence[Path], phase: str | None = None) -> Measur
     system, workload and host, and where a phase must be named.
     """
     from rackscope.runs.directory import RunDirectory
-    from rackscope.runs.study import MEMBERS, STUDY, is_study, read_study
+    from rackscope.runs.study import MEMBERS, is_below, is_study_or_run, read_study
 
     runs: list[tuple[str, Path]] = []
     studies: list[tuple[str, StudyRecord]] = []
     remarks: list[str] = []
     for path in paths:
-        if not is_study(path):
-            if path.is_dir() and not (path / "manifest.json").exists():
-                raise RunDirectoryError(
-                    f"{path} holds neither a run nor a study (no manifest.json, no {STUDY})",
-                    "Name directories that 'rackscope run' or 'rackscope study' left.",
-                )
+        if not is_study_or_run(path, "Name directories that 'rackscope run' or 'rackscope study' left."):
             runs.append((str(path), path))
             continue
         record = read_study(path)
@@ -133,7 +128,7 @@ def read_measurements(paths: Sequence[Path], phase: str | None = None) -> Measur
             remarks.append(f"{path}: the study did not finish ({record.status_reason or record.status})")
         if record.kind == "pressure":
             studies.append((str(path), record))
-        members = [one for one in record.members if not one.discarded and _is_plain(one.folder)]
+        members = [one for one in record.members if not one.discarded and is_below(one.folder)]
         runs += [(str(path), path / MEMBERS / one.folder) for one in members]
         if not members:
             raise RunDirectoryError(f"{path} has no run that counts", "Do the study again.")
@@ -175,10 +170,6 @@ def read_measurements(paths: Sequence[Path], phase: str | None = None) -> Measur
         tuple(dict.fromkeys(remarks)),
         first.host,
     )
-
-
-def _is_plain(folder: str) -> bool:
-    return bool(folder) and "\0" not in folder and not Path(folder).is_absolute() and ".." not in Path(folder).parts
 
 
 def _require_same(name: str, first: Manifest, other: str, second: Manifest) -> None:

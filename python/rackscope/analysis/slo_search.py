@@ -119,7 +119,8 @@ class SloSearch:
     def _bracket(self) -> tuple[float | None, float | None]:
         """Highest rate below which all were met, and lowest above which none was, crossing noise by majority."""
         rates = sorted({one.rate for one in self.observations})
-        good = {rate: self._mean_excess(rate) <= 0 for rate in rates}
+        by_rate = {rate: [self._excess(one) for one in self.observations if one.rate == rate] for rate in rates}
+        good = {rate: statistics.fmean(found) <= 0 for rate, found in by_rate.items()}
         if all(good.values()):
             return rates[-1], None
         if not any(good.values()):
@@ -131,9 +132,6 @@ class SloSearch:
         ]
         split = 1 + wrong.index(min(wrong))
         return rates[split - 1], rates[split]
-
-    def _mean_excess(self, rate: float) -> float:
-        return statistics.fmean(self._excess(one) for one in self.observations if one.rate == rate)
 
     def _widen(self, low: float | None, high: float | None) -> float | None:
         if low is not None:

@@ -197,7 +197,7 @@ def _departures(points: Sequence[SizePoint], sizes: Array, at: Interval) -> tupl
     low, high = math.log(at.low) - step, math.log(at.high) + step
     found = []
     for name in dict.fromkeys(name for point in points for name in point.resources):
-        values = np.array([_number(point.resources.get(name)) for point in points])
+        values = np.array([point.resources.get(name) for point in points], dtype=np.float64)
         known = np.isfinite(values)
         if len(np.unique(sizes[known])) < _FEWEST_SIZES:
             continue
@@ -208,7 +208,3 @@ def _departures(points: Sequence[SizePoint], sizes: Array, at: Interval) -> tupl
         means = float(values[known][~after].mean()), float(values[known][after].mean())
         found.append(Departure(name, math.exp(fit.place), *means, fit.explained))
     return tuple(sorted(found, key=lambda one: -one.explained))
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)

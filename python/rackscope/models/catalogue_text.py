@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rackscope.models.catalogue import CEILINGS, FORMAT_VERSION
 
 if TYPE_CHECKING:
-    from rackscope.models.catalogue import Measured, Server, ServerFile, Site
+    from rackscope.models.catalogue import Measured, Server, ServerFile
     from rackscope.models.uncertain import Uncertain
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -24,14 +24,11 @@ def catalogue_text(servers: ServerFile, remarks: Sequence[str] = ()) -> str:
     if servers.currency:
         lines.append(f"currency = {_text(servers.currency)}")
     if servers.site is not None:
-        lines += ["", *_site(servers.site)]
+        site = (f"{one.name} = {_amount(getattr(servers.site, one.name))}" for one in fields(servers.site))
+        lines += ["", "[site]", *site]
     for server in servers.servers:
         lines += ["", *_server(server)]
     return "\n".join(lines) + "\n"
-
-
-def _site(site: Site) -> list[str]:
-    return ["[site]", *(f"{one.name} = {_amount(getattr(site, one.name))}" for one in fields(site))]
 
 
 def _server(server: Server) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from rackscope.errors import RackscopeError
 from rackscope.models.catalogue import Catalogue, CatalogueError, Measured, Server, Site
+from rackscope.models.estimates import ends_of
 from rackscope.models.uncertain import Array, Uncertain
 
 HOURS_PER_YEAR = 8766.0
@@ -133,8 +134,8 @@ def _check(candidates: Sequence[Candidate], draws: int) -> None:
 
 def summarise(draws: Array) -> Amount:
     """Median and the ends between which 90 % of draws lie."""
-    low, middle, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2])
-    return Amount(float(middle), float(low), float(high))
+    low, middle, high = ends_of(draws)
+    return Amount(middle, low, high)
 
 
 def candidates_for(catalogue: Catalogue, workload: str, names: Sequence[str] = ()) -> tuple[list[Candidate], list[str]]:

@@ -37,9 +37,15 @@ class Prediction:
         return self.low <= value <= self.high
 
 
+def ends_of(draws: Array) -> tuple[float, float, float]:
+    """The low end, the median and the high end of draws: ``LEVEL`` of them lie between the ends."""
+    low, middle, high = (float(one) for one in np.quantile(draws, ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)))
+    return low, middle, high
+
+
 def from_draws(draws: Array, unit: str, basis: str, extrapolated: bool = False) -> Prediction:
     """The median of draws, and the ends between which ``LEVEL`` of them lie."""
-    low, value, high = (float(one) for one in np.quantile(draws, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2]))
+    low, value, high = ends_of(draws)
     return Prediction(value, low, high, unit, basis, extrapolated)
 
 

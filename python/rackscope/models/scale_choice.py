@@ -15,6 +15,7 @@ import numpy as np
 
 from rackscope.errors import RackscopeError
 from rackscope.models.cost import SECONDS_PER_YEAR, CostDraws
+from rackscope.models.estimates import ends_of
 from rackscope.models.job_time import Way
 from rackscope.models.uncertain import Array, generator
 
@@ -147,5 +148,5 @@ def crossing(sizes: Sequence[float], first: Array, second: Array, near: float) -
         return None
     distance = np.where(changes, np.abs(places - math.log(near)), np.inf)
     found = np.exp(places[np.arange(len(places)), distance.argmin(axis=1)][some])
-    low, middle, high = np.quantile(found, [0.05, 0.5, 0.95])
-    return Crossing(float(middle), float(low), float(high), float(some.mean()))
+    low, middle, high = ends_of(found)
+    return Crossing(middle, low, high, float(some.mean()))

@@ -91,13 +91,11 @@ class Series(Part):
 
     @model_validator(mode="after")
     def _has_pairs(self) -> Series:
-        lengths = {len(self.x), len(self.y), *(len(one) for one in self._ends() if one)}
+        ends: tuple[Sequence[float | None], ...] = (self.low, self.high, self.x_low, self.x_high)
+        lengths = {len(self.x), len(self.y), *map(len, filter(None, ends))}
         if len(lengths) > 1:
             raise ValueError(f"x has {len(self.x)} values; y, low and high must have as many")
         return self
-
-    def _ends(self) -> tuple[Sequence[float | None], ...]:
-        return self.low, self.high, self.x_low, self.x_high
 
 
 class Reference(Part):
@@ -172,6 +170,13 @@ def write_study(path: Path, record: StudyRecord) -> None:
 def is_study(path: Path) -> bool:
     """Whether the folder holds a study."""
     return (path / STUDY).is_file()
+
+
+def is_study_or_run(path: Path, advice: str) -> bool:
+    """Whether the folder holds a study. Raises RunDirectoryError, with the advice, where it holds no run either."""
+    if not is_study(path) and path.is_dir() and not (path / MANIFEST).exists():
+        raise RunDirectoryError(f"{path} holds neither a study nor a run (no {STUDY}, no {MANIFEST})", advice)
+    return is_study(path)
 
 
 def is_below(folder: str) -> bool:

@@ -22,7 +22,6 @@ class CpuSet(Squeeze):
     name = "cpu_set"
     resource: Resource = "cpu"
     description = "fewer of its cores, whole ones, by the cpuset of the control group or the affinity of its threads"
-    settle_seconds = 0.1
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
         """The system's cores; of one core none can be taken."""

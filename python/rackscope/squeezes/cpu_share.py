@@ -20,7 +20,6 @@ class CpuShare(Squeeze):
     name = "cpu_share"
     resource: Resource = "cpu"
     description = "less CPU time on the same cores, by a quota of the control group"
-    settle_seconds = 0.1
 
     def capacity(self, subject: Subject) -> Capacity | NotSqueezable:
         """The system's cores, or the quota that its group or one above has already."""

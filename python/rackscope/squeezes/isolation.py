@@ -37,7 +37,9 @@ def make_isolation(
         missing: dict[str, str] = {}
         group = None
         try:
-            group, without = make_control_group(_unique(name), find_own_groups(root), changes)
+            # No other control group has the name, also none that another container makes.
+            unique = f"{_NOT_IN_A_NAME.sub('-', name.lower())[:40]}-{os.getpid()}-{os.urandom(3).hex()}"
+            group, without = make_control_group(unique, find_own_groups(root), changes)
             missing |= without
         except SqueezeError as error:
             missing["control_group"] = error.what
@@ -63,11 +65,6 @@ def make_isolation(
         finally:
             if private is not None:
                 private.close()
-
-
-def _unique(name: str) -> str:
-    """A name that no other control group has, also not one that another container makes."""
-    return f"{_NOT_IN_A_NAME.sub('-', name.lower())[:40]}-{os.getpid()}-{os.urandom(3).hex()}"
 
 
 def _why(error: OSError | SqueezeError) -> str:

@@ -23,23 +23,7 @@ from typing import Self
 
 from rackscope.errors import SqueezeError
 from rackscope.squeezes.owner import Owner
-from rackscope.squeezes.undo import (
-    ROOTS,
-    RemoveControlGroup,
-    RemoveLink,
-    RestoreFile,
-    Undo,
-    undo_to_json,
-)
-
-__all__ = [
-    "Journal",
-    "RemoveControlGroup",
-    "RemoveLink",
-    "RestoreFile",
-    "Undo",
-    "journal_folder",
-]
+from rackscope.squeezes.undo import ROOTS, Undo, undo_to_json
 
 FORMAT_VERSION = 1
 #: Names another folder for what rackscope keeps about its own doings.
@@ -160,7 +144,9 @@ class Journal:
         try:
             if self._path is None:
                 prepare_folder(self._folder)
-                self._path = _new_path(self._folder, self._owner)
+                # A process may keep several journals.
+                name = f"{self._owner.pid}-{self._owner.start_ticks}-{os.urandom(4).hex()}.json"
+                self._path = self._folder / name
             write_entries(self._path, self._owner, self._entries)
         except OSError as error:
             raise SqueezeError(
@@ -203,11 +189,6 @@ def write_entries(path: Path, owner: Owner, entries: Mapping[int, Undo]) -> None
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
-
-
-def _new_path(folder: Path, owner: Owner) -> Path:
-    # A process may keep several journals.
-    return folder / f"{owner.pid}-{owner.start_ticks}-{os.urandom(4).hex()}.json"
 
 
 def _not_undone(stuck: list[tuple[Undo, Exception]]) -> SqueezeError:

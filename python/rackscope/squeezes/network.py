@@ -39,7 +39,6 @@ class NetworkBandwidth(Squeeze):
     """Bytes a second in one direction."""
 
     resource = "network"
-    settle_seconds = 0.1
 
     def __init__(self, direction: Direction) -> None:
         self.name = f"network_{direction}"

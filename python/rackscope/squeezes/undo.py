@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,6 +33,8 @@ class Undo(ABC):
     """One step that gives something back. Doing it twice is doing it once."""
 
     kind: ClassVar[str]
+    #: What it gives back, in a few words around its fields.
+    gives_back: ClassVar[str]
 
     @abstractmethod
     def perform(self) -> None:
@@ -42,9 +44,9 @@ class Undo(ABC):
     def refusal(self, roots: Iterable[Path]) -> str | None:
         """Why it must not be done, because it names something that no squeeze changes; ``None`` if it may be."""
 
-    @abstractmethod
     def describe(self) -> str:
         """What it gives back, in a few words."""
+        return self.gives_back.format(**vars(self))
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class RestoreFile(_AtPath):
 
     content: str
     kind: ClassVar[str] = "restore_file"
+    gives_back: ClassVar[str] = "{path}"
 
     def perform(self) -> None:
         """Never creates the file: a limit whose group is gone is gone with it."""
@@ -79,22 +82,17 @@ class RestoreFile(_AtPath):
             if error.errno not in _GONE:
                 raise
 
-    def describe(self) -> str:
-        return str(self.path)
-
 
 @dataclass(frozen=True)
 class RemoveControlGroup(_AtPath):
     """Remove a control group that was made for a system, and the parent folder when that is empty."""
 
     kind: ClassVar[str] = "remove_control_group"
+    gives_back: ClassVar[str] = "control group {path}"
 
     def perform(self) -> None:
         if self.path.exists():
             remove_control_group(self.path)
-
-    def describe(self) -> str:
-        return f"control group {self.path}"
 
 
 @dataclass(frozen=True)
@@ -102,6 +100,7 @@ class RemoveResctrlGroup(_AtPath):
     """Remove a resctrl group that was made for a system; its tasks fall back to the default group (resctrl.rst)."""
 
     kind: ClassVar[str] = "remove_resctrl_group"
+    gives_back: ClassVar[str] = "resctrl group {path}"
 
     def perform(self) -> None:
         """Only the folder: the kernel keeps what is in it, and moves the tasks."""
@@ -113,9 +112,6 @@ class RemoveResctrlGroup(_AtPath):
             return f"{self.path} is not a group of rackscope's"
         return super().refusal(roots)
 
-    def describe(self) -> str:
-        return f"resctrl group {self.path}"
-
 
 @dataclass(frozen=True)
 class RemoveLink(Undo):
@@ -123,6 +119,7 @@ class RemoveLink(Undo):
 
     name: str
     kind: ClassVar[str] = "remove_link"
+    gives_back: ClassVar[str] = "network link {name}"
 
     def perform(self) -> None:
         if Path("/sys/class/net", self.name).exists():
@@ -136,9 +133,6 @@ class RemoveLink(Undo):
             return f"{self.name} is a hardware device, which no squeeze creates"
         return None
 
-    def describe(self) -> str:
-        return f"network link {self.name}"
-
 
 @dataclass(frozen=True)
 class RestoreAffinity(Undo):
@@ -148,6 +142,7 @@ class RestoreAffinity(Undo):
     start_ticks: int
     cores: str
     kind: ClassVar[str] = "restore_affinity"
+    gives_back: ClassVar[str] = "cores of process {pid}"
 
     def perform(self) -> None:
         """Threads that have ended need nothing."""
@@ -166,19 +161,10 @@ class RestoreAffinity(Undo):
             return error.what
         return None
 
-    def describe(self) -> str:
-        return f"cores of process {self.pid}"
 
-
-_KINDS: dict[str, Callable[[Mapping[str, str]], Undo]] = {
-    RestoreFile.kind: lambda content: RestoreFile(Path(content["path"]), content["content"]),
-    RemoveControlGroup.kind: lambda content: RemoveControlGroup(Path(content["path"])),
-    RemoveResctrlGroup.kind: lambda content: RemoveResctrlGroup(Path(content["path"])),
-    RemoveLink.kind: lambda content: RemoveLink(content["name"]),
-    RestoreAffinity.kind: lambda content: RestoreAffinity(
-        int(content["pid"]), int(content["start_ticks"]), content["cores"]
-    ),
-}
+_KINDS = {one.kind: one for one in (RestoreFile, RemoveControlGroup, RemoveResctrlGroup, RemoveLink, RestoreAffinity)}
+#: Types of fields, all of which are text in the file.
+_TYPES: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "Path": Path}
 
 
 def undo_to_json(undo: Undo) -> dict[str, str]:
@@ -191,4 +177,6 @@ def undo_from_json(content: Mapping[str, Any]) -> Undo:
     values = {name: value for name, value in content.items() if name != "id"}
     if not all(isinstance(value, str) and "\0" not in value for value in values.values()):
         raise TypeError("a step whose values are not text")
-    return _KINDS[values["kind"]](values)
+    kind = _KINDS[values["kind"]]
+    step: Undo = kind(**{one.name: _TYPES[str(one.type)](values[one.name]) for one in fields(kind)})
+    return step

@@ -178,7 +178,7 @@ def _unpack(tool: Tool, top: Path, say: ProgressText) -> Acquired:
             "record_version": _RECORD_VERSION,
             "machine": platform.machine(),
             "program": str(_find_program(tool, folder).relative_to(folder)),
-            "libraries": [str(path.relative_to(folder)) for path in _library_folders(folder)],
+            "libraries": sorted({str(file.parent.relative_to(folder)) for file in folder.rglob("lib*.so*")}),
             "packages": [{"name": package.name, "version": package.version} for package in packages],
             "source": _describe(tool, packages),
             "acquired_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -212,10 +212,6 @@ def _find_program(tool: Tool, folder: Path) -> Path:
         f"the packages {' '.join(tool.packages)} hold no program {tool.program}",
         f"Install {tool.name} yourself, so that it is on PATH.",
     )
-
-
-def _library_folders(folder: Path) -> list[Path]:
-    return sorted({file.parent for file in folder.rglob("lib*.so*")})
 
 
 def _describe(tool: Tool, packages: list[apt.Package]) -> str:

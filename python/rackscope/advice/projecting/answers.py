@@ -73,12 +73,6 @@ class ServerProjection:
         }
 
 
-def of_draws(drawn: Array, unit: str, basis: str, *, extrapolated: bool) -> Prediction:
-    """The median of draws and the ends of their 90 %."""
-    low, value, high = (float(one) for one in np.quantile(drawn, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2]))
-    return Prediction(value, low, high, unit, basis, extrapolated)
-
-
 def draws_of(prediction: Prediction, name: str, *, seed: int = 1) -> Array:
     """Draws whose median and ends of 90 % are those of a prediction above zero: lognormal on either side."""
     from scipy.special import ndtri

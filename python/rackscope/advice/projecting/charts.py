@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rackscope.advice.projecting.answers import of_draws
 from rackscope.advice.projecting.response import fit_mean, fit_p99, loads_of, stretched
 from rackscope.advice.projecting.throughput import at_top_clock
 from rackscope.errors import RackscopeError
-from rackscope.models.estimates import LEVEL, Prediction
+from rackscope.models.estimates import LEVEL, Prediction, from_draws
 from rackscope.models.execution_time import fit_execution_time
 from rackscope.models.power_over_frequency import fit_power_over_frequency
 from rackscope.runs.study import Axis, Chart, Series
@@ -161,7 +160,7 @@ def efficiency_over_load_chart(projection: Projection) -> Chart:
     def of(one: ServerProjection, model: RatedPowerModel, load: float) -> Prediction:
         throughput = one.drawn.throughput[:4_000]
         busy = np.full(len(throughput), load * one.cores / one.threads)
-        return of_draws(load * throughput / model.draw(busy), "", "", extrapolated=True)
+        return from_draws(load * throughput / model.draw(busy), "", "", extrapolated=True)
 
     rated = [(one, one.rated) for one in projection.servers[:_MOST_SERVERS] if one.rated is not None]
     return Chart(

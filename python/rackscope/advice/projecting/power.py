@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rackscope.advice.projecting.answers import DRAWS, Answer, Projected, draws_of, of_draws
+from rackscope.advice.projecting.answers import DRAWS, Answer, Projected, draws_of
 from rackscope.advice.projecting.throughput import is_same_processor, threads_of
 from rackscope.errors import RackscopeError
 from rackscope.models.catalogue import Server, ServerFile, Site
 from rackscope.models.cost import SECONDS_PER_YEAR, Candidate, draw_costs
+from rackscope.models.estimates import ends_of, from_draws
 from rackscope.models.monotone import MonotoneModel, fit_power_over_load
 from rackscope.models.rated_power import BASIS as RATED_BASIS
 from rackscope.models.rated_power import RatedPowerModel
@@ -140,7 +141,7 @@ def power_answers(
             Answer(
                 "watts",
                 f"power, {said}",
-                of_draws(watts, f"watts{unit}", basis, extrapolated=True),
+                from_draws(watts, f"watts{unit}", basis, extrapolated=True),
                 stands_on,
                 changes,
             )
@@ -149,7 +150,7 @@ def power_answers(
             Answer(
                 "operations_per_joule",
                 f"per watt, {said}",
-                of_draws(served / watts, f"operations/joule{unit}", "draws of throughput over draws of watts",
+                from_draws(served / watts, f"operations/joule{unit}", "draws of throughput over draws of watts",
                          extrapolated=True),
                 f"throughput and power; {found.cores} of {threads} hardware threads at work, the rest idle",
                 "It rises when the idle threads do other work.",
@@ -173,8 +174,8 @@ def _money(server: Server, served: Array, watts: Array | None, site: Site | None
         Answer(
             "operations_per_second_per_price",
             f"operations/s per {currency} of its price",
-            of_draws(served / price, f"operations/s per {currency} (modelled)", "draws of throughput over draws of the "
-                     "price", extrapolated=True),
+            from_draws(served / price, f"operations/s per {currency} (modelled)",
+                       "draws of throughput over draws of the price", extrapolated=True),
             f"throughput; price: {server.source}",
             "It changes as the price does.",
         )
@@ -190,7 +191,7 @@ def _money(server: Server, served: Array, watts: Array | None, site: Site | None
         Answer(
             "operations_per_cost",
             f"operations per {currency} of a year's cost",
-            of_draws(yearly, f"operations per {currency} (modelled)", "draws of throughput, watts, prices and site",
+            from_draws(yearly, f"operations per {currency} (modelled)", "draws of throughput, watts, prices and site",
                      extrapolated=True),
             f"throughput, power; price: {server.source}; [site]; model: cost",
             "It changes with the price, how long it serves, and the electricity's.",
@@ -201,5 +202,5 @@ def _money(server: Server, served: Array, watts: Array | None, site: Site | None
 
 def around(drawn: Array) -> Uncertain:
     """Draws as a catalogue says them: a median, and the factor within which 90 % lie."""
-    low, middle, high = (float(one) for one in np.quantile(drawn, (0.05, 0.5, 0.95)))
+    low, middle, high = ends_of(drawn)
     return Uncertain.lognormal(middle, max(middle / low, high / middle, 1.0 + 1e-9))

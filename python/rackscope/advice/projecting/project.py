@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rackscope.advice.projecting.answers import Answer, ServerProjection, of_draws
+from rackscope.advice.projecting.answers import Answer, ServerProjection
 from rackscope.advice.projecting.power import modelled_watts, power_answers, rated_power
 from rackscope.advice.projecting.response import closed_loop_answer, response_answers
 from rackscope.advice.projecting.throughput import Throughput, is_same_processor, project_throughput, threads_of
 from rackscope.errors import RackscopeError, UsageError
+from rackscope.models.estimates import from_draws
 
 if TYPE_CHECKING:
     from rackscope.advice.measured_runs import Measurements
@@ -101,7 +102,7 @@ def _server(
         Answer(
             "throughput",
             "throughput" if found.unchanged else "throughput, modelled",
-            of_draws(found.drawn, unit, found.basis, extrapolated=found.extrapolated),
+            from_draws(found.drawn, unit, found.basis, extrapolated=found.extrapolated),
             found.stands_on,
             found.changes_if,
         ),

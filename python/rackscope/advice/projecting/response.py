@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rackscope.advice.projecting.answers import Answer, of_draws
+from rackscope.advice.projecting.answers import Answer
 from rackscope.advice.projecting.throughput import at_top_clock
 from rackscope.errors import RackscopeError
-from rackscope.models.estimates import EXTRAPOLATED, Prediction
+from rackscope.models.estimates import EXTRAPOLATED, Prediction, from_draws
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.mean_latency import MeanLatencyModel, fit_mean_latency
 from rackscope.models.monotone import MonotoneModel, fit_latency_percentile
@@ -32,7 +32,7 @@ def closed_loop_answer(measured: Measurements, found: Throughput) -> Answer:
     return Answer(
         "mean_response_closed_loop_seconds",
         f"mean response, {outstanding} outstanding",
-        of_draws(drawn, "seconds", f"Little's law (1961) on the throughput: {found.basis}", extrapolated=True),
+        from_draws(drawn, "seconds", f"Little's law (1961) on the throughput: {found.basis}", extrapolated=True),
         f"throughput, and {outstanding} requests outstanding as here",
         "It changes as throughput does, and with the number of connections.",
     )

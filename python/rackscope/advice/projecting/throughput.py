@@ -19,7 +19,7 @@ from rackscope.errors import RackscopeError
 from rackscope.models import non_negative, throughput_ratio
 from rackscope.models.catalogue import Server
 from rackscope.models.core_scaling import CoreScalingModel, fit_core_scaling
-from rackscope.models.estimates import LEVEL
+from rackscope.models.estimates import LEVEL, ends_of
 from rackscope.models.execution_time import ExecutionTimeModel, fit_execution_time
 from rackscope.models.gates import ProjectionRefused, instruction_drift_gate, little_gate, require
 from rackscope.models.throughput_ratio import Likeness, ThroughputRatioModel, fit_throughput_ratio
@@ -108,8 +108,7 @@ class Throughput:
     @cached_property
     def ends(self) -> tuple[float, float, float]:
         """Low, middle and high of operations a second: ends of 90 % of its draws, and their median."""
-        low, middle, high = (float(one) for one in np.quantile(self.drawn, (0.05, 0.5, 0.95)))
-        return low, middle, high
+        return ends_of(self.drawn)
 
     @cached_property
     def pace(self) -> float:
@@ -201,7 +200,8 @@ class _Throughput:
             moved = self._over_frequency(time)
             factor *= moved
             models.append("execution_time")
-            spread["execution time"] = float(np.log(np.quantile(moved, 0.95) / np.quantile(moved, 0.05))) / 2
+            low, _, high = ends_of(moved)
+            spread["execution time"] = math.log(high / low) / 2
         if elsewhere.drawn is not None:
             factor *= elsewhere.drawn
             models += elsewhere.models
@@ -284,7 +284,7 @@ class _Throughput:
         try:
             other = self._by_elasticities(anchor, time, group)
             assert other.drawn is not None
-            low, middle, high = np.quantile(other.drawn, (0.05, 0.5, 0.95))
+            low, middle, high = ends_of(other.drawn)
             said = f"{middle:.2f} ({low:.2f} to {high:.2f}) times what is done here"
             return f"throughput_ratio, not used, says {said}; {off}."
         except RackscopeError as error:

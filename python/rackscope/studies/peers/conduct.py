@@ -16,8 +16,6 @@ from rackscope.studies.peers.measure import Bench, Outcome, carry_out
 from rackscope.studies.peers.plan import CURVE, Plan, parse_loads, parse_peers, parse_settings
 from rackscope.systems import find_system
 
-#: Tables that double their size are as full with this many items as with 10 M, which is eight times as much.
-_MEMORY_ITEMS = "1.25m"
 _FEWEST_KEYS, _MOST_KEYS = 1000, 100_000_000
 
 

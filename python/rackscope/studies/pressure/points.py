@@ -17,9 +17,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rackscope.analysis.findings import PhaseCharacterisation, ResourceAssessment
 from rackscope.errors import RunDirectoryError
-from rackscope.runs.directory import MANIFEST, RunDirectory
+from rackscope.runs.directory import RunDirectory
 from rackscope.runs.facts import characterise_run
-from rackscope.runs.study import STUDY, is_study, read_study
+from rackscope.runs.study import STUDY, is_study_or_run, read_study
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Status = Literal["limits", "does_not_limit", "inconclusive", "not_squeezable"]
@@ -104,14 +104,8 @@ class MalformedResultError(ValueError):
 
 def read_pressure_points(path: Path) -> Source:
     """Read a directory of a pressure study or of a run. Raises RunDirectoryError."""
-    if is_study(path):
-        return _of_study(path)
-    if path.is_dir() and not (path / MANIFEST).exists():
-        raise RunDirectoryError(
-            f"{path} holds neither a study nor a run (no {STUDY}, no {MANIFEST})",
-            "Name directories that 'rackscope study pressure' or 'rackscope run' left.",
-        )
-    return _of_run(path)
+    advice = "Name directories that 'rackscope study pressure' or 'rackscope run' left."
+    return _of_study(path) if is_study_or_run(path, advice) else _of_run(path)
 
 
 def _of_study(path: Path) -> Source:

@@ -31,7 +31,8 @@ _MEANING = {
 def describe(record: StudyRecord, setting: Setting, growth: Growth) -> None:
     """Replace the record's findings, table, charts, method and result by what ``growth`` shows."""
     wall = find_wall([SizePoint(one.data_bytes, one.seconds_per_byte, one.resources) for one in growth.points])
-    held = _held(growth)
+    # Bytes of data that were in when memory ran out, over the attempts.
+    held = mean_interval([one.held_bytes for one in growth.ran_out]) if growth.ran_out else None
     record.findings = [
         *_ran_out_findings(setting, growth, held),
         *_miss_findings(setting, growth),
@@ -56,11 +57,6 @@ def describe(record: StudyRecord, setting: Setting, growth: Growth) -> None:
             "reason": wall.reason,
         },
     }
-
-
-def _held(growth: Growth) -> Interval | None:
-    """Bytes of data that were in when memory ran out, over the attempts."""
-    return mean_interval([one.held_bytes for one in growth.ran_out]) if growth.ran_out else None
 
 
 def _ran_out_findings(setting: Setting, growth: Growth, held: Interval | None) -> list[Finding]:
