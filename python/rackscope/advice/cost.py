@@ -71,10 +71,7 @@ class CostComparison:
 def compare_costs(
     catalogue: Catalogue, workload: str, names: Sequence[str] = (), *, draws: int = 20_000, seed: int = 1
 ) -> CostComparison:
-    """Compare the catalogue's servers under one workload.
-
-    Raises CatalogueError and RackscopeError as ``models.cost`` does, and when every server had to be left out.
-    """
+    """The catalogue's servers under one workload. Raises CatalogueError, and RackscopeError where all are left out."""
     candidates, left_out = candidates_for(catalogue, workload, names)
     if not candidates:
         raise RackscopeError(f"no server can be compared: {'; '.join(left_out)}", "Add what is missing.")

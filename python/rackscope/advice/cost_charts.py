@@ -1,8 +1,4 @@
-"""The Pareto plot of servers, and the page that it is on.
-
-Servers are drawn by their medians with the intervals of 90 % of the draws along either axis; the legend says how
-probable it is that nothing dominates each.
-"""
+"""The Pareto plot of servers (medians of the draws with their intervals of 90 %), and the page that it is on."""
 
 from __future__ import annotations
 

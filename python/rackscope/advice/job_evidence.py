@@ -54,10 +54,7 @@ class JobEvidence:
 
 
 def read_job_evidence(sources: Iterable[str]) -> JobEvidence:
-    """Each source is a file of jobs (CSV, TOML) or the directory of a study, as ``PATH`` or ``SERVER=PATH``.
-
-    Raises JobPointsError, UsageError and RunDirectoryError for what is missing, damaged or something else.
-    """
+    """Sources are files of jobs or studies, as ``PATH`` or ``SERVER=PATH``. Raises RackscopeError for anything else."""
     points: list[JobPoint] = []
     memory: list[MemoryNeed] = []
     curves: list[CoreCurve] = []

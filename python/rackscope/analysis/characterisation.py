@@ -23,10 +23,7 @@ def characterise(
     *,
     thresholds: Thresholds | None = None,
 ) -> Characterisation:
-    """What held each phase back, with evidence; what makes the run less believable; what else is worth knowing.
-
-    The frames are those of ARCHITECTURE.md; any of them may be empty or lack columns: what is then not known is said.
-    """
+    """What held each phase back, with evidence. Frames may be empty or lack columns: what is then not known is said."""
     from rackscope.analysis.context import Run
     from rackscope.analysis.energy import measure_energy
     from rackscope.analysis.energy_findings import energy_figures, energy_findings, energy_warnings

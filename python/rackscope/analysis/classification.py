@@ -1,7 +1,4 @@
-"""How well found labels agree with the true ones: F1 of each label, and their mean. Pure.
-
-Several labels may hold at once (a phase limited by two resources), and none is a label of its own.
-"""
+"""How well found labels agree with the true ones, of which several may hold at once: F1 of each, and their mean."""
 
 from __future__ import annotations
 

@@ -71,10 +71,7 @@ def _cost(energy: RunEnergy, scope: HostScope, phase: PhaseEnergy) -> Finding | 
 
 
 def energy_warnings(energy: RunEnergy, *, asked: bool = False) -> Iterable[TrustWarning]:
-    """Meters that were left out or contradict each other, and measured phases without watts.
-
-    That power is not known at all is said only where it was ``asked`` for.
-    """
+    """Faults of meters, and phases without watts; that power is not known at all only where ``asked`` for."""
     for fault in energy.faults:
         yield TrustWarning(fault.code, "doubt", fault.sentence, fault.advice)
     known = {phase.phase for phase in energy.phases if "mean_watts" in energy_figures(phase)}

@@ -50,10 +50,7 @@ class _Shown:
 
 
 def find_phases_of(run: Run) -> tuple[PhasesFound, list[Finding]] | None:
-    """Phases from the data, and findings about changes that no phase declares; ``None`` where nothing can be said.
-
-    Runs with squeezed phases have changes in them that were made.
-    """
+    """Phases from the data, and changes that no phase declares; ``None`` of runs with squeezes, or too little data."""
     if any(window.kind == "squeezed" for window in run.facts.phases):
         return None
     declared = _declared(run)

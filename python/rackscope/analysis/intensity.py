@@ -194,10 +194,7 @@ def _disk(phase: Phase, device: str, *, primary: bool) -> Intensity:
 
 
 def _disk_side(phase: Phase, device: str, unit: str, quantity: str, ceiling_name: str) -> Intensity | None:
-    """One way to look at a disk: its bytes or its requests.
-
-    Reads and writes each take their share of the device's time; together they must fit into it.
-    """
+    """A disk's bytes or its requests: reads and writes each take their share of the device's time."""
     use, share, reason, advice = 0.0, 0.0, "", ""
     evidence = []
     for direction in ("read", "write"):

@@ -177,10 +177,7 @@ def ratio_of_means(
 
 
 def equal_means_p_value(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Two-sided p value of "the means are the same": Welch's test of the logarithm of ``ratio_of_means``.
-
-    ``None`` where that gives no interval.
-    """
+    """Two-sided p value of "the means are the same" (Welch, logarithms); ``None`` without an interval."""
     above, below = _finite(first), _finite(second)
     error = _log_ratio_error(above, below)
     return None if error is None else student_p_value(math.log(fmean(above) / fmean(below)), *error)

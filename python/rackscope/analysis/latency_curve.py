@@ -1,7 +1,4 @@
-"""The throughput-latency curve: its knee, and whether its points can be believed.
-
-The search for a rate under a latency bound is in ``slo_search``.
-"""
+"""The throughput-latency curve: its knee, and whether its points can be believed."""
 
 from __future__ import annotations
 

@@ -158,10 +158,7 @@ def _scaled(series: Array) -> Array:
 
 
 def _noise(row: Array) -> float:
-    """Standard deviation of the noise around levels, from steps that a change of level touches a few times only.
-
-    Neighbours that depend on each other are alike; values further apart show more of the noise, so the largest counts.
-    """
+    """Deviation of the noise, from steps; neighbours that depend on each other are alike, so the largest lag counts."""
     lags = [lag for lag in (1, 2, 4, 8) if lag < len(row) // 4] or [1]
     return max(_NORMAL_DEVIATION * float(np.median(np.abs(row[lag:] - row[:-lag]))) / 2**0.5 for lag in lags)
 

@@ -6,10 +6,7 @@ from rackscope.analysis.intervals import Interval
 
 
 def proportion_interval(successes: int, trials: int, *, confidence: float = 0.95) -> Interval:
-    """The share with its exact binomial interval (Clopper and Pearson 1934): it holds the truth at least that often.
-
-    Raises ValueError where the counts cannot be.
-    """
+    """The share with its exact interval (Clopper and Pearson 1934). Raises ValueError for counts that cannot be."""
     from scipy.special import betaincinv
 
     if not 0 <= successes <= trials or trials < 1:

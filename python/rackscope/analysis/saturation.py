@@ -44,10 +44,7 @@ class Saturation:
 
 
 def assess_saturation(phase: Phase, resource: str, instance: str | None = None, *, primary: bool = True) -> Saturation:
-    """Look at every rule of a resource.
-
-    Signs of the whole host (PSI, TCP's counters) count for the ``primary`` instance only.
-    """
+    """Every rule of a resource; signs of the whole host count for the ``primary`` instance only."""
     signs: list[Sign] = []
     seen = 0
     unseen: list[str] = []

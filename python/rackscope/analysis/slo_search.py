@@ -143,10 +143,7 @@ class SloSearch:
 
 
 def confirmed(met: int, tried: int) -> bool:
-    """Whether a rate counts as sustained: met more often than half of the time would explain (sign test, 5 %).
-
-    5 of 5, 7 of 8, 9 of 11.
-    """
+    """Whether a rate was met more often than by chance (sign test, 5 %): 5 of 5, 7 of 8 or 9 of 11 times."""
     if tried == 0:
         return False
     by_chance: int = sum(math.comb(tried, count) for count in range(met, tried + 1))

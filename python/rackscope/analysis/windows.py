@@ -31,10 +31,7 @@ class Window:
 
 
 def schedule(conditions: Sequence[str], blocks: int, seed: int) -> list[list[str]]:
-    """Blocks that hold each condition once, shuffled from ``seed``, with a free window around each.
-
-    Every squeezed window thus has a free neighbour on both sides in its own block.
-    """
+    """Blocks that hold each condition once, shuffled from ``seed``, each with a free window on both sides."""
     generator = np.random.default_rng(seed)
     wanted = list(dict.fromkeys(condition for condition in conditions if condition != FREE))
     plan = []

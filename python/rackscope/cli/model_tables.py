@@ -49,10 +49,7 @@ def default_folder() -> Path:
 
 
 def read_tables(folder: Path, wanted: tuple[str, ...]) -> Tables:
-    """Every table of ``wanted`` that is in ``folder``; several files of one table are put together.
-
-    Raises UsageError where the folder is none, ModelError where a file is no table.
-    """
+    """Tables in ``folder``, files of one put together. Raises UsageError for no folder, ModelError for no table."""
     import polars as pl
 
     if not folder.is_dir():

@@ -361,10 +361,7 @@ def fit_colocation(sides: Sequence[Side], capacities: Mapping[str, float]) -> Co
 def sensitivity(
     resource: str, capacity: float, levels: Sequence[ResponsePoint], use: float | None = None
 ) -> Sensitivity:
-    """A response from measured levels: it is made to fall as less is left, each level weighed by its error.
-
-    Raises RackscopeError without a level, or without a capacity.
-    """
+    """A response from measured levels, weighed by error, never rising as less is left. RackscopeError without any."""
     usable = [one for one in levels if 0 < one.left < 1 and math.isfinite(one.log_kept) and math.isfinite(one.error)]
     if not usable or not 0 < capacity < math.inf:
         raise RackscopeError(f"no squeeze of {resource} took effect", "Squeeze it: 'rackscope study pressure'.")

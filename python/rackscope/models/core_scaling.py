@@ -28,10 +28,7 @@ _NAMES = ("single", "contention", "coherence")
 
 @dataclass(frozen=True)
 class CoreScalingModel:
-    """``contention`` and ``coherence`` are those of the law; ``knee_cores`` is its peak, infinite without coherence.
-
-    ``knee_low_cores`` is where the peak may be at the earliest (95 %).
-    """
+    """The law's numbers; ``knee_cores`` is its peak or infinite, ``knee_low_cores`` its least (95 %)."""
 
     contention: float
     coherence: float

@@ -124,10 +124,7 @@ _CHECKER = Checker(
 
 
 def parse_job_points(text: str, file: str) -> tuple[JobPoint, ...]:
-    """All jobs in ``text``, TOML where ``file`` ends so, else CSV.
-
-    Raises JobPointsError for what is neither, a missing or unknown column, and values that are out of range.
-    """
+    """All jobs in ``text``: TOML where ``file`` ends so, else CSV. Raises JobPointsError with the row."""
     rows = _toml_rows(text, file) if file.endswith(".toml") else _csv_rows(text, file)
     if not rows:
         raise JobPointsError(f"{file} has no measured job", "Give one line for each job: server, machines, data.")

@@ -189,10 +189,7 @@ class ModelledPower:
     server: ServerWatts
 
     def predict(self, use: Sequence[float]) -> Prediction:
-        """Modelled mean watts over windows of equal length with the CPU's use (0 to 1) in each.
-
-        Raises RackscopeError for none, and for a use that is no share.
-        """
+        """Modelled mean watts over equal windows of CPU use (0 to 1) each. Raises RackscopeError for no share."""
         found = np.asarray(use, dtype=np.float64)
         if len(found) == 0 or not np.all((found >= 0) & (found <= 1.0001)):
             raise RackscopeError("the CPU's use is not a fraction between 0 and 1", "Give it as a fraction, not in %.")

@@ -51,19 +51,13 @@ class MonotoneModel:
 
 
 def fit_latency_percentile(rates_per_second: Sequence[float], seconds: Sequence[float]) -> MonotoneModel:
-    """Seconds of one percentile over operations per second, from four rates or more.
-
-    Raises RackscopeError for less or for values not above zero.
-    """
+    """Seconds of one percentile over operations/s, from four rates or more. Raises RackscopeError for less."""
     require_positive(rates_per_second, "the rate")
     return _fit(rates_per_second, seconds, ("rates", "the response time"), "seconds", _outside_rates)
 
 
 def fit_power_over_load(loads: Sequence[float], watts: Sequence[float]) -> MonotoneModel:
-    """Modelled watts over load as a fraction (0 to 1) of the most that the server does, from four loads or more.
-
-    Raises RackscopeError for less, for other loads, and for watts that are not above zero.
-    """
+    """Modelled watts over load (0 to 1 of the most), from four loads or more. Raises RackscopeError for less."""
     for load in loads:
         if not 0 <= load <= 1:
             raise RackscopeError(

@@ -37,10 +37,7 @@ def dominance(values: Array) -> NDArray[np.bool_]:
 
 
 def pareto_chances(names: Sequence[str], values: Array) -> ParetoChances:
-    """How probable dominance and the Pareto set are. ``values`` as for ``dominance``.
-
-    Raises RackscopeError when shapes do not fit or a value is not finite.
-    """
+    """How probable dominance and the Pareto set are. ``values`` as for ``dominance``; RackscopeError if not finite."""
     if values.ndim != 3 or values.shape[1] != len(names) or 0 in values.shape:
         raise RackscopeError(
             f"values of shape {values.shape} are not draws x {len(names)} options x objectives", "Give one of each."

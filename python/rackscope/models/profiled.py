@@ -53,10 +53,7 @@ def fit_profiled(
     names: Sequence[str],
     candidates: Sequence[float],
 ) -> ProfiledFit:
-    """Fit for each candidate of the unknown (ascending), refine the best, keep the likely.
-
-    Raises RackscopeError for fewer measurements than unknowns and one.
-    """
+    """Fit for each candidate of the unknown (ascending), keep the likely. RackscopeError for too few measurements."""
     from scipy.optimize import minimize_scalar
 
     if len(values) < len(names) + 2:

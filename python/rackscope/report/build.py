@@ -21,10 +21,7 @@ REPORT_NAME = "report.html"
 
 
 def render(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> str:
-    """The report as one HTML document that fetches nothing. Raises RunDirectoryError when a table is damaged.
-
-    ``server`` and ``share`` are as in ``page_of``.
-    """
+    """The report as one HTML document that fetches nothing. Raises RunDirectoryError where a table is damaged."""
     from rackscope.report.page import page_of
 
     page = page_of(run, server, share)

@@ -30,10 +30,7 @@ def write_study_report(path: Path, out: Path | None = None) -> Path:
 
 
 def write_study_page(record: StudyRecord, target: Path, reports: Mapping[str, Path] | None = None) -> Path:
-    """Write the page of ``record`` to ``target``; ``reports`` are the members' pages by folder.
-
-    Raises RunDirectoryError.
-    """
+    """Write the page of ``record``, with the members' pages by folder. Raises RunDirectoryError."""
     links = {folder: _link(target, report) for folder, report in (reports or {}).items()}
     return write_page(target, lambda: render_study(record, links), _ADVICE)
 

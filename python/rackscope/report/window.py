@@ -65,10 +65,7 @@ def windows_of(manifest: Manifest, origin: int, last_seconds: float | None) -> t
 
 
 def groups_of(windows: Sequence[Window], discarded: Collection[tuple[str, int | None]] = ()) -> tuple[PhaseGroup, ...]:
-    """Windows of the same name together, preparations first, then what was measured.
-
-    Repetitions that were discarded are left out, unless all of a phase were.
-    """
+    """Windows by name, preparations first; discarded repetitions are left out, unless all of a phase were."""
     order = list(dict.fromkeys((window.name, window.kind) for window in windows))
     order.sort(key=lambda item: item[1] == "measure")
     groups = []

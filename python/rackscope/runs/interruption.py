@@ -53,10 +53,7 @@ class Interruptions:
 
 @contextlib.contextmanager
 def held_back() -> Iterator[Interruptions]:
-    """Within, Ctrl-C, SIGTERM and SIGHUP wait. When the block ends normally, one that came acts then.
-
-    When it ends by an exception they are forgotten: what they asked for is already under way.
-    """
+    """Within, Ctrl-C, SIGTERM and SIGHUP wait: they act at a normal end, and are forgotten at an exception's."""
     interruptions = Interruptions()
     interruptions._hold()
     try:

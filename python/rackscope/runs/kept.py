@@ -58,10 +58,7 @@ def read_kept(
     another: str,
     upgrade: Callable[[Any], Any] | None = None,
 ) -> _Model:
-    """A file of ours as its model; ``upgrade`` makes an older format's content one of this format.
-
-    Raises FileNotFoundError for the caller to explain, and RunDirectoryError, with the advice, for everything else.
-    """
+    """A file of ours as its model, ``upgrade``d if older. FileNotFoundError, else RunDirectoryError with the advice."""
     try:
         if file.stat().st_size > limit_bytes:
             raise RunDirectoryError(f"{file} is too large to be a {what}", another)

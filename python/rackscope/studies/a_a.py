@@ -24,10 +24,7 @@ _FEWEST_PAIRS = 3
 def compare_with_itself(
     measure: Callable[[str], float], comparisons: int, pairs: int, seed: int
 ) -> Iterator[Comparison]:
-    """Comparisons of two labels for one thing, one after the other; ``measure`` gives the throughput of a window.
-
-    Labels take turns as the two sides of any comparison should (``interleave``).
-    """
+    """Comparisons of two labels for one thing, in turns; ``measure`` gives the throughput of a window."""
     from rackscope.analysis.multiple import compare_repeated, interleave
 
     for number in range(comparisons):

@@ -68,10 +68,7 @@ def resolve_knobs(
     cores: Sequence[int],
     context: KnobContext | None = None,
 ) -> ResolvedKnobs:
-    """Settle every knob of ``system``: ``settings`` win over tuned values, these over defaults.
-
-    ``context`` is this host unless given. Raises UsageError for a knob that does not exist or a value it cannot have.
-    """
+    """Settle every knob of ``system``: ``settings`` win over tuned values, these over defaults. Raises UsageError."""
     known = {knob.name: knob for knob in system.knobs}
     for name in settings:
         if name not in known:

@@ -56,10 +56,7 @@ def plan(
     protocols: Sequence[str],
     system: str,
 ) -> WorkloadPlan:
-    """Settle ``workload``'s parameters for a system that has ``operations`` and speaks ``protocols``.
-
-    Raises UsageError for an unknown or bad parameter, or when the system cannot do what the workload asks for.
-    """
+    """Settle ``workload``'s parameters for ``operations`` and ``protocols``. Raises UsageError for what cannot be."""
     parameters = _settle(workload, settings)
     missing = workload.needed_operations() - operations
     if missing:

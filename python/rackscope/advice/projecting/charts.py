@@ -1,7 +1,4 @@
-"""Charts of projections: what was measured, the curve of the model, and the band in which 90 % would lie.
-
-Each function gives a chart as data (``runs.study.Chart``); ``report.svg.write_chart_svg`` draws it.
-"""
+"""Charts of projections, as data: what was measured, the model's curve, and the band in which 90 % would lie."""
 
 from __future__ import annotations
 

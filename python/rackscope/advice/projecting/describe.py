@@ -36,9 +36,7 @@ def describe_source(measured: Measurements) -> str:
 
 
 def projected_catalogue(projection: Projection, servers: ServerFile) -> tuple[str, tuple[str, ...]]:
-    """The servers with what they were projected to do, for ``rackscope cost`` and ``advise provision``; and why some
-    are left out. What was measured or projected of the same workload before is replaced.
-    """
+    """The servers with what they were projected to do, in place of the same workload's; why some are left out."""
     workload = projection.measured.workload
     entries, left_out = [], list(projection.refused)
     for one in projection.servers:

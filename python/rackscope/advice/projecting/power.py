@@ -71,10 +71,7 @@ def draw_watts(
     *,
     flat_out: bool,
 ) -> tuple[Array, str, str, str]:
-    """Watts draw by draw where ``busy`` (0 to 1) of the server's cores are; the basis, what it stands on and changes.
-
-    Raises RackscopeError where nothing is known of its power.
-    """
+    """Watts draw by draw where ``busy`` (0 to 1) of its cores are, and what of; RackscopeError where not known."""
     model = rated_power(server)
     if model is not None:
         return (

@@ -142,10 +142,7 @@ def fit_part(
     apart: int | None = None,
     lengths: tuple[float, ...] = LENGTHS,
 ) -> tuple[GroupedRegression, Ends]:
-    """One regression of all ``rows`` and its ends; ``drifting``, ``apart``, ``lengths`` as in the regression.
-
-    The scales and the ends are those that ``like`` has by this ``name``. Raises ModelError where there is too little.
-    """
+    """One regression of ``rows`` and its ends; scales and ends of ``like`` by ``name``. ModelError where too little."""
     # Rows of a processor are thinned evenly over its servers, from the smallest to the greatest.
     order = np.lexsort((rows.anchor, rows.groups))
     features, groups = rows.features[order], rows.groups[order]

@@ -177,10 +177,7 @@ def log_residuals_by_size(servers: Servers, part: str) -> Floats:
 
 
 def draw_pairs(groups: Strings, usable: Booleans, count: int, seed: int = 1) -> Numbers:
-    """``count`` pairs of row numbers of different groups; a group counts as the root of its rows, as in ``calibrate``.
-
-    Raises ModelError for too few groups.
-    """
+    """``count`` pairs of rows of different groups, weighed as in ``calibrate``. ModelError for too few groups."""
     rows = np.flatnonzero(usable)
     names, which, sizes = np.unique(groups[rows], return_inverse=True, return_counts=True)
     if len(names) < _FEWEST_PROCESSORS:

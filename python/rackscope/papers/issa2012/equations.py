@@ -16,10 +16,7 @@ from rackscope.papers.issa2012.printed import BLOCK_BYTES, Processor
 
 @dataclass(frozen=True)
 class CpiLine:
-    """The paper's regression: 1/CPI = ``intercept`` + ``slope_megahertz`` / frequency in MHz.
-
-    Printed for ATOM and WSM under memcached (section "Performance-per-watt estimation model", figure 13).
-    """
+    """1/CPI = ``intercept`` + ``slope_megahertz`` / MHz: the paper's regression for memcached (figure 13)."""
 
     intercept: float
     slope_megahertz: float

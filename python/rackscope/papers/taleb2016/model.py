@@ -121,10 +121,7 @@ class Fit:
     free: tuple[str, ...]
 
     def predict(self, question: Callable[[Cluster], float]) -> Estimate:
-        """What the model answers (above zero), with the interval that the fitted figures leave.
-
-        By the delta method, in the logarithm of the answer.
-        """
+        """What the model answers (above zero), with its interval by the delta method in the answer's logarithm."""
         return self.predict_all([question])[0]
 
     def predict_all(self, questions: Sequence[Callable[[Cluster], float]]) -> list[Estimate]:

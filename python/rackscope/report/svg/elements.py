@@ -15,10 +15,7 @@ def escape(text: str) -> str:
 
 
 def element(tag: str, *children: str, **attributes: str | float | None) -> str:
-    """An element around ``children``, which are elements already. ``_`` in a name is ``-``, at its end nothing.
-
-    An attribute that is ``None`` is left out; numbers are written to a tenth, which is finer than a pixel.
-    """
+    """An element around elements; ``_`` in a name is ``-``, ``None`` is left out, numbers are to a tenth of a pixel."""
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(value) if isinstance(value, str) else number(value)}"'
         for name, value in attributes.items()

@@ -45,10 +45,7 @@ class Frame:
 
 
 def frame_of(chart: Chart, legend: Sequence[tuple[str, str]], width: float, height: float) -> Frame | None:
-    """Lay the chart out on ``width`` by ``height``; None where no point of it can be drawn.
-
-    ``legend`` are the series' labels and their swatches, drawn around the origin.
-    """
+    """The chart on ``width`` by ``height``, ``legend`` around the origin; None where no point can be drawn."""
     xs, ys = _values(chart, "x"), _values(chart, "y")
     if not xs or not ys:
         return None

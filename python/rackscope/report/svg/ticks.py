@@ -35,10 +35,7 @@ def linear_ticks(low: float, high: float, most: int, unit: str = "") -> list[flo
 
 
 def logarithmic_ticks(low: float, high: float, most: int, unit: str = "") -> list[float]:
-    """Powers within the ends (0 < low < high), with parts of a decade between them where there is room.
-
-    Where the ends are too close for two of those, ticks are as on a linear axis.
-    """
+    """Powers within the ends (0 < low < high), parts of a decade where there is room; else as on a linear axis."""
     for candidates in _logarithmic_candidates(low, high, unit):
         ticks = [tick for tick in candidates if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
         if len(ticks) <= most:
@@ -63,10 +60,7 @@ def _powers(base: float, first: int, last: int, stride: int) -> list[float]:
 
 
 def label_ticks(values: Sequence[float], unit: str, *, shared: bool = True) -> list[str]:
-    """Labels as short as can be, all different where the values are.
-
-    ``shared``: one prefix for all, that of the largest, as an evenly divided axis is read.
-    """
+    """Labels as short as can be, all different where the values are; ``shared``: all with the largest's prefix."""
     largest = max((abs(value) for value in values), default=0.0)
     written: list[str] = []
     for digits in (6, 9, 12, 17):

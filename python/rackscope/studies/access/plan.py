@@ -61,8 +61,7 @@ class Plan:
         return [(access, setting) for setting in self.settings for access in ACCESS_MODES]
 
     def partitions(self, cores: int) -> int:
-        """Of every store for so many cores: alike under all modes, and for all numbers of cores that can share them
-        out evenly."""
+        """Of every store for so many cores: alike under all modes and for all core counts that can share evenly."""
         wanted = _PARTITIONS_PER_CORE * max(self.cores)
         return -(-wanted // cores) * cores
 

@@ -75,10 +75,7 @@ class CoreSpeeds(CoreMeter):
 
 
 class CoreStalls(CoreMeter):
-    """The fraction of the time for which the worst core was preempted.
-
-    It takes the right to real-time priority; without it the fraction is not known.
-    """
+    """The fraction of time for which the worst core was preempted; not known without real-time priority."""
 
     def __init__(self, cores: Iterable[int]) -> None:
         from rackscope import _native

@@ -36,10 +36,7 @@ Judge = Callable[[Mapping[str, Any]], str]
 
 @dataclass(frozen=True)
 class Taken:
-    """Fraction of all cores' time that was stolen, and how many cores' worth neither rackscope nor the system used.
-
-    ``None`` where it could not be read.
-    """
+    """Share of the cores' time stolen, and cores that others used; ``None`` where it could not be read."""
 
     steal_ratio: float | None = None
     others_cores: float | None = None
@@ -90,10 +87,7 @@ class Watch:
 
 @dataclass
 class Interference:
-    """How often other processes or the hypervisor took part of the host while it was measured.
-
-    ``patience_seconds`` is how long, in all, it may be waited for a quiet host.
-    """
+    """How often measurements met interference; ``patience_seconds`` may be waited for a quiet host, in all."""
 
     patience_seconds: float = 0.0
     #: What discarded windows, and pauses after them, took.

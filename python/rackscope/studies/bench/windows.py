@@ -25,8 +25,7 @@ _BUSY_RATIO = 0.9
 
 @dataclass(frozen=True)
 class Window:
-    """What one window gave. Response times are from the intended start; ``offered_per_second`` is ``None`` in a
-    closed loop. What could not be read is ``None``."""
+    """What one window gave, from the intended start; ``None``: not read, and the offered rate of a closed loop."""
 
     offered_per_second: float | None
     achieved_per_second: float

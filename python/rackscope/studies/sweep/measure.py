@@ -88,10 +88,7 @@ def seconds_per_run(options: RunOptions) -> float:
 def carry_out(
     plan: SweepPlan, conduct: Conduct, bench: Bench, outcome: Outcome, clock: Callable[[], float] = time.monotonic
 ) -> None:
-    """Do every run that is missing; ``outcome`` holds what there is, whatever ends this. Raises UsageError.
-
-    The record's result keeps, from the first moment, which run is in which folder.
-    """
+    """Do every run that is missing; ``outcome`` and the record's folders hold what there is. Raises UsageError."""
     record = conduct.record
     attempts: list[dict[str, Any]] = record.result.setdefault("runs", [])
     cells = plan.cells

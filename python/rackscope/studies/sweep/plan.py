@@ -21,10 +21,7 @@ _NO_CONFIGURATION = {"out", "command_line", "fetch"}
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """The grid, how often each cell is measured, and what every run has in common.
-
-    ``preset`` is a name; ``notes`` say what of it was changed for this host, whose system gets ``system_cores``.
-    """
+    """The grid and what runs have in common; ``notes`` say what of the ``preset`` was changed for this host."""
 
     options: RunOptions
     factors: tuple[Factor, ...]

@@ -82,10 +82,7 @@ class Rounds:
         return [(one, other) for one, other in both if one is not None and other is not None]
 
     def ratio(self, label: str, to: str) -> Interval:
-        """How many times the value of ``to`` that of ``label`` is.
-
-        The mean of the logarithms' differences within rounds, so that what changed between rounds falls out.
-        """
+        """How many times the value of ``to`` that of ``label`` is: by differences of logarithms within rounds."""
         return mean_interval([math.log(one / other) for one, other in self.pairs(label, to)]).exponential()
 
 
