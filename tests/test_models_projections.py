@@ -80,7 +80,6 @@ def test_cluster_terms_are_found() -> None:
     model = fit_cluster_size(*jobs(job_seconds))
     assert model.fit.coefficients == pytest.approx((5, 200, 3, 0.5))
     assert model.predict(16, 2.0).value == pytest.approx(job_seconds(16, 2.0))
-    assert model.fastest(1.2, 30) == min(range(6, 31), key=lambda one: job_seconds(one, 1.2))
 
 
 def test_coefficients_of_scalability_and_the_knee_are_found() -> None:

@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from rackscope.advice.cost import Advice
 from rackscope.analysis.intervals import mean_error
@@ -22,10 +24,8 @@ from rackscope.errors import RackscopeError, RunDirectoryError
 from rackscope.models.colocation import ColocationModel, Demand, ResponsePoint, Side, Slowdown, Workload, sensitivity
 from rackscope.models.colocation_record import MalformedWorkloadError, sides_from_list, workload_from_dict
 from rackscope.models.colocation_validation import fitted_or_textbook
-
-if TYPE_CHECKING:
-    from rackscope.runs.directory import RunDirectory
-    from rackscope.runs.study import StudyRecord
+from rackscope.runs.directory import RunDirectory
+from rackscope.runs.study import MEMBERS, STUDY, StudyRecord, is_study_or_run, read_study
 
 _STUDIES = ("colocate", "pressure")
 _NAME = "Name directories that 'rackscope study colocate', 'rackscope study pressure' or 'rackscope run' left."
@@ -117,8 +117,6 @@ def advise_colocation(paths: Sequence[Path], bound: float = 0.05) -> Colocation:
 
 def read_source(path: Path) -> Source:
     """What a directory says of workloads. Raises RunDirectoryError."""
-    from rackscope.runs.study import STUDY, is_study_or_run, read_study
-
     if not is_study_or_run(path, _NAME):
         return _of_run(path)
     record = read_study(path)
@@ -159,9 +157,6 @@ def _of_colocate(path: Path, record: StudyRecord) -> Source:
 
 
 def _of_pressure(path: Path, record: StudyRecord) -> Source:
-    from rackscope.runs.directory import RunDirectory
-    from rackscope.runs.study import MEMBERS
-
     result = record.result
     phases = [phase for phase in result.get("phases") or [] if isinstance(phase, Mapping)]
     if not phases or not record.members:
@@ -232,8 +227,6 @@ def _refusals(phase: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _of_run(path: Path) -> Source:
-    from rackscope.runs.directory import RunDirectory
-
     run = RunDirectory.open(path)
     names = list(dict.fromkeys(part.name for part in run.manifest.phases if part.kind == "measure"))
     if not names:
@@ -247,8 +240,6 @@ def _of_run(path: Path) -> Source:
 
 def _measured(run: RunDirectory, phase: str, *, several: bool) -> Workload:
     """A phase of a run as a workload: what it used while it was measured, and nothing of how it suffers."""
-    import polars as pl
-
     manifest = run.manifest
     name = f"{manifest.system.name} under {manifest.workload.name}" + (f", {phase}" if several else "")
     results = run.results()

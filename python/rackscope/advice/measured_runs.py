@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 from rackscope.analysis.columns import split_column
 from rackscope.analysis.quantities import CACHE_LINE_BYTES
 from rackscope.errors import RunDirectoryError, UsageError
+from rackscope.models.throughput_ratio import Squeezed, SqueezedTo
+from rackscope.runs.directory import RunDirectory
+from rackscope.runs.energy import mean_frequency, results_with_energy
+from rackscope.runs.facts import analysed_run, comparison_settings
+from rackscope.runs.study import MEMBERS, StudyRecord, is_below, is_study_or_run, read_study
 
 if TYPE_CHECKING:
     from rackscope.analysis.context import Run
     from rackscope.analysis.rates import Windows
-    from rackscope.models.throughput_ratio import Squeezed
-    from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import Manifest
-    from rackscope.runs.study import StudyRecord
-
 #: Below this a rate that was offered was not served, so the point is no load but the most there is.
 _SERVED = 0.97
 #: Offered rates within this of each other are one load.
@@ -113,9 +114,6 @@ def read_measurements(paths: Sequence[Path], phase: str | None = None) -> Measur
     Raises RunDirectoryError for one that is neither or holds nothing that counts, UsageError where they are not of one
     system, workload and host, and where a phase must be named.
     """
-    from rackscope.runs.directory import RunDirectory
-    from rackscope.runs.study import MEMBERS, is_below, is_study_or_run, read_study
-
     runs: list[tuple[str, Path]] = []
     studies: list[tuple[str, StudyRecord]] = []
     remarks: list[str] = []
@@ -184,8 +182,6 @@ def _require_same(name: str, first: Manifest, other: str, second: Manifest) -> N
 
 
 def _identity(manifest: Manifest) -> dict[str, Any]:
-    from rackscope.runs.facts import comparison_settings
-
     known = comparison_settings(manifest)
     left = ("system cores", "client cores", "loop", "rate", "seed", "kernel", "rackscope version", "connections")
     kept = {key: value for key, value in known.items() if key not in left and not key.startswith("knob ")}
@@ -222,9 +218,6 @@ def _choose_phase(phases: Sequence[str], wanted: str | None) -> str:
 
 def _points(name: str, run: RunDirectory, phase: str) -> list[Point]:
     """One a load: repetitions at the same offered rate are together."""
-    from rackscope.runs.energy import results_with_energy
-    from rackscope.runs.facts import analysed_run
-
     analysed = analysed_run(run)
     results, scope = results_with_energy(run)
     rows = [
@@ -247,8 +240,6 @@ def _points(name: str, run: RunDirectory, phase: str) -> list[Point]:
 
 
 def _point(name: str, manifest: Manifest, run: Run, rows: Sequence[Mapping[str, Any]], scope: str) -> Point:
-    from rackscope.runs.energy import mean_frequency
-
     squeezed = any(part.kind == "squeezed" for part in manifest.phases)
     origin = run.samples.origin_ns
     edges = [(row["start_ns"], row["end_ns"]) for row in rows if row["start_ns"] and row["end_ns"]]
@@ -371,8 +362,6 @@ def _squeezed(studies: Sequence[tuple[str, StudyRecord]], phase: str) -> tuple[S
 
 def _squeeze(part: Mapping[str, Any]) -> Squeezed | None:
     """A squeeze with levels whose throughput is known; ``None`` of one that could not be made."""
-    from rackscope.models.throughput_ratio import Squeezed, SqueezedTo
-
     levels = []
     for level in part.get("levels") or []:
         left, ratio = level["left_fraction"], level["throughput_ratio"]

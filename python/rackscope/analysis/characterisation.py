@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rackscope.analysis.context import Phase, Run
+from rackscope.analysis.energy import measure_energy
+from rackscope.analysis.energy_findings import energy_figures, energy_findings, energy_warnings
 from rackscope.analysis.findings import Characterisation, Finding, PhaseCharacterisation
+from rackscope.analysis.found_phases import find_phases_of
+from rackscope.analysis.insights import find_insights, measure_figures
+from rackscope.analysis.resources import judge_resources
+from rackscope.analysis.thresholds import Thresholds, packaged_thresholds
+from rackscope.analysis.trust import find_warnings
+from rackscope.analysis.verdicts import judge_phase
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rackscope.analysis.context import Phase
     from rackscope.analysis.facts import RunFacts
     from rackscope.analysis.findings import Verdict
-    from rackscope.analysis.thresholds import Thresholds
 
 
 def characterise(
@@ -24,16 +31,6 @@ def characterise(
     thresholds: Thresholds | None = None,
 ) -> Characterisation:
     """What held each phase back, with evidence. Frames may be empty or lack columns: what is then not known is said."""
-    from rackscope.analysis.context import Run
-    from rackscope.analysis.energy import measure_energy
-    from rackscope.analysis.energy_findings import energy_figures, energy_findings, energy_warnings
-    from rackscope.analysis.found_phases import find_phases_of
-    from rackscope.analysis.insights import find_insights, measure_figures
-    from rackscope.analysis.resources import judge_resources
-    from rackscope.analysis.thresholds import packaged_thresholds
-    from rackscope.analysis.trust import find_warnings
-    from rackscope.analysis.verdicts import judge_phase
-
     run = Run.of(facts, samples, results, latency, thresholds or packaged_thresholds())
     energy = measure_energy(run)
     phases: list[PhaseCharacterisation] = []

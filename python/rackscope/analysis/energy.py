@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import polars as pl
+
 from rackscope.analysis.findings import plain
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.power_domains import HostScope, MeterFault, Meters, choose_meters
@@ -18,8 +20,6 @@ from rackscope.analysis.power_trace import PowerTrace, power_traces
 from rackscope.analysis.rates import Windows
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rackscope.analysis.context import Run
 
 #: Columns that ``results_with_energy`` adds, in base units.
@@ -182,8 +182,6 @@ def measure_energy(run: Run) -> RunEnergy | None:
 def results_with_energy(run: Run, results: pl.DataFrame) -> pl.DataFrame:
     """The results with ``mean_watts``, ``energy_joules``, ``energy_joules_per_operation`` and ``operations_per_joule``
     of the host in each row, null where not known. Unchanged when no meter speaks for the host."""
-    import polars as pl
-
     meters = choose_meters(power_traces(run.samples), run.samples, run.thresholds)
     if meters.scope is None or results.is_empty():
         return results

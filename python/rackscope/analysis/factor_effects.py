@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtrc
 
 from rackscope.analysis.multiple import holm
 
@@ -107,8 +108,6 @@ def _share(part: float, whole: float) -> float:
 
 
 def _p_value(explained: float, explained_degrees: int, error: float, degrees: int) -> float | None:
-    from scipy.special import fdtrc
-
     if explained_degrees <= 0 or degrees <= 0:
         return None
     if error <= 0:

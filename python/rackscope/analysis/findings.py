@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -180,8 +180,8 @@ def plain_fields(value: DataclassInstance) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """``value`` as JSON knows it: tuples become lists, numbers that are not finite become null."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from rackscope.analysis import wording
 from rackscope.analysis.findings import Evidence, Finding, PhasesFound
 from rackscope.analysis.phases import DeclaredPhase, FoundPhase, find_phases, match_declared
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rackscope.analysis.context import Run
     from rackscope.analysis.rates import Series
 
@@ -85,8 +85,6 @@ def _declared(run: Run) -> list[DeclaredPhase]:
 
 
 def _frame(shown: list[_Shown], declared: list[DeclaredPhase]) -> pl.DataFrame:
-    import polars as pl
-
     start = min(one.start_ns for one in declared) / 1e9
     end = max(one.end_ns for one in declared) / 1e9
     columns: dict[str, dict[int, float]] = {}

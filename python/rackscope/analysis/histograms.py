@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 _NANOSECONDS = 1e9
@@ -129,8 +129,6 @@ def select_histogram(
 
     ``None`` when no row matches. Raises ValueError, naming the row, when one does not hold a histogram.
     """
-    import polars as pl
-
     needed = ("phase", "kind", "operation", "repetition", "grouping_power", "max_value_power", "index", "count")
     if latency.is_empty() or any(column not in latency.columns for column in needed):
         return None

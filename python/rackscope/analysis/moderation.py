@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import digamma, polygamma
 
 #: With fewer groups, how far they differ from each other is not known, and nothing is borrowed.
 _FEWEST_GROUPS = 4
@@ -54,8 +55,6 @@ def _moderated(own: ModeratedVariance, prior: ModeratedVariance, pooled: float) 
 
 def _prior(groups: Sequence[ModeratedVariance]) -> ModeratedVariance | None:
     """The distribution the variances are drawn from, by the moments of their logarithms."""
-    from scipy.special import digamma, polygamma
-
     half = np.array([one.degrees / 2 for one in groups])
     logs = np.log([one.variance for one in groups]) - digamma(half) + np.log(half)
     excess = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
@@ -69,8 +68,6 @@ def _prior(groups: Sequence[ModeratedVariance]) -> ModeratedVariance | None:
 
 def _inverse_trigamma(value: float) -> float:
     """Newton's iteration of Smyth 2004, appendix."""
-    from scipy.special import polygamma
-
     if value > 1e7:
         return 1 / math.sqrt(value)
     if value < 1e-6:

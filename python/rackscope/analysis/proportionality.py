@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import polars as pl
+
 from rackscope.analysis.findings import plain_fields
 from rackscope.errors import RackscopeError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rackscope.analysis.intervals import Interval
 
 _FEWEST_LOADS = 3
@@ -46,8 +46,6 @@ def performance_per_watt(points: Iterable[PerformancePoint]) -> pl.DataFrame:
     are the model's. Raises RackscopeError where points are of different scopes, which cannot be set beside each other,
     and ValueError without points.
     """
-    import polars as pl
-
     known = list(points)
     if not known:
         raise ValueError("no points")

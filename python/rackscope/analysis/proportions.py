@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from scipy.special import betaincinv
+
 from rackscope.analysis.intervals import Interval
 
 
 def proportion_interval(successes: int, trials: int, *, confidence: float = 0.95) -> Interval:
     """The share with its exact interval (Clopper and Pearson 1934). Raises ValueError for counts that cannot be."""
-    from scipy.special import betaincinv
-
     if not 0 <= successes <= trials or trials < 1:
         raise ValueError(f"{successes} of {trials} trials")
     tail = (1 - confidence) / 2

@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from rackscope.analysis.columns import split_column
 from rackscope.analysis.quantities import QUANTITIES, Quantity, Term, core_set_quantities
 from rackscope.metrics import format_metric
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -229,8 +229,6 @@ class Samples:
         core_sets: Mapping[str, tuple[int, ...]] | None = None,
         minimum_coverage: float = 0.5,
     ) -> None:
-        import polars as pl
-
         if "timestamp_ns" not in frame.columns:
             frame = pl.DataFrame({"timestamp_ns": pl.Series([], dtype=pl.Int64)})
         # Which start, host and driver a row is of is no metric.
@@ -258,8 +256,6 @@ class Samples:
 
     def values(self, column: str) -> Array:
         """A column as it was sampled, NaN where it could not be read."""
-        import polars as pl
-
         if column not in self._values:
             numbers = self.frame[column].cast(pl.Float64, strict=False).to_numpy()
             self._values[column] = np.asarray(numbers, dtype=np.float64)

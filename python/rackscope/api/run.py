@@ -7,16 +7,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from rackscope.analysis.comparison import Comparison, compare
+from rackscope.api.server import server_watts
 from rackscope.errors import RunDirectoryError
+from rackscope.report import write_report
+from rackscope.report.energy import RunPower, assess
 from rackscope.runs.directory import REPORT, RunDirectory
+from rackscope.runs.energy import results_with_energy
+from rackscope.runs.facts import comparison_settings
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rackscope.analysis.comparison import Comparison
     from rackscope.analysis.findings import Characterisation, Finding
     from rackscope.models.modelled_power import ServerWatts
-    from rackscope.report.energy import RunPower
     from rackscope.runs.manifest import Manifest
 
 _SEVERITIES: dict[str, Literal["note", "warning", "serious"]] = {
@@ -49,8 +53,6 @@ class Run:
     @classmethod
     def open(cls, folder: str | Path, server: str | None = None, share: float | None = None) -> Run:
         """Read a run directory; ``server`` (``FILE``, ``FILE:NAME``) has its watts in TOML. Raises RackscopeError."""
-        from rackscope.api.server import server_watts
-
         watts = server_watts(server, share)
         return cls(RunDirectory.open(Path(folder)), watts, share)
 
@@ -77,8 +79,6 @@ class Run:
     @cached_property
     def results(self) -> pl.DataFrame:
         """One row per phase and repetition, with watts and joules where power was metered."""
-        from rackscope.runs.energy import results_with_energy
-
         return results_with_energy(self._directory)[0]
 
     @property
@@ -128,16 +128,10 @@ class Run:
 
     @cached_property
     def _assessment(self) -> tuple[Characterisation, RunPower]:
-        from rackscope.report.energy import assess
-
         return assess(self._directory, self._server, self._share)
 
     def compare(self, other: Run) -> Comparison:
         """``other`` against this run: the ratio of each metric with its interval. Raises RunDirectoryError."""
-        from rackscope.analysis.comparison import compare
-        from rackscope.runs.energy import results_with_energy
-        from rackscope.runs.facts import comparison_settings
-
         for run in (self, other):
             run._require_results()
         (results_a, power_a), (results_b, power_b) = (results_with_energy(run._directory) for run in (self, other))
@@ -160,8 +154,6 @@ class Run:
 
     def write_report(self, out: str | Path | None = None) -> Path:
         """Write the HTML report, into the run directory by default; where it is. Raises RunDirectoryError."""
-        from rackscope.report import write_report
-
         return write_report(self._directory, None if out is None else Path(out), self._server, self._share)
 
     @property

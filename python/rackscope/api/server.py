@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
+from rackscope.advice.catalogue import read_server_watts
 from rackscope.errors import UsageError
-
-if TYPE_CHECKING:
-    from rackscope.models.modelled_power import ServerWatts
-    from rackscope.runs.manifest import ServerPart
+from rackscope.host.inventory import read_inventory
+from rackscope.models.modelled_power import ServerWatts, host_watts
+from rackscope.runs.manifest import AmountPart, ServerPart
 
 
 def server_watts(server: str | None, share: float | None = None) -> ServerWatts | None:
@@ -18,8 +17,6 @@ def server_watts(server: str | None, share: float | None = None) -> ServerWatts 
         if share is not None:
             raise UsageError("--share is given without --server", "Name it with --server FILE.")
         return None
-    from rackscope.advice.catalogue import read_server_watts
-
     return read_server_watts(server)
 
 
@@ -28,10 +25,6 @@ def server_part(server: str | None, share: float | None) -> ServerPart | None:
     watts = server_watts(server, share)
     if watts is None:
         return None
-
-    from rackscope.host.inventory import read_inventory
-    from rackscope.models.modelled_power import host_watts
-    from rackscope.runs.manifest import AmountPart, ServerPart
 
     host_watts(read_inventory().to_dict(), watts, share)
     idle, full = (AmountPart.model_validate(asdict(one)) for one in (watts.idle, watts.full))

@@ -6,14 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from rackscope.api.run import Run
+from rackscope.report.study import write_study_report
 from rackscope.runs.directory import MANIFEST, REPORT
 from rackscope.runs.study import MEMBERS, is_below, is_study, read_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import polars as pl
 
     from rackscope.runs.study import Finding, StudyRecord
 
@@ -44,8 +45,6 @@ class Study:
     @cached_property
     def tables(self) -> Mapping[str, pl.DataFrame]:
         """The study's tables by their identifiers; columns as they are headed, null is not known."""
-        import polars as pl
-
         return {
             table.identifier: pl.DataFrame(
                 {column.name: [row[at] for row in table.rows] for at, column in enumerate(table.columns)}, strict=False
@@ -82,8 +81,6 @@ class Study:
 
     def write_report(self, out: str | Path | None = None) -> Path:
         """Write the HTML report, into the study directory by default; where it is. Raises RunDirectoryError."""
-        from rackscope.report.study import write_study_report
-
         return write_study_report(self.path, None if out is None else Path(out))
 
     def to_dict(self, report: Path | None = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any, NoReturn
 
 from rackscope import __version__
@@ -158,10 +158,6 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
     raise _Terminated(f"stopped by {signal.Signals(number).name}")
 
 
-def _verb(name: str) -> ModuleType:
-    return importlib.import_module(f"{__name__}.{name}")
-
-
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     # Only the verb that is asked for declares its arguments: some have much to import for that.
     chosen = next((word for word in argv if not word.startswith("-")), None)
@@ -173,7 +169,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rackscope {__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     for name in _VERBS:
-        module = _verb(name)
+        module = importlib.import_module(f"{__name__}.{name}")
         verb = verbs.add_parser(
             name,
             help=module.HELP.replace("%", "%%"),

@@ -6,7 +6,14 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rackscope.analysis.intervals import mean_interval, relative_half_width
 from rackscope.cli.output import open_console, print_json
+from rackscope.report.energy import RunPower, summary_lines
 from rackscope.units import format_bytes, format_count, format_duration
 
 _MARKS = {"wrong": ("!", "bold red"), "doubt": ("!", "yellow"), "note": ("note:", "dim")}
@@ -14,7 +21,6 @@ _MARKS = {"wrong": ("!", "bold red"), "doubt": ("!", "yellow"), "note": ("note:"
 if TYPE_CHECKING:
     from rackscope.analysis.findings import Characterisation, TrustWarning
     from rackscope.api.run import Run
-    from rackscope.report.energy import RunPower
     from rackscope.runs.manifest import RepetitionPart
 
 
@@ -42,9 +48,6 @@ def print_run(run: Run, *, as_json: bool = False, report: Path | None = None) ->
 
 def _print_findings(console: Any, characterisation: Characterisation) -> None:
     """All of a single measured phase; of several, what limits each. Loading and warming up are in the report."""
-    from rich.padding import Padding
-    from rich.text import Text
-
     measured = {phase.phase for phase in characterisation.phases if phase.kind == "measure"}
     kept = [one for one in characterisation.findings if not measured or one.phase is None or one.phase in measured]
     if len(measured) > 1:
@@ -60,8 +63,6 @@ def _print_findings(console: Any, characterisation: Characterisation) -> None:
 
 def _print_warnings(console: Any, characterisation: Characterisation, *, serious: bool) -> None:
     """One line a kind of warning; phases after the first that share it are counted."""
-    from rich.text import Text
-
     chosen = [warning for warning in characterisation.warnings if (warning.severity != "note") == serious]
     by_code: dict[str, list[TrustWarning]] = {}
     for warning in chosen:
@@ -75,11 +76,6 @@ def _print_warnings(console: Any, characterisation: Characterisation, *, serious
 
 
 def _print_figures(console: Any, run: Run) -> None:
-    import polars as pl
-    from rich.table import Table
-
-    from rackscope.analysis.intervals import mean_interval, relative_half_width
-
     results = run.results
     if results.is_empty():
         return
@@ -117,12 +113,6 @@ def _print_figures(console: Any, run: Run) -> None:
 
 def _print_power(console: Any, characterisation: Characterisation, power: RunPower) -> None:
     """A row a measured phase, and in words what the watts are of; nothing where none are known."""
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    from rackscope.report.energy import summary_lines
-
     shown = summary_lines(power, [phase.phase for phase in characterisation.phases if phase.kind == "measure"])
     if shown is None:
         return

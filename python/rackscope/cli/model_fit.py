@@ -9,13 +9,33 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rackscope.cli.model_tables import Tables, default_folder, read_tables
 from rackscope.cli.output import complain, print_json
+from rackscope.models.trained import list_models
+from rackscope.models.trained.cloud_servers import SERVERS
+from rackscope.models.trained.conformal import Calibration
+from rackscope.models.trained.fit import Ends
+from rackscope.models.trained.redis_elsewhere import FEATURES, fit_calibrated, fit_redis_elsewhere
+from rackscope.models.trained.redis_throughput import PARTS
+from rackscope.models.trained.refusals import seen_range
+from rackscope.models.trained.shipped import (
+    FORMAT,
+    REDIS_ELSEWHERE,
+    Errors,
+    ShippedFit,
+    Source,
+    cost_of,
+    errors_of,
+    to_records,
+)
+from rackscope.models.trained.support_points import without_rows
+from rackscope.models.trained.validation import leave_quarters_out
+from rackscope.runs.files import write_atomically
 
 if TYPE_CHECKING:
     from rackscope.models.trained.model import Model
-    from rackscope.models.trained.shipped import ShippedFit
-
 #: Start of a table's name: where it is published, and what its licence says of what is made from it.
 _PUBLISHED = {
     "sparecores": (
@@ -30,11 +50,6 @@ _PUBLISHED = {
 
 
 def fit_models(arguments: argparse.Namespace) -> int:
-    from rackscope.models.trained import list_models
-    from rackscope.models.trained.cloud_servers import SERVERS
-    from rackscope.models.trained.shipped import REDIS_ELSEWHERE
-    from rackscope.runs.files import write_atomically
-
     folder = arguments.tables if arguments.tables is not None else default_folder()
     models = list_models()
     tables = read_tables(folder, tuple(sorted({table for model in models for table in model.tables})))
@@ -60,12 +75,6 @@ def fit_models(arguments: argparse.Namespace) -> int:
 
 
 def _fitted(model: Model, tables: Tables) -> dict[str, Any]:
-    import numpy as np
-
-    from rackscope.models.trained.refusals import seen_range
-    from rackscope.models.trained.shipped import cost_of, errors_of, to_records
-    from rackscope.models.trained.support_points import without_rows
-    from rackscope.models.trained.validation import leave_quarters_out
 
     examples = model.examples(tables.of(model))
     full = model.fit(examples, None)
@@ -87,13 +96,6 @@ def _fitted(model: Model, tables: Tables) -> dict[str, Any]:
 
 
 def _redis_elsewhere(tables: Tables) -> dict[str, Any]:
-    import numpy as np
-
-    from rackscope.models.trained.conformal import Calibration
-    from rackscope.models.trained.fit import Ends
-    from rackscope.models.trained.redis_elsewhere import FEATURES, fit_calibrated, fit_redis_elsewhere
-    from rackscope.models.trained.redis_throughput import PARTS
-    from rackscope.models.trained.shipped import Errors, cost_of, to_records
 
     model = fit_redis_elsewhere(tables.frames)
     servers = model.servers
@@ -135,7 +137,6 @@ def _redis_elsewhere(tables: Tables) -> dict[str, Any]:
 
 def _kept(name: str, found: dict[str, Any], tables: Tables, needed: tuple[str, ...]) -> ShippedFit:
     from rackscope import __version__
-    from rackscope.models.trained.shipped import FORMAT, ShippedFit, Source
 
     sources = []
     for table in needed:

@@ -10,19 +10,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rackscope.cli.model_tables import read_tables
 from rackscope.cli.output import complain, open_console, print_json
 from rackscope.errors import ModelError, UsageError
+from rackscope.models.trained import find_model, list_models
+from rackscope.models.trained.ask import TrainedModel, train
 
 if TYPE_CHECKING:
     from rackscope.models.estimates import Prediction
-    from rackscope.models.trained.ask import TrainedModel
     from rackscope.models.trained.model import Model
 
 
 def predict_server(arguments: argparse.Namespace) -> int:
     """Predict, and say which models did not; the status is 1 where one that was named did not, or none did."""
-    from rackscope.models.trained import find_model, list_models
-
     server = _described(arguments.file, arguments.says)
     models = tuple(find_model(name) for name in dict.fromkeys(arguments.only)) or list_models()
     known = {one.name for model in models for one in model.inputs}
@@ -53,9 +57,6 @@ def _trained(model: Model, folder: Path | None) -> TrainedModel:
         from rackscope.models.trained.shipped import read_fit, restore
 
         return restore(read_fit(model.name))
-    from rackscope.cli.model_tables import read_tables
-    from rackscope.models.trained.ask import train
-
     return train(model.name, read_tables(folder, model.tables).of(model))
 
 
@@ -98,10 +99,6 @@ def _number(text: str) -> float | None:
 
 
 def _print(models: tuple[Model, ...], found: Mapping[str, Mapping[str, Prediction]], missing: dict[str, str]) -> None:
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
     console = open_console()
     for model in models:
         if model.name not in found:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from rackscope.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rackscope.models.trained.model import Model
 
 _ENDINGS = (".csv", ".csv.gz", ".parquet")
@@ -50,8 +50,6 @@ def default_folder() -> Path:
 
 def read_tables(folder: Path, wanted: tuple[str, ...]) -> Tables:
     """Tables in ``folder``, files of one put together. Raises UsageError for no folder, ModelError for no table."""
-    import polars as pl
-
     if not folder.is_dir():
         raise UsageError(
             f"{folder} is no folder",
@@ -76,8 +74,6 @@ def read_tables(folder: Path, wanted: tuple[str, ...]) -> Tables:
 
 
 def _read(path: Path) -> pl.DataFrame:
-    import polars as pl
-
     try:
         if path.suffix == ".parquet":
             return pl.read_parquet(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
-import math
 import os
 import sys
 from collections.abc import Mapping
@@ -53,7 +52,9 @@ def complain(text: str) -> None:
 
 def print_json(content: Mapping[str, Any]) -> None:
     """The one object of ``--json``; what JSON cannot say, such as infinity, becomes null."""
-    print(json.dumps(_plain(content), allow_nan=False), flush=True)
+    from rackscope.analysis.findings import plain
+
+    print(json.dumps(plain(content), allow_nan=False), flush=True)
 
 
 def open_console() -> Console:
@@ -70,13 +71,3 @@ def abandon_output() -> None:
     """Stop writing to standard output, so that the interpreter does not try once more at its end."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

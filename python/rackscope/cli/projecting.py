@@ -6,6 +6,10 @@ import shutil
 import textwrap
 from typing import TYPE_CHECKING
 
+from rich.table import Table
+from rich.text import Text
+
+from rackscope.advice.projecting.page import written
 from rackscope.cli.output import complain, open_console
 
 if TYPE_CHECKING:
@@ -32,11 +36,6 @@ def print_projection(projection: Projection) -> None:
 
 def _print_server(one: ServerProjection, said: set[str]) -> None:
     """``said`` are the sentences that were printed of servers before, which are not repeated."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from rackscope.advice.projecting.page import written
-
     console = open_console()
     console.print()
     console.print(f"{one.server.name}, {one.cores} of {one.threads} hardware threads", style="bold", markup=False)

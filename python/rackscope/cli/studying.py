@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table as RichTable
+from rich.text import Text
+
 from rackscope.cli.output import open_console, print_json
+from rackscope.report.quantities import format_cell
 from rackscope.runs.directory import REPORT
 
 if TYPE_CHECKING:
@@ -42,11 +46,6 @@ def print_record(console: Any, record: StudyRecord, remarks: Sequence[str] = ())
 
 
 def _print_table(console: Any, table: Table) -> None:
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    from rackscope.report.quantities import format_cell
-
     shown = RichTable(title=Text(table.title), title_justify="left", title_style="bold", box=None, pad_edge=False)
     for column in table.columns:
         shown.add_column(Text(column.name), justify="left" if column.unit == "text" else "right")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -61,8 +62,6 @@ class Ceiling:
         detail: Mapping[str, Any] | None = None,
     ) -> Ceiling:
         """The ceiling that repetitions show, by default measured now. Raises CalibrationError for none above zero."""
-        from statistics import median
-
         values = [value for value in samples if math.isfinite(value) and value > 0]
         if not values:
             raise CalibrationError(f"measuring {name} gave no value", "Run 'rackscope calibrate' again.")

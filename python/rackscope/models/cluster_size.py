@@ -54,23 +54,6 @@ class ClusterSizeModel:
         extrapolated = not self.fewest_machines <= machines <= self.most_machines
         return Prediction(value, low, high, "seconds", BASIS + EXTRAPOLATED * extrapolated, extrapolated)
 
-    def fastest(self, data: float, most: int) -> int:
-        """The number of machines, up to ``most``, with the least time for ``data``.
-
-        Raises ProjectionRefused for none.
-        """
-        best: tuple[float, int] | None = None
-        for machines in range(1, most + 1):
-            try:
-                seconds = self.predict(machines, data).value
-            except ProjectionRefused:
-                continue
-            if best is None or seconds < best[0]:
-                best = seconds, machines
-        if best is None:
-            raise ProjectionRefused(f"no number of machines up to {most} is near what was measured", "Measure more.")
-        return best[1]
-
 
 def fit_cluster_size(machines: Sequence[int], data: Sequence[float], seconds: Sequence[float]) -> ClusterSizeModel:
     """Fit from at least five jobs on three numbers of machines or more.

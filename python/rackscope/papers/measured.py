@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.errors import UsageError
 from rackscope.papers.document import Section, Table
-
-if TYPE_CHECKING:
-    from rackscope.runs.study import StudyRecord
+from rackscope.report.quantities import format_cell
+from rackscope.runs.study import StudyRecord, read_study
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,6 @@ class Measured:
 
     def section(self) -> Section:
         """Findings and tables, as the study states them."""
-        from rackscope.report.quantities import format_cell
-
         parts: list[str | Table] = [f"{one.sentence} {one.evidence}".strip() for one in self.record.findings]
         for table in self.record.tables:
             columns = table.columns
@@ -43,8 +40,6 @@ class Measured:
 
 def read_measured(paper: str, kinds: Sequence[str], runs: Sequence[Path]) -> list[Measured]:
     """The studies in ``runs``. Raises UsageError for one of a kind not in ``kinds``, RunDirectoryError."""
-    from rackscope.runs.study import read_study
-
     found = [Measured(path, read_study(path)) for path in dict.fromkeys(runs)]
     for one in found:
         if one.record.kind not in kinds:

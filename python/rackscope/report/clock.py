@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ class Clock:
     @classmethod
     def of_source(cls, samples: Samples, *, is_load: bool) -> Clock:
         """Rows where at least one column of the source could be read."""
-        import polars as pl
-
         names = [
             name
             for name in samples.frame.columns

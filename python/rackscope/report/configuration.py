@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rackscope.analysis.columns import split_column
 from rackscope.report.quantities import format_quantity
 
 if TYPE_CHECKING:
@@ -207,8 +208,6 @@ _CEILING_UNITS = (
 
 
 def _ceilings(manifest: Manifest) -> tuple[Row, ...]:
-    from rackscope.analysis.columns import split_column
-
     rows = []
     for column, value in sorted(manifest.ceilings.values.items()):
         name, labels = split_column(column)

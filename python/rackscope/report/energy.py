@@ -9,17 +9,19 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rackscope.analysis.energy import HostEnergy, RunEnergy, measure_energy
+from rackscope.analysis.findings import Characterisation, TrustWarning
 from rackscope.errors import RackscopeError
+from rackscope.models.modelled_power import ModelledEnergy, ServerWatts, host_watts, model_energy
+from rackscope.models.uncertain import Uncertain
 from rackscope.report.quantities import UNKNOWN, format_half_width, format_quantity, format_range
+from rackscope.runs.facts import analysed_run, characterise_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rackscope.analysis.context import Run
-    from rackscope.analysis.energy import HostEnergy, RunEnergy
-    from rackscope.analysis.findings import Characterisation, TrustWarning
     from rackscope.analysis.intervals import Interval
-    from rackscope.models.modelled_power import ModelledEnergy, ServerWatts
     from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import Manifest, ServerPart
 
@@ -57,9 +59,6 @@ def power_of(manifest: Manifest, run: Run, given: ServerWatts | None = None, sha
 
     ``given`` (and the guest's ``share`` of it) come before what the run was told of its server.
     """
-    from rackscope.analysis.energy import measure_energy
-    from rackscope.models.modelled_power import host_watts, model_energy
-
     metered = measure_energy(run)
     if metered is not None and metered.host_is_known:
         unused = ("it was metered", "Leave out --server.") if given is not None else None
@@ -77,16 +76,12 @@ def assess(
     run: RunDirectory, given: ServerWatts | None = None, share: float | None = None
 ) -> tuple[Characterisation, RunPower]:
     """A run's characterisation with what is known of its power in it."""
-    from rackscope.runs.facts import analysed_run, characterise_run
-
     power = power_of(run.manifest, analysed_run(run), given, share)
     return with_power(characterise_run(run), power), power
 
 
 def with_power(characterisation: Characterisation, power: RunPower) -> Characterisation:
     """The same with modelled figures, and with the warning that they are modelled (or could not be)."""
-    from rackscope.analysis.findings import TrustWarning
-
     warnings: list[TrustWarning] = list(characterisation.warnings)
     if power.modelled is not None:
         is_class = power.modelled.model.server.is_class
@@ -110,9 +105,6 @@ def with_power(characterisation: Characterisation, power: RunPower) -> Character
 
 
 def _server(part: ServerPart) -> ServerWatts:
-    from rackscope.models.modelled_power import ServerWatts
-    from rackscope.models.uncertain import Uncertain
-
     idle, full = (Uncertain(one.shape, one.low, one.middle, one.high) for one in (part.idle_watts, part.full_watts))
     return ServerWatts(part.name, part.source, idle, full)
 

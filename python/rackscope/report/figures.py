@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
+import polars as pl
+
+from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.report.quantities import UNKNOWN, format_half_width, format_quantity, format_range, format_rate
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rackscope.analysis.intervals import Interval
 
 
 @dataclass(frozen=True)
@@ -75,9 +73,6 @@ def measured_phases(
     results: pl.DataFrame, *, sequential: bool, memory_total_bytes: float | None, host_busy: dict[str, float]
 ) -> tuple[MeasuredPhase, ...]:
     """Every measured phase of the results, in order; ``host_busy`` is percent of all cores by phase."""
-    import polars as pl
-
-    from rackscope.analysis.intervals import mean_interval
 
     if results.is_empty() or "kind" not in results.columns:
         return ()

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from rackscope.analysis.characterisation import characterise
+from rackscope.analysis.context import Run
+from rackscope.analysis.rates import Samples
+from rackscope.analysis.thresholds import packaged_thresholds
 from rackscope.report.charts import Distribution, Panel, distribution_data, embed_json, panel_data, significant
 from rackscope.report.configuration import configuration_of
 from rackscope.report.distribution import distribution_of
@@ -18,6 +22,7 @@ from rackscope.report.panels import PanelSource, build_panels
 from rackscope.report.quantities import format_quantity
 from rackscope.report.svg.lines import draw_distribution, draw_panel
 from rackscope.report.window import Window, groups_of, origin_ns, windows_of
+from rackscope.runs.facts import run_facts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,12 +37,6 @@ def page_of(run: RunDirectory, server: ServerWatts | None = None, share: float |
 
     ``server`` (and the guest's ``share`` of it) is what power is modelled from where none was metered.
     """
-    from rackscope.analysis.characterisation import characterise
-    from rackscope.analysis.context import Run
-    from rackscope.analysis.rates import Samples
-    from rackscope.analysis.thresholds import packaged_thresholds
-    from rackscope.runs.facts import run_facts
-
     manifest, recorded, results, latency = run.manifest, run.samples(), run.results(), run.latency()
     origin = origin_ns(manifest, None if recorded.is_empty() else int(recorded["timestamp_ns"][0]))
     # A column that was never read must not make sums with it unknown.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rackscope.report.build import REPORT_NAME, asset, environment, write_page
+from rackscope.report.study_page import study_page_of
 from rackscope.runs.study import MEMBERS, is_below, read_study
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ def write_study_page(record: StudyRecord, target: Path, reports: Mapping[str, Pa
 
 def render_study(record: StudyRecord, links: Mapping[str, str] | None = None) -> str:
     """The page as one HTML document that fetches nothing and runs no script; ``links`` lead to members, by folder."""
-    from rackscope.report.study_page import study_page_of
-
     style = "".join(asset(name) for name in ("report.css", "chart.css", "study.css"))
     template = environment().get_template("study.html")
     page = study_page_of(record, links or {})

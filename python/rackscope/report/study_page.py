@@ -6,15 +6,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.report.configuration import Row, host_summary, inventory_of
 from rackscope.report.page import readable_time
 from rackscope.report.quantities import as_sentence, format_cell, format_clock, format_quantity
 from rackscope.report.svg import HALF, NARROW, WIDE, describe_value, draw_chart
-
-if TYPE_CHECKING:
-    from rackscope.runs.study import Chart, Column, Finding, StudyRecord, Table
+from rackscope.runs.study import Chart, Column, Finding, StudyRecord, Table
 
 _STATES = {"running": "is still going on", "interrupted": "did not finish", "failed": "failed"}
 #: Marks that a cell of text may begin with, such as those of the pressure-point matrix.
@@ -140,8 +138,6 @@ def _chart(chart: Chart, *, alone: bool) -> ShownChart:
 
 def _numbers(chart: Chart) -> ShownTable:
     """The points of a chart in rows, for those who do not see it and those who want the digits."""
-    from rackscope.runs.study import Column
-
     columns = [Column(name="series"), Column(name=chart.x.label or "x"), Column(name=chart.y.label or "y")]
     intervals = any(series.low or series.high for series in chart.series)
     if intervals:

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import polars as pl
+
 from rackscope.errors import LoadError
 from rackscope.runs.tables import LOAD_DRIVER
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rackscope.runs.options import Loop, RunOptions
     from rackscope.runs.placement import Placement
     from rackscope.workloads import PhasePlan, WorkloadPlan
@@ -107,9 +108,6 @@ class Client:
 
 def interval_frame(intervals: list[dict[str, float]]) -> pl.DataFrame:
     """Intervals, of which there is at least one, as rows of ``samples.parquet``."""
-    import numpy as np
-    import polars as pl
-
     names = [name for name in intervals[0] if name != "timestamp_ns"]
     values = np.array([[row.get(name, np.nan) for row in intervals] for name in names])
     columns = [pl.Series(name, row, nan_to_null=True) for name, row in zip(names, values, strict=True)]

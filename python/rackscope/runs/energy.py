@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+import polars as pl
+
+from rackscope.analysis import energy, proportionality
+from rackscope.analysis.energy import RunEnergy, measure_energy
+from rackscope.analysis.proportionality import PerformancePoint
 from rackscope.errors import RackscopeError
 from rackscope.runs.facts import analysed_run
 from rackscope.runs.study import Axis, Chart, Series
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rackscope.analysis.context import Run
-    from rackscope.analysis.energy import RunEnergy
-    from rackscope.analysis.proportionality import PerformancePoint
     from rackscope.runs.directory import RunDirectory
 
 Over = Literal["frequency_hertz", "load_ratio"]
@@ -22,15 +23,11 @@ Over = Literal["frequency_hertz", "load_ratio"]
 
 def energy_of(run: RunDirectory) -> RunEnergy | None:
     """Metered watts and joules of every phase; ``None`` when no meter was ever read."""
-    from rackscope.analysis.energy import measure_energy
-
     return measure_energy(analysed_run(run))
 
 
 def results_with_energy(run: RunDirectory) -> tuple[pl.DataFrame, str | None]:
     """The results with the host's watts and joules in each row, and what they are of (``None``: not metered)."""
-    from rackscope.analysis import energy
-
     results, analysed = run.results(), analysed_run(run)
     with_energy = energy.results_with_energy(analysed, results)
     if "mean_watts" not in with_energy.columns or with_energy["mean_watts"].null_count() == with_energy.height:
@@ -45,8 +42,6 @@ def performance_per_watt(runs: Sequence[RunDirectory]) -> pl.DataFrame:
     Runs at several clocks give performance per watt over frequency, runs at several rates over load. Raises
     RackscopeError when none of the runs has metered power, or when it was metered of different things.
     """
-    from rackscope.analysis import proportionality
-
     points = [point for run in runs for point in performance_points(run)]
     if not points:
         raise RackscopeError(
@@ -58,8 +53,6 @@ def performance_per_watt(runs: Sequence[RunDirectory]) -> pl.DataFrame:
 
 def performance_points(run: RunDirectory) -> list[PerformancePoint]:
     """The measured phases of a run whose operations for each joule are known."""
-    from rackscope.analysis.proportionality import PerformancePoint
-
     energy, analysed = energy_of(run), analysed_run(run)
     points: list[PerformancePoint] = []
     if energy is None or energy.scope is None:
@@ -88,8 +81,6 @@ def performance_points(run: RunDirectory) -> list[PerformancePoint]:
 
 def performance_per_watt_chart(frame: pl.DataFrame, over: Over) -> Chart:
     """A chart of operations for each joule over ``over``, a series a phase, with intervals. Raises RackscopeError."""
-    import polars as pl
-
     known = frame.filter(pl.col(over).is_not_null() & pl.col("operations_per_joule").is_not_null())
     if known.is_empty():
         lacks = "the clock was not sampled" if over == "frequency_hertz" else "no load is known"

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rackscope.analysis.characterisation import characterise
+from rackscope.analysis.context import Run
 from rackscope.analysis.facts import PhaseWindow, ProbeReport, RunFacts, SamplerCost
+from rackscope.analysis.thresholds import packaged_thresholds
 
 if TYPE_CHECKING:
-    from rackscope.analysis.context import Run
     from rackscope.analysis.findings import Characterisation
     from rackscope.runs.directory import RunDirectory
     from rackscope.runs.manifest import Manifest, OverheadPart
@@ -61,9 +62,6 @@ def run_facts(manifest: Manifest) -> RunFacts:
 
 def analysed_run(run: RunDirectory) -> Run:
     """A run directory as the rules of the analysis see it."""
-    from rackscope.analysis.context import Run
-    from rackscope.analysis.thresholds import packaged_thresholds
-
     return Run.of(run_facts(run.manifest), run.samples(), run.results(), run.latency(), packaged_thresholds())
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import polars as pl
 
 from rackscope.errors import ProbeError
 from rackscope.host.meters import Meters
 from rackscope.mounts import read_memberships
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _SYSTEM_CPU = (
     'process_cpu_seconds_total{process="system",state="user"}',
@@ -77,9 +77,6 @@ class HostSampler:
 
     def drain(self) -> pl.DataFrame:
         """Rows since the last call."""
-        import numpy as np
-        import polars as pl
-
         times_raw, values_raw = self._sampler.drain()
         times = np.frombuffer(times_raw, dtype="<i8")
         values = np.frombuffer(values_raw, dtype="<f8").reshape(len(times), len(self._columns))

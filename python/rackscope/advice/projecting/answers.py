@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from rackscope.models.catalogue import Server
 from rackscope.models.estimates import LEVEL, Prediction
@@ -75,8 +76,6 @@ class ServerProjection:
 
 def draws_of(prediction: Prediction, name: str, *, seed: int = 1) -> Array:
     """Draws whose median and ends of 90 % are those of a prediction above zero: lognormal on either side."""
-    from scipy.special import ndtri
-
     uniform = Uncertain.uniform(0.0, 1.0).draw(name, DRAWS, seed)
     normal = ndtri(np.clip(uniform, 1e-12, 1 - 1e-12)) / ndtri((1 + LEVEL) / 2)
     up = np.log(prediction.high / prediction.value)

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import stdtrit
 
 from rackscope.advice.projecting.answers import DRAWS, draws_of
 from rackscope.advice.projecting.trained import why_not
@@ -495,8 +496,6 @@ def _curve_point(point: Point) -> CurvePoint:
 
 def _anchor(group: Sequence[Point]) -> tuple[Array, float]:
     """Draws of the next mean of as many repetitions, and half of the logarithm of the ends of its 90 %."""
-    from scipy.special import stdtrit
-
     values = np.log([value for one in group for value in one.throughputs])
     if len(values) < 2:
         raise ProjectionRefused(

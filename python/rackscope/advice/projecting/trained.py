@@ -11,15 +11,15 @@ from rackscope.errors import ModelError, RackscopeError
 from rackscope.models.catalogue import Server
 from rackscope.models.estimates import Prediction
 from rackscope.models.rated_power import RatedPowerModel
+from rackscope.models.trained.ask import TrainedModel, train
+from rackscope.models.trained.redis_elsewhere import Ratio, RedisElsewhere, Side, fit_redis_elsewhere
+from rackscope.models.trained.shipped import REDIS_ELSEWHERE, read_fit, restore, restore_redis_elsewhere
 from rackscope.models.uncertain import Uncertain
 
 if TYPE_CHECKING:
     import polars as pl
 
     from rackscope.advice.measured_runs import Measurements
-    from rackscope.models.trained.ask import TrainedModel
-    from rackscope.models.trained.redis_elsewhere import Ratio, RedisElsewhere, Side
-
 #: Systems of which the tables have throughput.
 _SYSTEMS = ("redis",)
 _FULL, _IDLE = "full-load-watts", "idle-watts"
@@ -64,18 +64,11 @@ class Trained:
     @cached_property
     def _redis(self) -> RedisElsewhere:
         if self.frames is not None:
-            from rackscope.models.trained.redis_elsewhere import fit_redis_elsewhere
-
             return fit_redis_elsewhere(self.frames)
-        from rackscope.models.trained.shipped import REDIS_ELSEWHERE, read_fit, restore_redis_elsewhere
-
         return restore_redis_elsewhere(read_fit(REDIS_ELSEWHERE))
 
     @cached_property
     def _watts(self) -> dict[str, TrainedModel]:
-        from rackscope.models.trained.ask import train
-        from rackscope.models.trained.shipped import read_fit, restore
-
         frames = self.frames
         return {name: restore(read_fit(name)) if frames is None else train(name, frames) for name in (_IDLE, _FULL)}
 
@@ -105,8 +98,6 @@ class Trained:
 
 
 def _here(measured: Measurements) -> Side:
-    from rackscope.models.trained.redis_elsewhere import Side
-
     source = measured.source
     return Side(
         "this host",
@@ -119,8 +110,6 @@ def _here(measured: Measurements) -> Side:
 
 
 def _there(server: Server, threads: int) -> Side:
-    from rackscope.models.trained.redis_elsewhere import Side
-
     bandwidth = server.ceilings.get("dram_read_bytes_per_second")
     return Side(
         server.name,

@@ -9,6 +9,8 @@ from rackscope.papers.awasthi2015 import printed
 from rackscope.papers.base import NOT_MEASURED, Content, Paper
 from rackscope.papers.document import Section, Table
 from rackscope.papers.measured import Measured
+from rackscope.studies.pressure.matrix import LEGEND, matrix_record
+from rackscope.studies.pressure.points import read_pressure_points
 
 #: Which rows of its Table 2 have something like them here.
 _KNOBS = {
@@ -81,9 +83,6 @@ def _matrix(studies: Sequence[Measured]) -> tuple[tuple[str | Table, ...], list[
     """The measured matrix with its legend, and its rows for programs. Raises RunDirectoryError."""
     if not studies:
         return (), []
-    from rackscope.studies.pressure.matrix import LEGEND, matrix_record
-    from rackscope.studies.pressure.points import read_pressure_points
-
     record = matrix_record([read_pressure_points(one.path) for one in studies], ())
     table = next(one for one in record.tables if one.identifier == "matrix")
     rows = tuple(tuple(str(cell).replace("\n", " ") for cell in row) for row in table.rows)

@@ -6,6 +6,7 @@ from itertools import cycle
 
 import numpy as np
 
+from rackscope.analysis.power_trace import power_traces
 from rackscope.report.charts import Colour, Panel
 from rackscope.report.charts import Series as Drawn
 from rackscope.report.panels.source import PanelSource
@@ -27,8 +28,6 @@ def power(source: PanelSource) -> Panel | None:
 
 
 def _metered(source: PanelSource) -> list[Drawn]:
-    from rackscope.analysis.power_trace import power_traces
-
     energy, drawing = source.power.metered, source.host
     if energy is None or not energy.phases:
         return []

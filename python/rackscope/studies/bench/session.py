@@ -111,8 +111,7 @@ class Bench:
         A window with interference is measured again; the last one counts.
         """
         shown = plan if condition == FREE else replace(plan, name=f"{plan.name} under {condition}", kind="squeezed")
-        activity = self._activity(plan, condition)
-
+        activity = f"{plan.name}: {'free' if condition == FREE else condition.replace('@', ' at ')}"
         squeeze = self._squeeze_of(condition)
         speeds: tuple[float, ...] = ()
 
@@ -137,9 +136,6 @@ class Bench:
             achieved_fraction=self._achieved(condition),
             core_speeds=() if squeeze is not None and squeeze.changes_core_speed else speeds,
         )
-
-    def _activity(self, plan: PhasePlan, condition: str) -> str:
-        return f"{plan.name}: {'free' if condition == FREE else condition.replace('@', ' at ')}"
 
     @contextlib.contextmanager
     def _held(self, condition: str) -> Iterator[None]:

@@ -100,7 +100,8 @@ class Account:
     def _findings(self, phase: MeasuredPhase, verdict: PhaseJudgement) -> list[Finding]:
         name, workload = self.prepared.system.name, self.prepared.plan.workload
         subject = f"{name} under {workload}" if len(self.prepared.plan.stages) == 1 else f"{name}, {phase.name}"
-        found = [finding(_headline(subject, verdict), _limiting_evidence(verdict))]
+        limits = "; ".join(one.sentence for one in verdict.resources if one.resource in verdict.limits)
+        found = [finding(_headline(subject, verdict), limits)]
         slack = [
             f"{100 * one.slack:.0f} % of its {RESOURCES[one.resource]}"
             for one in verdict.resources
@@ -166,10 +167,6 @@ def _headline(subject: str, verdict: PhaseJudgement) -> str:
         squeezed = [RESOURCES[one.resource] for one in verdict.resources if one.proven]
         return f"none of these limits {subject}: {wording.listing(squeezed)}{aside}"
     return f"no limit of {subject} was proven: {open_words or 'the study is inconclusive'}"
-
-
-def _limiting_evidence(verdict: PhaseJudgement) -> str:
-    return "; ".join(one.sentence for one in verdict.resources if one.resource in verdict.limits)
 
 
 def _bounded_slack_words(one: ResourceVerdict) -> str:

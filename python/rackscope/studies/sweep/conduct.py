@@ -18,7 +18,7 @@ from rackscope.studies.sweep.findings import describe
 from rackscope.studies.sweep.grid import check_size, make_factors, parse_vary
 from rackscope.studies.sweep.measure import Bench, Outcome, carry_out, seconds_per_run
 from rackscope.studies.sweep.plan import SweepPlan
-from rackscope.studies.sweep.presets import Preset, load_presets
+from rackscope.studies.sweep.presets import load_presets
 from rackscope.studies.sweep.study import STUDY
 from rackscope.systems import find_system
 from rackscope.workloads import find_workload
@@ -141,22 +141,19 @@ def _base_options(
             if system in able and own not in ("", factor.name)
         ]
     names = {factor.name: dict(factor.names) for factor in preset.factors}
+    # A preset's where rackscope's own default is asked for.
+    connections = (run.connections == RunOptions.connections and preset.connections) or run.connections
     options = replace(
         run,
         workload=preset.workload,
         settings={**{name: value for name, value in preset.settings.items() if name not in varied}, **run.settings},
-        connections=_connections(run, preset),
+        connections=connections,
     )
     return options, names, notes
 
 
 def _system_cores(run: RunOptions) -> int:
     return len(place(sorted(os.sched_getaffinity(0)), run.cores, run.client_cores).system)
-
-
-def _connections(run: RunOptions, preset: Preset) -> int:
-    """Those that were asked for; a preset's where that is rackscope's own default."""
-    return preset.connections if preset.connections and run.connections == RunOptions.connections else run.connections
 
 
 def _refuse_conflict(name: str, options: RunOptions, run: RunOptions) -> None:
