@@ -8,9 +8,6 @@ pub(crate) const OFFSET_BITS: u32 = 30;
 /// Bits of a CAS number that count changes of an item where it lies.
 pub(crate) const EDITION_BITS: u32 = u8::BITS;
 
-/// As often as an item may be changed where it lies. One more is [`COUNTED`].
-pub(crate) const EDITION_MAX: u8 = u8::MAX - 1;
-
 /// These bits, all set, tell a CAS number that was [counted](cas_beside_log) from one that follows from a place.
 const COUNTED: u64 = u8::MAX as u64;
 

@@ -1,5 +1,3 @@
-use crate::address::EDITION_MAX;
-
 /// The most bytes in front of the key of an item; see [`Header`] for how few there may be.
 pub const HEADER_BYTES: usize = PLAIN_BYTES + (LENGTH_BYTES_MAX - 1) + 4 + 4 + 8;
 
@@ -8,6 +6,9 @@ pub(crate) const PLAIN_BYTES: usize = 7;
 
 /// A value's length takes as many bytes as it has groups of seven bits.
 const LENGTH_BYTES_MAX: usize = 5;
+
+/// As often as an item may be changed where it lies. One more tells a CAS number that was counted beside the log.
+const EDITION_MAX: u8 = u8::MAX - 1;
 
 /// Bytes that can be read from any place where an item may begin.
 pub(crate) const WINDOW_BYTES: usize = 32;
