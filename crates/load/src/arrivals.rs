@@ -61,11 +61,14 @@ impl Arrivals {
 
     /// How many are meant to start before `end`, from the next one on.
     pub(crate) fn count_until(&mut self, end: u64) -> u64 {
-        /// Counted one by one; of more, the rest is the expected number.
-        const MOST: u64 = 50_000_000;
+        self.count_one_by_one(end, 50_000_000)
+    }
+
+    /// At most so many are counted one by one; of more, the rest is the expected number.
+    fn count_one_by_one(&mut self, end: u64, most: u64) -> u64 {
         let mut count = 0;
         while self.next < end {
-            if count == MOST {
+            if count == most {
                 let period = match self.kind {
                     ArrivalKind::Constant => self.period * self.stride as f64,
                     ArrivalKind::Poisson => self.period,

@@ -56,3 +56,6 @@ impl std::ops::AddAssign for Statistics {
         self.refused += other.refused;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -442,3 +442,23 @@ proptest! {
         }
     }
 }
+
+/// As memcached has it: so many words of a line, the command and the key among them.
+#[test]
+fn a_meta_line_has_nineteen_words_and_no_more() {
+    let flags: Vec<String> = ('A'..='Z').map(|flag| format!("{flag}1")).collect();
+    for (start, words, told) in [
+        ("mg k", 2, "CLIENT_ERROR options flags are too long"),
+        ("ms k 1", 3, "CLIENT_ERROR options flags too long"),
+        ("md k", 2, "CLIENT_ERROR options flags too long"),
+        ("ma k", 2, "CLIENT_ERROR options flags too long"),
+    ] {
+        for (count, is_told) in [(19, false), (20, true), (21, true)] {
+            let line = format!("{start} {}\r\n", flags[..count - words].join(" "));
+            let mut room = KeyBuffer::default();
+            let (_, step) = Parser::new(LIMITS).next(line.as_bytes(), &mut room);
+            let seen = format!("{step:?}");
+            assert_eq!(seen.contains(told), is_told, "{count} words: {seen}");
+        }
+    }
+}

@@ -66,3 +66,20 @@ fn what_was_not_sent_is_counted() {
     assert_eq!(arrivals.count_until(2_000_000), 999);
     assert_eq!(arrivals.next(), 2_000_000);
 }
+
+#[test]
+fn of_more_than_can_be_counted_the_rest_is_what_is_expected() {
+    // 4 million a second for 10 ms, of which this worker has half: 20,000.
+    let end = 1_000_000 + 10_000_000;
+    for (kind, deviation) in [(ArrivalKind::Constant, 1.0), (ArrivalKind::Poisson, 600.0)] {
+        let at = || arrivals(kind, 4e6, 1, 2);
+        let exact = at().count_until(end) as f64;
+        assert!((exact - 20_000.0).abs() <= deviation, "{kind:?}: {exact}");
+        for most in [0, 1, 1000, 19_000] {
+            let told = at().count_one_by_one(end, most) as f64;
+            assert!((told - 20_000.0).abs() <= deviation, "{kind:?}: {told}");
+        }
+        assert_eq!(at().count_one_by_one(end, exact as u64), exact as u64);
+        assert_eq!(at().count_one_by_one(1_000_000, 0), 0);
+    }
+}

@@ -213,3 +213,17 @@ fn what_was_given_back_is_found_again_whatever_its_length() {
     }
     known.check();
 }
+
+#[test]
+fn a_block_that_is_just_long_enough_is_extended_to_and_one_granule_less_is_not() {
+    for (missing, given) in [(0, true), (1, false)] {
+        let mut known = Known::new(1000);
+        let length = known.heap.free_bytes();
+        let block = known.heap.begin_extending(&mut known.log, 0).expect("all");
+        assert_eq!(block.bytes(), length);
+        let wanted = length + missing;
+        let address = known.heap.end_extending(&mut known.log, block, wanted);
+        assert_eq!(address.map(Address::offset), given.then_some(0));
+        assert_eq!(known.heap.free_bytes(), if given { 0 } else { length });
+    }
+}

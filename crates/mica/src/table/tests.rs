@@ -25,6 +25,7 @@ proptest! {
             let expected = (0..SLOTS).filter(|&slot| model[slot].0 == tag).fold(0, |mask, slot| mask | 1 << slot);
             prop_assert_eq!(table.matches(3, tag), (expected, next));
         }
+        prop_assert_eq!((table.next(2), table.next(3), table.next(4)), (None, next, None));
         for (number, &(tag, position)) in model.iter().enumerate() {
             let slot = Slot::new(3, number);
             prop_assert_eq!(table.tag(slot), tag);

@@ -31,3 +31,6 @@ pub(crate) fn totals(storage: &mut impl Storage) -> StorageTotals {
     });
     stored
 }
+
+#[cfg(test)]
+mod tests;

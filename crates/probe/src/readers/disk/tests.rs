@@ -85,6 +85,24 @@ fn times_go_on_when_32_bits_are_full() {
 }
 
 #[test]
+fn only_a_long_step_back_of_32_bits_is_a_start_over() {
+    const HALF: u64 = 1 << 31;
+    let steps = |first: u64, second: u64| {
+        let mut time = Milliseconds::default();
+        time.seconds(first);
+        (time.seconds(second) * 1e3).round() as u64
+    };
+    assert_eq!(steps(HALF + 7, 6), (1 << 32) + 6);
+    // By half of the range it went backwards, and is told as it is.
+    assert_eq!(steps(HALF + 7, 7), 7);
+    assert_eq!(steps(7, 7), 7);
+    // A count that was beyond 32 bits is one of 64.
+    assert_eq!(steps((1 << 32) - 1, 5), (1 << 32) + 5);
+    assert_eq!(steps(1 << 32, 5), 5);
+    assert_eq!(steps(1 << 40, 5), 5);
+}
+
+#[test]
 fn a_host_without_disks_is_missing_them() {
     let tree = Tree::with(
         "proc/diskstats",

@@ -45,6 +45,23 @@ fn refaults_of_old_and_new_kernels() {
 }
 
 #[test]
+fn a_file_is_known_by_any_one_of_its_events() {
+    for text in [
+        "workingset_refault 7\n",
+        "pgmajfault 7\n",
+        "a 1\noom_kill 7\n",
+    ] {
+        let mut row = [f64::NAN; EVENTS.len()];
+        assert_eq!(events(text.as_bytes(), 4096.0, &mut row), Ok(()), "{text}");
+        assert_eq!(row.iter().filter(|value| **value == 7.0).count(), 1);
+    }
+    let mut row = [f64::NAN; EVENTS.len()];
+    let fault = events(b"nr_free_pages 7\n", 4096.0, &mut row).unwrap_err();
+    assert_eq!(fault.item, "pgmajfault");
+    assert!(row.iter().all(|value| value.is_nan()));
+}
+
+#[test]
 fn garbage_is_named_with_its_line() {
     let tree = Tree::with("proc/meminfo", "MemTotal:       lots kB\n");
     let mut reader = build(&tree.host()).remove(0);

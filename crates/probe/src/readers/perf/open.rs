@@ -94,21 +94,26 @@ pub(super) fn open(
     user_only: bool,
     leader: Option<&OwnedFd>,
 ) -> Result<OwnedFd, Errno> {
+    let (process, cpu) = match target {
+        Target::Cpu(cpu) => (-1, i32::try_from(cpu).map_err(|_| Errno::NODEV)?),
+        Target::Thread(thread) => (i32::try_from(thread).map_err(|_| Errno::SRCH)?, -1),
+    };
+    let attributes = attributes(event, target, user_only, leader.is_none());
+    call(&attributes, process, cpu, leader)
+}
+
+fn attributes(event: Event, target: Target, user_only: bool, leads: bool) -> Attributes {
     let mut flags = FLAG_EXCLUDE_HYPERVISOR;
-    if leader.is_none() {
+    if leads {
         flags |= FLAG_DISABLED;
     }
     if user_only {
         flags |= FLAG_EXCLUDE_KERNEL;
     }
-    let (process, cpu) = match target {
-        Target::Cpu(cpu) => (-1, i32::try_from(cpu).map_err(|_| Errno::NODEV)?),
-        Target::Thread(thread) => {
-            flags |= FLAG_INHERIT;
-            (i32::try_from(thread).map_err(|_| Errno::SRCH)?, -1)
-        }
-    };
-    let attributes = Attributes {
+    if matches!(target, Target::Thread(_)) {
+        flags |= FLAG_INHERIT;
+    }
+    Attributes {
         kind: event.kind,
         size: size_of::<Attributes>() as u32,
         config: event.config,
@@ -116,8 +121,7 @@ pub(super) fn open(
         flags,
         config1: event.extension,
         ..Attributes::default()
-    };
-    call(&attributes, process, cpu, leader)
+    }
 }
 
 /// Opens an event that belongs to no core, such as the energy of a package: `kind` and `config` are as `/sys` gives them,

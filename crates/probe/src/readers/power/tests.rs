@@ -106,6 +106,9 @@ fn what_cannot_be_of_a_meter_is_refused() {
         spec.check()
     };
     assert_eq!((checked(&file), checked(&command)), (Ok(()), Ok(())));
+    let named = |bytes: usize| checked(&file.replace("server", &"n".repeat(bytes)));
+    assert_eq!(named(64), Ok(()));
+    assert!(named(65).unwrap_err().contains("not a valid name"));
     for (text, words) in [
         (file.replace("/run/meter", "meter"), "not an absolute path"),
         (file.replace("server", ""), "not a valid name of a domain"),

@@ -173,3 +173,6 @@ fn thread_lives(opener: &mut Opener, process: u32, id: u32) -> bool {
         .read_thread(process, id, "stat")
         .is_ok_and(|text| files::stat(text).is_ok())
 }
+
+#[cfg(test)]
+mod tests;

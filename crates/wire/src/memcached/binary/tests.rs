@@ -248,3 +248,102 @@ proptest! {
         prop_assert_eq!(read(bytes.len()), read(cut));
     }
 }
+
+/// What is there of a request: bytes of extras, a key, a value.
+type Shape = (usize, bool, bool);
+
+fn is_valid(opcode: u8, (extras, has_key, has_value): Shape) -> bool {
+    let key: &[u8] = if has_key { b"key" } else { b"" };
+    let value: &[u8] = if has_value { b"value" } else { b"" };
+    let bytes = packet(opcode, &[0; 24][..extras], key, value);
+    match only(&bytes).command {
+        Command::Refuse(refusal) => {
+            assert_eq!(refusal.status, Some(Status::InvalidArguments));
+            false
+        }
+        _ => true,
+    }
+}
+
+#[test]
+fn each_command_has_its_own_parts_and_no_others() {
+    let values = [false, true];
+    let shapes = |extras: &[usize], keys: &[bool], values: &[bool]| -> Vec<Shape> {
+        let mut all = Vec::new();
+        for &extras in extras {
+            for &key in keys {
+                all.extend(values.iter().map(|&value| (extras, key, value)));
+            }
+        }
+        all
+    };
+    for (opcodes, valid) in [
+        // Reads and deletes.
+        (
+            &[0x00, 0x09, 0x0c, 0x0d, 0x04, 0x14][..],
+            shapes(&[0], &[true], &[false]),
+        ),
+        // Those that touch: memcached looks at no value there either.
+        (
+            &[0x1c, 0x1d, 0x1e, 0x23, 0x24],
+            shapes(&[4], &[true], &values),
+        ),
+        (
+            &[0x01, 0x02, 0x03, 0x11, 0x12, 0x13],
+            shapes(&[8], &[true], &values),
+        ),
+        (&[0x0e, 0x0f, 0x19, 0x1a], shapes(&[0], &[true], &values)),
+        (&[0x05, 0x06, 0x15, 0x16], shapes(&[20], &[true], &[false])),
+        (&[0x07, 0x17, 0x0a, 0x0b], shapes(&[0], &[false], &[false])),
+        (&[0x08, 0x18], shapes(&[0, 4], &[false], &[false])),
+        (&[0x10], shapes(&[0], &values, &values)),
+    ] {
+        for &opcode in opcodes {
+            for shape in shapes(&[0, 3, 4, 8, 20, 24], &values, &values) {
+                let expected = valid.contains(&shape);
+                assert_eq!(is_valid(opcode, shape), expected, "{opcode:#x} {shape:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn opcodes_tell_what_is_replied_and_how_much() {
+    let extras = 5_u32.to_be_bytes();
+    for (opcode, key_too, value_too) in [
+        (0x00, false, true),
+        (0x09, false, true),
+        (0x0c, true, true),
+        (0x0d, true, true),
+        (0x1c, false, false),
+        (0x1d, false, true),
+        (0x1e, false, true),
+        (0x23, true, true),
+        (0x24, true, true),
+    ] {
+        let touches = opcode > 0x10;
+        let bytes = packet(opcode, if touches { &extras } else { &[] }, b"key", &[]);
+        let expected = Command::Get {
+            key: b"key",
+            with_key: key_too,
+            with_value: value_too,
+            exptime: touches.then_some(5),
+        };
+        assert_eq!(only(&bytes).command, expected, "{opcode:#x}");
+        let is_quiet = matches!(opcode, 0x09 | 0x0d | 0x1e | 0x24);
+        assert_eq!(only(&bytes).quiet, is_quiet, "{opcode:#x}");
+    }
+    let counting = |opcode| packet(opcode, &[0; 20], b"key", &[]);
+    for (opcode, expected) in [
+        (0x05, Direction::Up),
+        (0x06, Direction::Down),
+        (0x15, Direction::Up),
+        (0x16, Direction::Down),
+    ] {
+        let bytes = counting(opcode);
+        let Command::Arithmetic { direction, .. } = only(&bytes).command else {
+            panic!("{opcode:#x}")
+        };
+        assert_eq!(direction, expected, "{opcode:#x}");
+    }
+}

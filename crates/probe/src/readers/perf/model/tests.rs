@@ -27,6 +27,19 @@ fn cpus_are_told_by_vendor_family_and_part() {
             guest: false
         }
     );
+    let xeon = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Xeon\nflags\t: fpu\n";
+    assert_eq!(
+        Cpu::parse(xeon),
+        Cpu {
+            model: Model::Intel {
+                family: 6,
+                model: 143
+            },
+            guest: false
+        }
+    );
+    let other = xeon.replace("GenuineIntel", "CentaurHauls");
+    assert_eq!(Cpu::parse(&other).model, Model::Unknown);
     assert_eq!(Cpu::parse(""), Cpu::default());
 }
 

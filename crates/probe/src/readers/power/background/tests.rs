@@ -93,3 +93,26 @@ fn a_meter_that_never_answers_is_not_waited_for_twice() {
     // Joined: the meter is gone already.
     gone.try_recv().unwrap();
 }
+
+#[test]
+fn a_value_is_stale_after_three_intervals_and_the_time_that_reading_takes() {
+    let began = clock::monotonic();
+    let (sender, numbers) = channel();
+    let (dropped, _gone) = channel();
+    sender.send(Some(250.0)).unwrap();
+    let interval = Duration::from_millis(50);
+    let pace = Pace {
+        interval,
+        share: 0,
+        patience: Duration::from_secs(60),
+    };
+    let sheet = Sheet::new("command", &[Channel::watts("server")]);
+    let meter = Box::new(Scripted { numbers, dropped });
+    let background = Background::start(meter, sheet, pace).unwrap();
+    wait_for(&background, 1);
+    let oldest = background.shared.oldest.load(Ordering::Relaxed);
+    let least = 3 * interval.as_nanos() as u64;
+    let elapsed = clock::monotonic() - began;
+    assert!((least..=least + elapsed).contains(&oldest), "{oldest}");
+    drop(sender);
+}

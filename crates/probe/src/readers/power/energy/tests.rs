@@ -71,6 +71,24 @@ fn counts_of_a_tenth_of_a_kilowatt_hour_may_come_at_once() {
     assert_eq!(energy.step(80.0, None, 2 * SECOND), Step::Implausible);
 }
 
+#[test]
+fn the_largest_step_is_what_is_used_in_the_time_and_one_count() {
+    let most = |counts: f64, seconds: u64| {
+        let mut energy = Energy::new(Counter {
+            joules: 2.0,
+            most_watts: 100.0,
+            moves_always: false,
+        });
+        energy.step(0.0, None, 5 * SECOND);
+        energy.step(counts, None, (5 + seconds) * SECOND)
+    };
+    // 100 W for 3.5 s (half a second may be missing from the time) and a count of 2 J: 352 J.
+    assert_eq!(most(176.0, 3), Step::Joules(352.0));
+    assert_eq!(most(177.0, 3), Step::Implausible);
+    assert_eq!(most(26.0, 0), Step::Joules(52.0));
+    assert_eq!(most(27.0, 0), Step::Implausible);
+}
+
 proptest! {
     #[test]
     fn joules_never_fall(counts in prop::collection::vec((any::<f64>(), 0u64..10_000_000_000), 1..30), wraps: bool) {

@@ -96,3 +96,13 @@ fn a_library_that_is_another_is_refused() {
         "{failure}"
     );
 }
+
+#[test]
+fn a_recorded_tree_has_no_accelerator_whatever_this_host_has() {
+    let tree = Tree::empty();
+    let probe = build(&tree.host()).probes().remove(0);
+    assert_eq!(
+        probe.reason,
+        "not present: a recorded tree has no accelerator to ask"
+    );
+}

@@ -67,12 +67,16 @@ pub(super) fn build(
                 .collect(),
             timeout,
             socket: None,
-            // Numbers of an earlier run are old answers.
-            request_id: (clock::monotonic() >> 10) as i32 & i32::MAX,
+            request_id: first_request_id(clock::monotonic()),
             buffer: vec![0; LARGEST_ANSWER],
         }),
     };
     found.in_background(Pace::of_waiting(interval, timeout))
+}
+
+/// Another one for each microsecond at which a run may begin: the numbers of an earlier run are those of old answers.
+fn first_request_id(now: u64) -> i32 {
+    (now >> 10) as i32 & i32::MAX
 }
 
 impl Strip {

@@ -216,3 +216,19 @@ fn a_strip_that_does_not_answer_says_what_to_check() {
     let reason = reader.probes().remove(0).reason;
     assert!(reason.contains("cannot reach"), "{reason}");
 }
+
+#[test]
+fn requests_of_two_runs_have_different_numbers_none_of_them_negative() {
+    for (now, number) in [
+        (0, 0),
+        (1023, 0),
+        (1024, 1),
+        (5 << 10, 5),
+        ((1 << 41) - 1, i32::MAX),
+        (1 << 41, 0),
+        ((1 << 42) + (7 << 10), 7),
+        (u64::MAX, i32::MAX),
+    ] {
+        assert_eq!(first_request_id(now), number, "{now}");
+    }
+}
