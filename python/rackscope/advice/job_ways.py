@@ -47,10 +47,7 @@ class JobWays:
     seed: int
 
     def known(self, like: Mapping[str, str], most_machines: int | None) -> tuple[list[Known], list[str]]:
-        """All ways, and a sentence for each server that no model could be fitted for.
-
-        Raises CatalogueError for a server that is not in the catalogue, and UsageError for a ``like`` that cannot be.
-        """
+        """All ways, and a sentence for each server that no model fits. Raises CatalogueError and UsageError."""
         measured = list(dict.fromkeys(one.server for one in self.evidence.points))
         if not measured:
             raise UsageError(

@@ -29,20 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Adjustment:
-    """Windows at the median speed. ``slopes`` by speed: how much of a change of it throughput follows.
-
-    ``slopes`` is empty where nothing was adjusted: too few windows, or speeds that were not measured.
-    """
+    """Windows at the median speed. ``slopes``: how much throughput follows each speed; empty where not adjusted."""
 
     windows: tuple[Window, ...]
     slopes: tuple[float, ...] = ()
 
 
 def adjust_for_speed(windows: Sequence[Window]) -> Adjustment:
-    """Throughput and p99 of each window as they would have been at the median speed of the cores.
-
-    A window without speeds (its squeeze changes them) is given the correction of its neighbours.
-    """
+    """Windows as they would be at the cores' median speed; those without speeds are corrected as neighbours."""
     plain = Adjustment(tuple(windows))
     known = [place for place, one in enumerate(windows) if one.core_speeds and _positive(one.throughput)]
     widths = {len(windows[place].core_speeds) for place in known}

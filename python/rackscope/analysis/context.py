@@ -67,10 +67,7 @@ class Run:
         return not system or not client or bool(system & client)
 
     def phases(self) -> list[Phase]:
-        """Phases in the order in which they began, each with all its repetitions that were not discarded.
-
-        Squeezed ones are left out: what they show was done to them.
-        """
+        """Phases in the order in which they began, with all repetitions that count; squeezed ones are left out."""
         grouped: dict[tuple[str, str], list[tuple[int | None, float, float]]] = {}
         for window in sorted(self.facts.phases, key=lambda window: window.start_ns):
             if window.kind == "squeezed":
@@ -147,10 +144,7 @@ class Phase:
 
     @property
     def offered(self) -> float | None:
-        """Operations a second that an open loop offered; ``None`` in a closed one.
-
-        Loading is closed even in a run that measures open; only where results do not tell is the run asked.
-        """
+        """Operations/s that an open loop offered; ``None`` in a closed one, as loading is even in an open run."""
         if any("offered_operations_per_second" in row for row in self.rows):
             return self.result("offered_operations_per_second") or None
         facts = self.run.facts

@@ -125,10 +125,7 @@ def select_histogram(
     operation: str | None = None,
     repetition: int | None = None,
 ) -> Histogram | None:
-    """All rows of latency.parquet that match, merged: every operation and repetition unless one is named.
-
-    ``None`` when no row matches. Raises ValueError, naming the row, when one does not hold a histogram.
-    """
+    """All rows that match, merged; ``None`` when none does. Raises ValueError with the row that holds none."""
     needed = ("phase", "kind", "operation", "repetition", "grouping_power", "max_value_power", "index", "count")
     if latency.is_empty() or any(column not in latency.columns for column in needed):
         return None

@@ -107,10 +107,7 @@ def decide_stopping(
     minimum: int = 3,
     maximum: int | None = None,
 ) -> StoppingDecision:
-    """Whether the interval of the mean throughput is as narrow as wanted (a share of the mean).
-
-    At least ``minimum`` repetitions (never fewer than 2, which an interval needs), at most ``maximum``.
-    """
+    """Whether the mean's interval is as narrow as wanted (a share); ``minimum`` is 2 at least."""
     interval = mean_interval(throughputs, sequential=True)
     width = relative_half_width(interval)
     count, fewest = interval.count, max(minimum, 2)
@@ -126,10 +123,7 @@ def decide_stopping(
 
 
 def median_interval(values: Sequence[float], *, resamples: int = 9999) -> Interval:
-    """Median with its bootstrap interval of 95 %, bias-corrected and accelerated (Efron 1987), from a fixed seed.
-
-    Fewer than five values give no interval: resamples of so few say little about a median's tails.
-    """
+    """Median with its bootstrap interval of 95 % (BCa, Efron 1987), fixed seed; none below five values."""
     confidence, known = 0.95, _finite(values)
     count = len(known)
     if count == 0:

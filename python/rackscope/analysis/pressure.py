@@ -128,10 +128,7 @@ def judge_phase(
 
 
 def needs_more(estimates: Sequence[LevelEstimate]) -> set[str]:
-    """Conditions whose verdict is still open and that more blocks can decide, with their controls.
-
-    Only the level that the verdict rests on so far is asked for. Estimates should be ``sequential``.
-    """
+    """Conditions that more blocks can decide, with controls: the levels of open verdicts. Estimates: ``sequential``."""
     wanted: set[str] = set()
     for squeeze in judge_squeezes(estimates):
         judged = squeeze.judged

@@ -1,7 +1,4 @@
-"""Energy proportionality of a server, and performance per watt over load and clock, from several runs.
-
-A proportional server takes power as it does work: none when idle (Barroso and Hoelzle 2007).
-"""
+"""Energy proportionality of a server (Barroso and Hoelzle 2007), and performance per watt over load and clock."""
 
 from __future__ import annotations
 

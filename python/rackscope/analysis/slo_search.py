@@ -49,10 +49,7 @@ class Observation:
 
 @dataclass
 class SloSearch:
-    """State of one search; deterministic, so the same observations give the same proposals.
-
-    ``bound_seconds`` is what the quantile must not exceed. Rates are in operations a second.
-    """
+    """State of one search, deterministic; rates are operations a second, the quantile's bound is in seconds."""
 
     bound_seconds: float
     start_rate: float

@@ -1,4 +1,1 @@
-"""What scripts and notebooks import; the command line is a user of it. Prints nothing, raises ``rackscope.errors``.
-
-The names are in ``rackscope`` itself: ``rackscope.read``, ``rackscope.run``, ``rackscope.study``.
-"""
+"""What scripts and notebooks import, by names in ``rackscope`` itself. Prints nothing, raises ``rackscope.errors``."""

@@ -1,7 +1,4 @@
-"""What each verb prints with ``--json``, as models; ``api.schemas`` makes the JSON schemas of them.
-
-A number that is not known, or not finite, is null.
-"""
+"""What each verb prints with ``--json``, as models for schemas. What is not known, or not finite, is null."""
 
 from __future__ import annotations
 

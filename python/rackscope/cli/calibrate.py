@@ -16,7 +16,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from rackscope.cli import arguments as common
-from rackscope.cli.output import open_console, print_json
+from rackscope.cli.output import open_console, open_table, print_json
 from rackscope.errors import RackscopeError
 from rackscope.units import format_bytes, format_count, format_duration
 
@@ -73,13 +73,10 @@ def _print(ceilings: Ceilings, *, as_json: bool) -> None:
     if as_json:
         print_json(dataclasses.asdict(ceilings))
         return
-    from rich.table import Table
     from rich.text import Text
 
     console = open_console()
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("ceiling", "best", "median", "how"):
-        table.add_column(heading, justify="left" if heading in ("ceiling", "how") else "right")
+    table = open_table("ceiling", "best", "median", "how", left=("how",))
     for ceiling in ceilings.ceilings:
         style = "" if ceiling.trusted else "yellow"
         remark = ceiling.method if ceiling.trusted else f"not trusted: {ceiling.distrust}"

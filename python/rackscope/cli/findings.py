@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rackscope.analysis.intervals import mean_interval, relative_half_width
-from rackscope.cli.output import open_console, print_json
+from rackscope.cli.output import open_console, open_table, print_json
 from rackscope.report.energy import RunPower, summary_lines
 from rackscope.units import format_bytes, format_count, format_duration
 
@@ -80,9 +80,7 @@ def _print_figures(console: Any, run: Run) -> None:
     if results.is_empty():
         return
     measured = results.filter((pl.col("kind") == "measure") & pl.col("discarded").is_null())
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("phase", "operations/s", "± 95 %", "p50", "p99", "p99.9", "CPU s/Mop", "resident"):
-        table.add_column(heading, justify="left" if heading == "phase" else "right")
+    table = open_table("phase", "operations/s", "± 95 %", "p50", "p99", "p99.9", "CPU s/Mop", "resident")
     for phase in measured["phase"].unique(maintain_order=True):
         rows = measured.filter(pl.col("phase") == phase)
         throughput = mean_interval(

@@ -7,11 +7,12 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 #: What characters become where the terminal's encoding lacks them.
 _PLAINER = {
@@ -65,6 +66,16 @@ def open_console() -> Console:
     if console.width < _NARROWEST:
         console.width = _USUAL_WIDTH
     return console
+
+
+def open_table(*headings: str, left: Collection[str] = ()) -> Table:
+    """A table without lines; the columns are to the right, but for the first and those named ``left``."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number and heading not in left else "left")
+    return table
 
 
 def abandon_output() -> None:

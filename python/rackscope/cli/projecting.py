@@ -6,11 +6,10 @@ import shutil
 import textwrap
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from rackscope.advice.projecting.page import written
-from rackscope.cli.output import complain, open_console
+from rackscope.cli.output import complain, open_console, open_table
 
 if TYPE_CHECKING:
     from rackscope.advice.projecting.answers import ServerProjection
@@ -40,10 +39,7 @@ def _print_server(one: ServerProjection, said: set[str]) -> None:
     console.print()
     console.print(f"{one.server.name}, {one.cores} of {one.threads} hardware threads", style="bold", markup=False)
     known = [answer for answer in one.answers if answer.prediction is not None]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("")
-    table.add_column("", justify="right")
-    table.add_column("90 % interval", justify="right")
+    table = open_table("", "", "90 % interval")
     for answer in known:
         assert answer.prediction is not None
         value, low, high = written(answer.prediction)

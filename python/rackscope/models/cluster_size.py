@@ -56,10 +56,7 @@ class ClusterSizeModel:
 
 
 def fit_cluster_size(machines: Sequence[int], data: Sequence[float], seconds: Sequence[float]) -> ClusterSizeModel:
-    """Fit from at least five jobs on three numbers of machines or more.
-
-    Raises RackscopeError for less, for values that are not above zero, and for settings that vary together only.
-    """
+    """Fit from five jobs on three numbers of machines or more. RackscopeError for less, or what varies together."""
     require_points(3, "numbers of machines", number_of_machines=machines, size_of_data=data, time=seconds)
     fit = fit_non_negative([_terms(*one) for one in zip(machines, data, strict=True)], seconds, _NAMES)
     most = max(size / count for size, count in zip(data, machines, strict=True))

@@ -78,10 +78,7 @@ class CostDraws:
 
 
 def capital_recovery_factor(rate_per_year: Array | float, years: Array | float) -> Array:
-    """The part of a price to be paid back each year: i / (1 - (1 + i)^-n), and 1 / n without interest.
-
-    ``rate_per_year`` from zero (0.08 is 8 %), ``years`` above zero; arrays are taken element by element.
-    """
+    """Part of a price to pay back each year: i / (1 - (1 + i)^-n), 1 / n without interest; arrays by element."""
     rate, count = np.broadcast_arrays(np.asarray(rate_per_year, dtype=float), np.asarray(years, dtype=float))
     # expm1 and log1p: without them, small rates lose their digits.
     recovered = -np.expm1(-count * np.log1p(rate))

@@ -30,10 +30,7 @@ _NAMES = ("start", "size")
 
 @dataclass(frozen=True)
 class SizeWall:
-    """The wall lies above ``low_bytes`` (the largest size on the line) and at or below ``high_bytes`` (the next).
-
-    ``slowdown`` is the time at the largest size over what the line leads one to expect.
-    """
+    """Above ``low_bytes``, at or below ``high_bytes``; ``slowdown``: time of the largest size over the line's."""
 
     low_bytes: float
     high_bytes: float
@@ -80,10 +77,7 @@ class DataSizeModel:
 def fit_data_size(
     data_bytes: Sequence[float], seconds: Sequence[float], *, no_wall_below_bytes: float | None = None
 ) -> DataSizeModel:
-    """Fit from five sizes or more; ``no_wall_below_bytes`` is up to where the caller knows that nothing runs out.
-
-    Raises RackscopeError for less or for values that are not above zero, ProjectionRefused where time follows no line.
-    """
+    """Fit from five sizes; nothing runs out below ``no_wall_below_bytes``. RackscopeError, or ProjectionRefused."""
     require_points(_FEWEST_SIZES, "sizes", size_of_data=data_bytes, time=seconds)
     wall = _find_wall(np.asarray(data_bytes, dtype=np.float64), np.asarray(seconds, dtype=np.float64))
     limit = max(data_bytes) if wall is None else wall.low_bytes

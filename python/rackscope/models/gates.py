@@ -1,7 +1,4 @@
-"""Gates: what must hold before a projection may be made. Each says what it looked at; a projection asks all of its own.
-
-A gate that cannot look (no counters, too few points) does not pass and does not fail: it says that it was not checked.
-"""
+"""What must hold before a projection may be made; a gate that cannot look neither passes nor fails, and says so."""
 
 from __future__ import annotations
 

@@ -216,10 +216,7 @@ def core_scaling_points(points: Sequence[JobPoint]) -> tuple[list[int], list[flo
 def clusters(
     server: str, points: Sequence[JobPoint], wall: MemoryWall | None, most: int | None = None
 ) -> list[ClusterOf]:
-    """Every number of machines up to four times those measured, ``most`` at most.
-
-    Jobs with more data a machine than its memory holds are left out of the fit. Raises as ``fit_cluster_size`` does.
-    """
+    """Clusters of up to four times the machines measured, from jobs that fitted. Raises as ``fit_cluster_size``."""
     used = [one for one in points if wall is None or one.data_bytes / one.machines <= wall.high_bytes]
     model = fit_cluster_size(
         [one.machines for one in used], [one.data_bytes for one in used], [one.seconds for one in used]

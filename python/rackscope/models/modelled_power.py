@@ -144,10 +144,7 @@ def parse_server_watts(text: str, file: str, name: str | None = None) -> ServerW
 
 
 def host_watts(host: Mapping[str, Any], given: ServerWatts | None = None, share: float | None = None) -> ServerWatts:
-    """What is known of a host of which ``host`` is the inventory: ``given`` by the user, else its class.
-
-    Raises PowerNotModelledError of a guest without its share of the server, and where the class is not known.
-    """
+    """What is known of the inventory ``host``: as ``given``, else by class. Raises PowerNotModelledError."""
     virtualisation = _part(host, "virtualisation")
     guest = virtualisation.get("guest")
     if guest is True and (given is None or share is None):

@@ -46,10 +46,7 @@ def late_probability(rate_per_second: float, capacity_per_second: float, units: 
 
 
 def rate_within(capacity_per_second: float, units: int, bound_seconds: float, quantile: float) -> float:
-    """The most load at which ``quantile`` (such as 0.99) of responses take at most ``bound_seconds``; 0 without any.
-
-    Raises RackscopeError when capacity or bound is not above zero, units below one, or the quantile no share.
-    """
+    """The most load with ``quantile`` of responses within ``bound_seconds``; 0 for none. Raises RackscopeError."""
     if not (capacity_per_second > 0 and bound_seconds > 0 and units >= 1 and 0 < quantile < 1):
         raise RackscopeError(
             f"capacity {capacity_per_second:g}/s of {units} units cannot keep to {bound_seconds:g} s at {quantile:g}",

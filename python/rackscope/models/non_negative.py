@@ -55,10 +55,7 @@ class NonNegativeFit:
     def interval(
         self, terms: Sequence[float], level: float = LEVEL, *, form_error: float = 0.0
     ) -> tuple[float, float, float]:
-        """Value, low and high for one more measurement at ``terms``.
-
-        ``form_error`` is how far off the form itself may be there (relative, half the width), where that is known.
-        """
+        """Value, low and high for one more measurement; ``form_error`` (half, relative) is the form's own."""
         value = self.value(terms)
         if value <= 0:
             raise RackscopeError("the fitted model is zero there", "Measure at points that show all of its terms.")

@@ -28,10 +28,7 @@ class ParetoChances:
 
 
 def dominance(values: Array) -> NDArray[np.bool_]:
-    """Who dominates whom, draw by draw: ``[draw, i, j]`` is whether i is as good as j in all and better in one.
-
-    ``values``: draws x options x objectives, more being better in each.
-    """
+    """``[draw, i, j]``: i is as good as j in all and better in one; ``values`` are draws x options x objectives."""
     left, right = values[:, :, None, :], values[:, None, :, :]
     return np.asarray((left >= right).all(axis=-1) & (left > right).any(axis=-1))
 

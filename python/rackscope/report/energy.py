@@ -1,7 +1,4 @@
-"""Power and energy of a run as report and terminal show them: metered where it was, else modelled and so called.
-
-Nothing is shown of a run without meters whose server's watts are not given and whose class is not known.
-"""
+"""Power and energy of a run as report and terminal show them: metered where it was, else modelled and so called."""
 
 from __future__ import annotations
 
@@ -55,10 +52,7 @@ class RunPower:
 
 
 def power_of(manifest: Manifest, run: Run, given: ServerWatts | None = None, share: float | None = None) -> RunPower:
-    """Metered power of a run; modelled where no meter speaks for the host and its server or class is known.
-
-    ``given`` (and the guest's ``share`` of it) come before what the run was told of its server.
-    """
+    """Metered power; else modelled from what was ``given`` (a guest's ``share``), the run's server or its class."""
     metered = measure_energy(run)
     if metered is not None and metered.host_is_known:
         unused = ("it was metered", "Leave out --server.") if given is not None else None

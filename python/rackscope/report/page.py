@@ -32,11 +32,7 @@ if TYPE_CHECKING:
 
 
 def page_of(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> dict[str, Any]:
-    """Read the run directory and work out what the templates show, by name. Raises RunDirectoryError when a table is
-    damaged.
-
-    ``server`` (and the guest's ``share`` of it) is what power is modelled from where none was metered.
-    """
+    """What the templates show, by name. Power is modelled from ``server``. RunDirectoryError for a damaged table."""
     manifest, recorded, results, latency = run.manifest, run.samples(), run.results(), run.latency()
     origin = origin_ns(manifest, None if recorded.is_empty() else int(recorded["timestamp_ns"][0]))
     # A column that was never read must not make sums with it unknown.

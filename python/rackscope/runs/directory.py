@@ -1,7 +1,4 @@
-"""The run directory: written so that a kill at any moment leaves something readable, and read back with patience.
-
-Every file is written under a temporary name and renamed. Tables grow as numbered parts and are joined at the end.
-"""
+"""The run directory: files are written under another name and renamed, tables grow as parts and are joined."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A system, its sampler and its client from start to stop, with a directory that survives anything.
-
-What is done in between is up to the caller: repetitions of a run, or the windows of a study.
-"""
+"""A system, its sampler and its client from start to stop; what is done in between is up to the caller."""
 
 from __future__ import annotations
 

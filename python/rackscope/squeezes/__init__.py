@@ -1,7 +1,4 @@
-"""Squeezes: take away a known part of one resource, show how much is really left, give it back.
-
-One file a resource; a module of this room with an attribute ``SQUEEZES`` is found by its file name alone.
-"""
+"""Squeezes take away a known part of one resource, show how much is left, and give it back. One file a resource."""
 
 from __future__ import annotations
 

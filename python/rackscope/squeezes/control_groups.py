@@ -1,7 +1,4 @@
-"""Control groups of both versions: where this process's are, and making one below them.
-
-Sources: Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst of the kernel, cgroups(7).
-"""
+"""Control groups of both versions: this process's, and one below (cgroup-v1/, cgroup-v2.rst, cgroups(7))."""
 
 from __future__ import annotations
 

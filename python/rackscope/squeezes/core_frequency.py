@@ -1,7 +1,4 @@
-"""Core frequency: a lower ceiling for the clock of the system's cores, where the host lets one set it.
-
-Source: Documentation/admin-guide/pm/cpufreq.rst.
-"""
+"""Core frequency: a lower ceiling for the clock of the system's cores (Documentation/admin-guide/pm/cpufreq.rst)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""CPU quotas of control groups: so many microseconds of CPU time in every period.
-
-Sources: Documentation/scheduler/sched-bwc.rst, and cgroup-v2.rst, "CPU Interface Files".
-"""
+"""CPU quotas of control groups: microseconds in every period (sched-bwc.rst; cgroup-v2.rst, "CPU Interface Files")."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Disk limits of control groups: bytes and operations a second, of reads and of writes, for one device.
-
-Sources: Documentation/admin-guide/cgroup-v1/blkio-controller.rst, and cgroup-v2.rst, "IO Interface Files".
-"""
+"""Disk limits of control groups, by device (cgroup-v1/blkio-controller.rst; cgroup-v2.rst, "IO Interface Files")."""
 
 from __future__ import annotations
 

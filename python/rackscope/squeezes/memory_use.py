@@ -1,7 +1,4 @@
-"""What a control group's memory is: its limit, its use, and how much of that cannot be taken back.
-
-Sources: Documentation/admin-guide/cgroup-v1/memory.rst, and cgroup-v2.rst, "Memory Interface Files".
-"""
+"""What a control group's memory is (cgroup-v1/memory.rst; cgroup-v2.rst, "Memory Interface Files")."""
 
 from __future__ import annotations
 

@@ -13,10 +13,7 @@ from rackscope.process_identity import boot_id, process_start_ticks
 
 @dataclass(frozen=True)
 class Owner:
-    """A process for all time: its number, when it started (clock ticks since boot, proc(5)), in which boot.
-
-    ``pid_namespace`` says among which processes the number counts; "" where the kernel does not tell.
-    """
+    """A process for all time: number, start (ticks since boot, proc(5)), boot, and among which processes it counts."""
 
     pid: int
     start_ticks: int

@@ -1,7 +1,4 @@
-"""Resources that the processor itself may regulate (resctrl), and that threads on spare cores take away elsewhere.
-
-Those threads end with this process: there is nothing to journal.
-"""
+"""Resources that the processor may regulate (resctrl), and that threads of this process take away elsewhere."""
 
 from __future__ import annotations
 

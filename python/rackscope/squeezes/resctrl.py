@@ -1,7 +1,4 @@
-"""Memory bandwidth and last-level cache by the processor's own regulators, where the kernel has resctrl.
-
-Source: Documentation/arch/x86/resctrl.rst (Intel RDT: MBA and CAT; AMD QoS; Arm MPAM speaks the same).
-"""
+"""Memory bandwidth and last-level cache by the processor's regulators (Documentation/arch/x86/resctrl.rst)."""
 
 from __future__ import annotations
 

@@ -35,10 +35,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked: the run that is studied (where the study is of one), and the study's own options by name.
-
-    Sizes are in bytes, durations in seconds, rates a second; ``-`` in an option's name is ``_`` here.
-    """
+    """What was asked: the run, and the study's options by name (``_`` for ``-``) in bytes, seconds, rates a second."""
 
     run: RunOptions | None
     values: Mapping[str, Any]
@@ -54,10 +51,7 @@ class Request:
 
 @dataclass
 class Conduct:
-    """A study under way: its directory, what it says so far, and how to tell its progress.
-
-    ``save`` puts the record on disk as it is now: whatever ends the study later, that much is kept.
-    """
+    """A study under way: its directory, record and progress; ``save`` keeps what it says so far on disk."""
 
     folder: Path
     record: StudyRecord

@@ -1,7 +1,4 @@
-"""What studies say, in one form: findings, tables and charts, and the sentences that several of them have in common.
-
-A study's file may import this at its top: nothing heavy is loaded before the first finding is made.
-"""
+"""Findings, tables, charts and common sentences of studies; importing it loads nothing heavy."""
 
 from __future__ import annotations
 
@@ -243,10 +240,7 @@ def measured_again(seen: Interference, what: str = "windows") -> str:
 def generator_findings(
     idle: Mapping[str, float | None], evidence: str = "Give it more cores with --client-cores."
 ) -> list[Finding]:
-    """The warning that the load generator, and not the system, was the limit in some cells; nothing without any.
-
-    ``idle`` is the part of its time for which it waited, by cell.
-    """
+    """The warning that the load generator was the limit, by the ``idle`` part of its time in each cell; or nothing."""
     from rackscope.analysis.thresholds import packaged_thresholds
 
     smallest = packaged_thresholds().limit("generator.idle_minimum")

@@ -1,7 +1,4 @@
-"""What a system under test is: acquired, started, made ready, stopped.
-
-A system knows how to run itself; it does not know workloads, probes or reports.
-"""
+"""What a system under test is: acquired, started, made ready, stopped. It knows no workloads, probes or reports."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What is asked of a system: stages of operations over keys and values. Pure: builds plans, does nothing.
-
-A family is one module of this room with an attribute ``WORKLOADS``; adding a file is all it takes.
-"""
+"""What is asked of a system: stages of operations over keys and values. Pure. A family is a module here."""
 
 from __future__ import annotations
 

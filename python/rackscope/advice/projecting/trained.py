@@ -38,19 +38,13 @@ class ModelledWatts:
 
 @dataclass
 class Trained:
-    """Models of the tables in ``folder``, each fitted when it is first asked (this takes seconds).
-
-    Without ``frames`` they are the fits that rackscope carries, which need no tables.
-    """
+    """Models of the tables in ``folder``, fitted when first asked; without ``frames`` the fits of the package."""
 
     folder: str = "the tables of docs/models.md (a fit that rackscope carries)"
     frames: Mapping[str, pl.DataFrame] | None = None
 
     def ratio(self, measured: Measurements, server: Server, threads: int, *, way: str, pipelined: bool) -> Ratio:
-        """Throughput a hardware thread of the server over that here, by one of the ``ways`` of ``redis_elsewhere``.
-
-        Raises ModelError, with the reason, where the tables or what is known of both servers do not tell.
-        """
+        """Throughput a hardware thread, there over here, by one of the ``ways``. Raises ModelError with the reason."""
         if measured.system not in _SYSTEMS:
             raise ModelError(
                 f"the tables have no {measured.system}, only {' and '.join(_SYSTEMS)}",

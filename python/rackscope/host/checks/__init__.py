@@ -1,7 +1,4 @@
-"""What is missing on this host for measuring, and what that disables (``rackscope doctor``). Nothing here prints.
-
-One file a subject. A check is a function from what was examined to a ``Check``, several or none; these are all.
-"""
+"""What is missing on this host for measuring, and what that disables: one file a subject, functions to a ``Check``."""
 
 from __future__ import annotations
 

@@ -111,10 +111,7 @@ CALIBRATION = "read bandwidth of DRAM and L2, stress-ng at one worker and at all
 
 
 def described_columns(server: Described, *, at_all: bool = True) -> dict[str, Any]:
-    """Columns, of one row, of the server that is described, as ``calibrated_servers`` has them. Raises ModelError.
-
-    Without ``at_all``, stress-ng need not be known at all hardware threads.
-    """
+    """One row as of ``calibrated_servers``, stress-ng ``at_all`` threads if asked. Raises ModelError."""
     rates = points(server, "operations_per_second")
     wanted = {"one": 1.0} | ({"all": float(str(server["hardware_threads"]))} if at_all else {})
     for workers in wanted.values():

@@ -1,7 +1,4 @@
-"""A fit: regressions by name, and ends of intervals by name, that a model puts together to predict rows.
-
-``Regressed`` is the plainest: one regression for each part, with conformal intervals.
-"""
+"""A fit: regressions and ends of intervals, by name, that a model puts together to predict rows."""
 
 from __future__ import annotations
 

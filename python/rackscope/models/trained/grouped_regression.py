@@ -82,10 +82,7 @@ class GroupedRegression:
     highest: Floats
 
     def predict(self, features: Floats) -> tuple[Floats, Floats]:
-        """Estimates and standard deviations (both of the logarithm) of rows of groups never seen.
-
-        ``features`` is rows times columns, the columns those of the fit.
-        """
+        """Estimates and deviations (of the logarithm) of rows of groups never seen: rows times columns."""
         # Past the data the last known ways of things go on: neither a trend drawn on, nor a return to old ones.
         new = self._within(self._scaled(features), self.lowest, self.highest)
         shared = self.covariance(new, self.features)

@@ -26,10 +26,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Input:
-    """Something to be said of a server that is to be predicted: its name, and what it is, with the unit.
-
-    ``column`` is the column of the tables that has it, whose bounds a number must keep (``columns.UNITS``).
-    """
+    """What is to be said of a server, with its unit; ``column`` of the tables has bounds that it must keep."""
 
     name: str
     meaning: str

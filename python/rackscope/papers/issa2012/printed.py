@@ -1,7 +1,4 @@
-"""What Issa 2012 prints: its tables and the constants of its text, digit by digit. Nothing here is ours.
-
-Numbers that are compared are kept as the text that the paper has, for its digits; measured ones are plain numbers.
-"""
+"""What Issa 2012 prints: text where it is compared, for its digits; numbers where measured. Nothing here is ours."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Lines and stacked areas over time, or over percentiles, as wide as the page makes them; report.js zooms into them.
-
-The drawing is stretched to its frame, and lines keep their width (``vector-effect``); words around it are HTML.
-"""
+"""Lines and stacked areas over time or percentiles, as wide as the page makes them; report.js zooms into them."""
 
 from __future__ import annotations
 

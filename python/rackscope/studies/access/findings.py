@@ -10,24 +10,13 @@ from typing import Any
 from rackscope.analysis.intervals import ratio_of_means
 from rackscope.analysis.wording import listing, percent
 from rackscope.runs.study import Finding, StudyRecord, Table
+from rackscope.studies import kit
 from rackscope.studies.access.charts import make_charts
 from rackscope.studies.access.measure import Outcome
 from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
 from rackscope.studies.access.program import Filled
 from rackscope.studies.access.summary import Summary, Verdict, summarise, typical_writes
-from rackscope.studies.kit import (
-    counted,
-    finding,
-    interference_findings,
-    listed,
-    measured_again,
-    note,
-    picked,
-    ratio_words,
-    table_of,
-    warning,
-    when,
-)
+from rackscope.studies.kit import counted, finding, note, picked, ratio_words, table_of, warning, when
 from rackscope.units import format_count
 
 #: Lookups that the owner would have to be asked for: below this fraction they are not worth a sentence.
@@ -79,7 +68,7 @@ def _who_wins(summary: Summary, cores: int) -> list[Finding]:
             )
     tied = [one for one in verdicts if one.ties]
     if tied and parts:
-        mixes = listed([f"{one.setting.mix} ({one.words})" for one in tied])
+        mixes = kit.listed([f"{one.setting.mix} ({one.words})" for one in tied])
         parts.append(f"no mode is shown to be faster than both others with {mixes}")
     elif tied:
         parts.append(f"no mode is shown to be faster than both others in any of {len(verdicts)} mixes")
@@ -153,7 +142,7 @@ def _over_skew(plan: Plan, summary: Summary) -> list[Finding]:
 
 
 def _notes(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
-    findings = interference_findings(outcome.interference, what="measurements")
+    findings = kit.interference_findings(outcome.interference, what="measurements")
     cells = list(summary.cells.values())
     worst = min(cells, key=lambda cell: cell.balance, default=None)
     if worst is not None and worst.balance < _BALANCED:
@@ -260,7 +249,7 @@ def _method(plan: Plan, outcome: Outcome, summary: Summary) -> list[str]:
         "The stores are those of the cache server's workers. Reads are noted as the server does it, for the eviction "
         "of what was not read: once a minute for each item, by EREW and CREW in a core's own partitions, by CRCW under "
         "the lock. The server's clock is read for every burst.",
-        measured_again(outcome.interference, "measurements"),
+        kit.measured_again(outcome.interference, "measurements"),
         f"Medians have bootstrap intervals over rounds (BCa). Modes are compared by Welch's test on logarithms of "
         f"means, corrected after Holm for all {len(summary.comparisons) // 2} comparisons; intervals are simultaneous.",
     ]

@@ -106,10 +106,7 @@ class Bench:
         self.refused[name] = (self.squeezables.pop(name).squeeze, why)
 
     def window(self, plan: PhasePlan, loop: Loop, seconds: float, condition: str, block: int) -> Window:
-        """Hold ``condition`` for ``seconds`` of load; what came of it. The row is in the run directory as well.
-
-        A window with interference is measured again; the last one counts.
-        """
+        """Hold ``condition`` for ``seconds`` of load; after interference again, and then the last counts."""
         shown = plan if condition == FREE else replace(plan, name=f"{plan.name} under {condition}", kind="squeezed")
         activity = f"{plan.name}: {'free' if condition == FREE else condition.replace('@', ' at ')}"
         squeeze = self._squeeze_of(condition)

@@ -147,10 +147,7 @@ def window_of(row: Mapping[str, Any], cores: int, taken: Taken | None = None) ->
 def in_one_session(
     conduct: Conduct, work: Callable[[Load], None], interference: Interference, label: str = "windows of load"
 ) -> None:
-    """Start the system that is studied, put its data in, warm it up, and do ``work`` with windows of its first stage.
-
-    Windows with interference are measured again; ``interference`` counts them. Raises RackscopeError.
-    """
+    """Start, load and warm up the system, do ``work`` with windows of its first stage. Raises RackscopeError."""
     prepared = prepare(conduct.request.asked, conduct.progress)
 
     def body(session: Session) -> None:

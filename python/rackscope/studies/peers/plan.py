@@ -18,10 +18,7 @@ _LARGE_KEYS = 4000
 
 @dataclass(frozen=True)
 class Setting:
-    """What the load generator does. ``depth`` requests are outstanding on each connection, each for ``keys_each``.
-
-    ``words`` say what the name means.
-    """
+    """What the load generator does: on a connection ``depth`` requests, of ``keys_each``; ``words`` explain it."""
 
     name: str
     words: str

@@ -286,10 +286,7 @@ class Tuning:
         return candidates[min(close, key=lambda label: (len(self.space.changes(candidates[label])), -means[label]))]
 
     def _without_the_unseen(self, configuration: Configuration) -> Configuration:
-        """Only the changes whose effect shows over all trials of the search (least squares, one term a value).
-
-        It sees what many trials have in common and no interactions: good enough to choose what is measured again.
-        """
+        """Only changes whose effect shows over all trials (least squares), to choose what is measured again."""
         known = [trial for trial in self.found.trials if trial.value]
         terms = [
             (dimension.name, value)
