@@ -66,7 +66,6 @@ class PowerTrace:
         return f"{self.domain} by {self.meter}"
 
     def over(self, start: float, end: float) -> Energy:
-        """Energy between two moments."""
         whole = max(end - start, 0.0)
         if len(self.times) < 2 or whole == 0:
             return Energy(0.0, 0.0, whole)
@@ -101,7 +100,6 @@ class PowerTrace:
 
     @property
     def resets(self) -> int:
-        """How often a counter went backwards."""
         return int(np.count_nonzero(self._joules < 0)) if self.counts else 0
 
     @cached_property

@@ -96,7 +96,6 @@ def add_json(parser: argparse._ActionsContainer) -> None:
 
 
 def add_system_settings(parser: argparse._ActionsContainer, what: str) -> None:
-    """``--set``, ``--tuned``, ``--cores``, ``--endpoint``, ``--port``, ``--no-fetch``."""
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", type=setting, default=[], help=what)
     parser.add_argument("--tuned", action="store_true", help="start from the values of the knobs that the papers tuned")
     _add_cores(parser)
@@ -106,7 +105,6 @@ def add_system_settings(parser: argparse._ActionsContainer, what: str) -> None:
 
 
 def add_load(parser: argparse._ActionsContainer) -> None:
-    """``--connections``, ``--client-cores``, ``--seed``, ``--no-verify``, ``--meter``."""
     parser.add_argument(
         "--connections", metavar="N", type=count, default=50, help="connections of the load generator (default 50)"
     )
@@ -140,7 +138,6 @@ def load_settings(arguments: argparse.Namespace) -> RunSettings:
 
 
 def add_places(parser: argparse._ActionsContainer) -> None:
-    """``--cores``, ``--client-cores``, ``--seed``, ``--no-fetch``, ``--meter``: where things run, no load."""
     _add_cores(parser)
     _add_client(parser)
     _add_no_fetch(parser)

@@ -21,8 +21,6 @@ _DEFAULT = Path("..") / "shared" / "data"
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables found in a folder."""
-
     folder: Path
     frames: Mapping[str, pl.DataFrame]
     files: Mapping[str, Sequence[Path]]
@@ -38,7 +36,6 @@ class Tables:
 
 
 def chosen_folder() -> Path | None:
-    """What RACKSCOPE_DATA names, if anything."""
     named = os.environ.get("RACKSCOPE_DATA")
     return Path(named) if named else None
 

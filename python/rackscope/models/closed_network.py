@@ -72,7 +72,6 @@ class ClosedNetwork:
         return (*self.shared, *self.per_server)
 
     def copies(self, station: Station) -> int:
-        """How many there are of a station of this network."""
         return 1 if station in self.shared else self.servers
 
 

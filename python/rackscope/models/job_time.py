@@ -72,12 +72,10 @@ class OneServer:
 
     @property
     def family(self) -> str:
-        """That of the server that was measured."""
         return f"one {self.like or self.server}"
 
     @property
     def fit(self) -> NonNegativeFit:
-        """That of time over size."""
         return self.model.fit
 
     def terms(self, data_bytes: float) -> tuple[float, ...]:
@@ -133,12 +131,10 @@ class ClusterOf:
 
     @property
     def family(self) -> str:
-        """All numbers of machines of one kind."""
         return f"cluster of {self.server}"
 
     @property
     def fit(self) -> NonNegativeFit:
-        """That of time over machines and data."""
         return self.model.fit
 
     def terms(self, data_bytes: float) -> tuple[float, ...]:

@@ -15,8 +15,6 @@ from rackscope.runs.study import StudyRecord, read_study
 
 @dataclass(frozen=True)
 class Measured:
-    """A study directory."""
-
     path: Path
     record: StudyRecord
 

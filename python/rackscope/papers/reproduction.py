@@ -143,8 +143,6 @@ class Remark:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A paper, number by number."""
-
     sections: tuple[Section, ...]
     remarks: tuple[Remark, ...]
 

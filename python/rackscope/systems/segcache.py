@@ -66,7 +66,6 @@ class Segcache(ServerSystem):
 
 
 def segcache_configuration(knobs: Mapping[str, str], endpoint: Endpoint, administration_port: int) -> str:
-    """Its configuration file."""
     return f"""\
 [admin]
 host = "127.0.0.1"

@@ -53,6 +53,5 @@ class Tool:
 
 @functools.cache
 def tools() -> Mapping[str, Tool]:
-    """Every declared tool by name."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return {name: Tool(name, **{**entry, "packages": tuple(entry["packages"])}) for name, entry in table.items()}

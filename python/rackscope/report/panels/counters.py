@@ -9,7 +9,6 @@ _SCOPES: tuple[tuple[str, Colour], ...] = (("host", "blue"), ("system", "orange"
 
 
 def cycles_per_instruction(source: PanelSource) -> Panel:
-    """CPI of the host and of the system under test."""
     return source.panel(
         "cpi",
         "CPI",

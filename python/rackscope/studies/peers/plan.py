@@ -95,12 +95,10 @@ class Plan:
 
     @property
     def subject(self) -> str:
-        """The system that is studied."""
         return self.systems[0]
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """Those that it is compared with."""
         return self.systems[1:]
 
     @property

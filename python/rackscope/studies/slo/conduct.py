@@ -43,7 +43,6 @@ def check(request: Request) -> None:
 
 
 def conduct(conduct: Conduct) -> None:
-    """The study."""
     request, run = conduct.request, conduct.request.asked
     bound = parse_bound(request.values["bound"])
     budget: float = request.values["budget"]

@@ -129,7 +129,6 @@ def check(request: Request) -> None:
 
 
 def conduct(conduct: Conduct) -> None:
-    """The study."""
     request = conduct.request
     budget = Budget(request.values["budget"])
     bound = parse_bound(request.values["slo"]) if request.values["slo"] is not None else None

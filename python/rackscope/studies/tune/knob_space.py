@@ -53,7 +53,6 @@ class KnobSpace:
 
     @property
     def size(self) -> int:
-        """How many configurations there are."""
         return math.prod(len(dimension.values) for dimension in self.dimensions)
 
     @property

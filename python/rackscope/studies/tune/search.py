@@ -69,11 +69,9 @@ class Rounds:
         return max((len(values) for values in self.values.values()), default=0)
 
     def known(self, label: str) -> list[float]:
-        """The values of one configuration."""
         return [value for value in self.values.get(label, []) if value is not None]
 
     def mean(self, label: str) -> Interval:
-        """Mean of one configuration."""
         return mean_interval(self.known(label))
 
     def pairs(self, label: str, to: str) -> list[tuple[float, float]]:
