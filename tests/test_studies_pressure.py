@@ -302,7 +302,7 @@ def test_the_record_holds_what_its_contract_says(world: World, tmp_path: Path, m
     assert (cache["status"], cache["evidence"]) == ("not_squeezable", "none")
 
     assert record.findings[0].sentence.startswith("cache under ycsb-c is limited by CPU")
-    assert "disk is inconclusive" in record.findings[0].sentence
+    assert "disk is not proven, for want of a squeeze" in record.findings[0].sentence
     assert "84 % of its DRAM capacity" in record.findings[1].sentence
     assert any("it takes root" in finding.sentence for finding in record.findings)
     assert {table.identifier for table in record.tables} == {"pressure", "levels", "capacities", "not-squeezable"}

@@ -48,12 +48,11 @@ class Paper:
         """The whole page. Raises UsageError for ``runs`` that it has no use for, RunDirectoryError."""
         measured = read_measured(self.name, self.studies, runs)
         content = self.make(measured, say)
-        printed = f"This page is what `rackscope paper {self.name} --markdown` prints; do not edit it. {self.shows}"
         figures = self._figures()
         return Document(
             f"{self.name}: {self.title}",
             (
-                Section("", (f"{self.citation}.", printed, *content.summary)),
+                Section("", (f"{self.citation}.", self.shows, *content.summary)),
                 *content.sections,
                 *(one.section() for one in measured),
                 Section("Tables and figures of the paper, and what redoes each here", (figures,)),
@@ -65,6 +64,7 @@ class Paper:
                 "measured": [one.values() for one in measured],
                 "figures": [dict(zip(figures.columns, row, strict=True)) for row in figures.rows],
             },
+            made_by=f"rackscope paper {self.name} --markdown",
         )
 
     def _figures(self) -> Table:

@@ -46,10 +46,14 @@ class Document:
     title: str
     sections: tuple[Section, ...]
     values: dict[str, Any]
+    #: The command that prints the page, which a file of it says.
+    made_by: str = ""
 
     def markdown(self) -> str:
         """The whole page, ending in a newline."""
         blocks = [f"# {self.title}"]
+        if self.made_by:
+            blocks.append(f"This page is what `{self.made_by}` prints; do not edit it.")
         for section in self.sections:
             if section.title:
                 blocks.append(f"{'#' * section.level} {section.title}")

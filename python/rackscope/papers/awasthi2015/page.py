@@ -34,8 +34,8 @@ def make(measured: Sequence[Measured], _say: Callable[[str], None]) -> Content:
                 "Table 4: pressure points",
                 (
                     "The paper names what looked full in plots of use. Here a resource limits when throughput falls as "
-                    "part of it is taken away. What one host gave, and why the two may differ: "
-                    "[pressure-points.md](../pressure-points.md).",
+                    "part of it is taken away. What one host gave, and why the two may differ, is in "
+                    "`docs/pressure-points.md`.",
                     Table(("workload", "limited by, in the paper", "because", "limited by, measured here"), rows),
                     *matrix,
                 ),
@@ -109,7 +109,7 @@ PAPER = Paper(
     name="awasthi2015",
     title="what limits datacenter applications",
     citation=printed.CITATION,
-    shows="Its plots carry no numbers: tables and the numbers of its text are shown.",
+    shows="The paper's plots carry no numbers: tables and the numbers of its text are shown.",
     make=make,
     figures=(
         ("Figure 4", "memcached over time", "`rackscope run memcached image-preview --tuned`"),

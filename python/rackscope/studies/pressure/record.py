@@ -158,9 +158,18 @@ class Account:
 
 def _headline(subject: str, verdict: PhaseJudgement) -> str:
     limiting = [RESOURCES[name] for name in verdict.limits]
-    unproven = [RESOURCES[one.resource] for one in verdict.resources if one.resource in verdict.open]
-    open_words = f"{wording.listing(unproven)} {'is' if len(unproven) == 1 else 'are'} inconclusive" if unproven else ""
-    aside = f"; {open_words}" if unproven else ""
+    open_words = "; ".join(
+        f"{wording.listing(names)} {'is' if len(names) == 1 else 'are'} {what}"
+        for what, is_proven in (("inconclusive", True), ("not proven, for want of a squeeze", False))
+        if (
+            names := [
+                RESOURCES[one.resource]
+                for one in verdict.resources
+                if one.resource in verdict.open and one.proven is is_proven
+            ]
+        )
+    )
+    aside = f"; {open_words}" if open_words else ""
     if limiting:
         return f"{subject} is limited by {wording.listing(limiting)}{aside}"
     if verdict.none_limits:

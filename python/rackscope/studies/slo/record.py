@@ -105,7 +105,7 @@ def _little(
     ]
     ratio = _median(ratios)
     if 2 * sum(window.offered_met for window in windows) < len(windows):
-        return ratio, "no steady state: fewer requests completed than were offered"
+        return ratio, "not steady"
     if ratio is None:
         return None, "not checked"
     if ratio > 1 + packaged_thresholds().limit("little.tolerance"):
@@ -191,11 +191,12 @@ def _under_interference(found: Capacity, what: str) -> Finding:
 
 
 def _evidence(found: Capacity) -> str:
-    interval = (
-        f"95 % interval over {found.blocks} blocks spread over the measurement"
-        if found.rate is not None and found.rate.low is not None
-        else f"no interval: {found.blocks} of at least {FEWEST_BLOCKS} blocks were measured"
-    )
+    if found.rate is not None and found.rate.low is not None:
+        interval = f"95 % interval over {found.blocks} blocks spread over the measurement"
+    elif found.blocks < FEWEST_BLOCKS:
+        interval = f"no interval: {found.blocks} of at least {FEWEST_BLOCKS} blocks were measured"
+    else:
+        interval = f"seen in all of {found.blocks} blocks spread over the measurement"
     if not found.attempts:
         return f"{interval}."
     low = found.rate.low if found.rate is not None and found.rate.low is not None else None
@@ -342,7 +343,8 @@ def _table(found: Capacity, points: Sequence[Point]) -> list[Table]:
             (("met", "text", "windows that met the bound"), lambda one: f"{one.met} of {len(one.windows)}"),
             ("Little's law", lambda one: one.little),
         ],
-        caption=f"Medians over windows; the bound is {found.bound.describe()}.",
+        caption=f"Medians over windows; the bound is {found.bound.describe()}. Where the load is not steady, fewer "
+        "requests completed than were offered.",
     )
 
 
