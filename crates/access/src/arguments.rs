@@ -86,9 +86,6 @@ pub enum Error {
 const ITEMS: RangeInclusive<f64> = 1000.0..=4e9;
 
 /// Read a command line, without the program's name.
-///
-/// # Errors
-/// [`Error`] names the option and what it takes.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut options = Options::default();

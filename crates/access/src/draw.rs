@@ -8,10 +8,7 @@ const DRAWN: usize = 1 << 22;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Ids below `items` in the order of their use: uniform, or zipfian with exponent `theta` and the frequent ones spread
-/// over all.
-///
-/// # Errors
-/// [`Error::Request`] for a `theta` that is not between zero and one.
+/// over all. Refuses a `theta` that is not between zero and one.
 pub fn draw(items: u64, theta: Option<f64>) -> Result<Vec<u64>, Error> {
     let mut state = SPREAD;
     let mut random = move || {

@@ -56,10 +56,8 @@ pub fn shares(store: &Store, ids: &[u64]) -> Vec<f64> {
         .collect()
 }
 
-/// Ask for `ids`, `sets` of a hundred times to write, for `seconds`, by one thread a core, each kept there.
-///
-/// # Errors
-/// [`Error::Pin`] when a thread could not be kept on its core, [`Error::Request`] when a core owns none of `ids`.
+/// Ask for `ids`, `sets` of a hundred times to write, for `seconds`, by one thread a core, each kept there. A core that
+/// owns none of `ids` is refused.
 pub fn measure(store: &mut Store, ids: &[u64], sets: u64, seconds: f64) -> Result<Measured, Error> {
     let task = Task {
         hasher: &store.hasher,

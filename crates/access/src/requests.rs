@@ -52,10 +52,8 @@ struct Wanted {
     seconds: f64,
 }
 
-/// Answer every line of `input` on `output`, with stores of `items` items, until there is none.
-///
-/// # Errors
-/// [`Error::Io`] when either breaks; everything else is an answer.
+/// Answer every line of `input` on `output`, with stores of `items` items, until there is none. Fails only when either
+/// breaks; everything else is an answer.
 pub fn serve(input: impl BufRead, mut output: impl Write, items: u64) -> Result<(), Error> {
     let mut bench = Bench {
         items,

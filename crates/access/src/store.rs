@@ -92,11 +92,8 @@ pub fn partitions_for(cores: usize, most_cores: usize) -> usize {
 }
 
 impl Store {
-    /// A store with `items` items of 8 + 8 bytes in `partitions` partitions.
-    ///
-    /// # Errors
-    /// [`Error::Request`] when memory does not suffice, for more cores than there are, and for partitions that they
-    /// cannot share out evenly.
+    /// A store with `items` items of 8 + 8 bytes in `partitions` partitions. Refuses more memory or cores than there
+    /// are, and partitions that the cores cannot share out evenly.
     pub fn filled(
         items: u64,
         cores: usize,

@@ -12,9 +12,6 @@ const SKEWS: [Option<f64>; 2] = [None, Some(0.99)];
 
 /// Measure and print, one block of cores and access mode after the other; its cells are taken in turn, round after
 /// round, and each shows its median and its range.
-///
-/// # Errors
-/// [`Error`] says what could not be measured.
 pub fn print(options: &Options) -> Result<(), Error> {
     println!(
         "{} items of 8 + 8 bytes, {} s a cell and round, {} rounds, bursts of {BURST}",

@@ -150,10 +150,6 @@ struct Used {
 
 impl Antagonist {
     /// Starts a thread on each core; returns when all of them have their memory and have begun.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] for options that make no sense, [`Error::Host`] for a core that may not be used, or memory or
-    /// a thread that cannot be had.
     pub fn start(options: &Options) -> Result<Self> {
         options.check()?;
         let (words, nice) = (options.words(), options.nice);

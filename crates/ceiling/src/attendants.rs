@@ -19,9 +19,6 @@ pub struct Attendants<State> {
 impl<State: Default + Send + Sync + 'static> Attendants<State> {
     /// Starts `NAME-CORE` for each of `cores`; returns when all of them are where they belong and `prepare` went well
     /// in each. `take` is what they do with what that returned, until its flag is raised.
-    ///
-    /// # Errors
-    /// [`Error::Host`] when a core may not be used or a thread cannot be started, and what `prepare` returns.
     pub fn start<Own>(
         name: &str,
         cores: &[usize],

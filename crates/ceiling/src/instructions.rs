@@ -26,9 +26,6 @@ pub struct InstructionRate {
 }
 
 /// Runs the throughput kernel on all `cores` at once for `budget`. The amount is instructions.
-///
-/// # Errors
-/// As [`run_together`].
 pub fn measure_instruction_rate(cores: &[usize], budget: Duration) -> Result<InstructionRate> {
     let rounds = run_together(
         cores,
@@ -46,9 +43,6 @@ pub fn measure_instruction_rate(cores: &[usize], budget: Duration) -> Result<Ins
 /// completes one dependent register addition a cycle, so the rate is the core's clock in hertz.
 ///
 /// `None` where the kernel is left to the compiler, which may shorten the chain.
-///
-/// # Errors
-/// As [`run_together`].
 pub fn measure_core_clock(core: usize, budget: Duration) -> Result<Option<Rounds<()>>> {
     if !kernel::EXACT {
         return Ok(None);

@@ -33,11 +33,8 @@ pub struct Latency {
     pub huge_page_bytes: Option<u64>,
 }
 
-/// Chases a random cycle over `working_set_bytes` on `core`, for `budget`. The amount of a round is loads.
-///
-/// # Errors
-/// [`Error::Argument`] when the working set holds fewer than two nodes, [`Error::Host`] when it cannot be mapped,
-/// and as [`run_together`].
+/// Chases a random cycle over `working_set_bytes` on `core`, for `budget`. The amount of a round is loads. Refuses a
+/// working set that holds fewer than two nodes.
 pub fn measure_latency(core: usize, working_set_bytes: usize, budget: Duration) -> Result<Latency> {
     let nodes = working_set_bytes / STRIDE_BYTES;
     if nodes < 2 {

@@ -23,9 +23,6 @@ pub struct Transfer {
 }
 
 /// Sends zeros over 127.0.0.1 from a thread on `sender_core` to one on `receiver_core`, for `budget`.
-///
-/// # Errors
-/// [`Error::Host`] when a core may not be used, or the connection fails.
 pub fn measure_loopback_bandwidth(
     sender_core: usize,
     receiver_core: usize,

@@ -8,9 +8,6 @@ use mapping::Words;
 use crate::{Error, Result};
 
 /// `count` zeros in memory of their own, aligned to huge pages.
-///
-/// # Errors
-/// [`Error::Host`] when the kernel does not give it.
 pub fn zeroed(count: usize) -> Result<Words> {
     let bytes = count.saturating_mul(size_of::<u64>());
     Words::zeroed(count).map_err(Error::host(format!(

@@ -45,9 +45,6 @@ pub struct Speedometer(Attendants<Counter>);
 
 impl Speedometer {
     /// Starts one thread a core; returns when all of them are on theirs.
-    ///
-    /// # Errors
-    /// [`Error::Host`](crate::Error::Host) when one may not be used, or a thread cannot be started.
     pub fn start(cores: &[usize]) -> Result<Self> {
         Attendants::start("speed", cores, || Ok(()), take).map(Self)
     }

@@ -57,11 +57,8 @@ impl Counter {
 pub struct StallMeter(Attendants<Counter>);
 
 impl StallMeter {
-    /// Starts one thread a core; returns when all of them are on theirs.
-    ///
-    /// # Errors
-    /// [`Error::Host`] when a core may not be used, when a thread cannot be started, and without the right to real-time
-    /// priority (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`): a thread that waits its turn would take busy cores for standing still.
+    /// Starts one thread a core; returns when all of them are on theirs. Takes the right to real-time priority
+    /// (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`): a thread that waits its turn would take busy cores for standing still.
     pub fn start(cores: &[usize]) -> Result<Self> {
         Attendants::start("stalls", cores, go_before_all, take).map(Self)
     }

@@ -96,11 +96,8 @@ pub fn pin_to(core: usize) -> Result<()> {
 ///
 /// Each thread first calls `prepare` (with its place in `cores`), where it makes and touches its own memory, and one
 /// round that is not counted. `round` returns the amount that it did, which must not depend on time. The budget is
-/// checked between rounds, and at least [`FEWEST_ROUNDS`] are made.
-///
-/// # Errors
-/// [`Error::Argument`] when `cores` is empty or names a core twice, [`Error::Host`] when one may not be used, and
-/// whatever `prepare` returns.
+/// checked between rounds, and at least [`FEWEST_ROUNDS`] are made. Refuses `cores` that are empty or name a core
+/// twice, and fails with whatever `prepare` returns.
 pub fn run_together<State: Send>(
     cores: &[usize],
     budget: Duration,

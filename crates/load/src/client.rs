@@ -52,9 +52,6 @@ struct Running {
 
 impl LoadClient {
     /// Parse the configuration and connect.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration, or why the server or a core cannot be had.
     pub fn new(config_json: &str) -> Result<Self, Error> {
         let config = ClientConfig::from_json(config_json)?;
         let data = DataSet::new(&config)?;
@@ -147,11 +144,7 @@ impl LoadClient {
         (0..count).map(worker).collect()
     }
 
-    /// Begin a phase; it goes on by itself.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration, why connections that an earlier phase lost cannot be replaced, or that
-    /// another phase is running.
+    /// Begin a phase; it goes on by itself. Refused while another phase is running.
     pub fn start_phase(&self, phase_json: &str) -> Result<(), Error> {
         let config = PhaseConfig::from_json(phase_json, self.config.protocol)?;
         if self.route.uses_datagrams() {
@@ -261,9 +254,6 @@ impl LoadClient {
     }
 
     /// What the last phase came to.
-    ///
-    /// # Errors
-    /// That it is still running, or that there was none.
     pub fn phase_result(&self) -> Result<PhaseResult, Error> {
         let mut state = lock(&self.state);
         if let Some(running) = &state.running

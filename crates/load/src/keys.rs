@@ -42,8 +42,7 @@ pub(crate) struct KeyFormat {
 }
 
 impl KeyFormat {
-    /// # Errors
-    /// [`Error::Config`] when keys of this size cannot all be different, or are too long for memcached.
+    /// Refuses a size at which keys cannot all be different, or are too long for memcached.
     pub(crate) fn new(config: &KeysConfig, seed: u64) -> Result<Self, Error> {
         let digits = (config.count - 1).checked_ilog10().unwrap_or(0) as usize + 1;
         let least = WORD_BYTES + digits;

@@ -35,9 +35,6 @@ struct Control {
 
 impl NullResponder {
     /// Listen on `endpoint_json` (as [`Target`]) and answer on a thread, pinned to `core` if there is one.
-    ///
-    /// # Errors
-    /// What is wrong with the arguments, or why the endpoint or the core cannot be had.
     pub fn new(protocol: &str, endpoint_json: &str, core: Option<usize>) -> Result<Self, Error> {
         let protocol = serde_json::from_value(protocol.into())
             .map_err(|error| Error::Config(format!("null responder: {error}")))?;

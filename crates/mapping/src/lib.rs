@@ -45,9 +45,6 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// `bytes` zeros, which take memory as they are first touched. They begin at a page, and at a huge page if they fill
     /// one: kernels before 6.7 do not align large mappings by themselves.
-    ///
-    /// # Errors
-    /// What mmap(2) says, such as no memory.
     pub fn zeroed(bytes: usize) -> io::Result<Self> {
         let padding = match bytes < HUGE_PAGE_BYTES {
             true => 0,
@@ -76,9 +73,6 @@ impl Mapping {
     /// `bytes` of `file` from `offset` (a multiple of the page size) on, shared with everybody who maps it. All of it is
     /// read at once if `populate` says so. A file that is made shorter later ends the process that touches its lost
     /// pages (SIGBUS).
-    ///
-    /// # Errors
-    /// What mmap(2) says.
     pub fn of_file(
         file: impl AsFd,
         offset: u64,
@@ -193,9 +187,6 @@ pub struct Words {
 
 impl Words {
     /// `count` zeros, at a huge page, and in huge pages where the system has them.
-    ///
-    /// # Errors
-    /// As [`Mapping::zeroed`].
     pub fn zeroed(count: usize) -> io::Result<Self> {
         let bytes = count.checked_mul(8).ok_or(io::ErrorKind::OutOfMemory)?;
         let mapping = Mapping::zeroed(bytes.max(HUGE_PAGE_BYTES))?;

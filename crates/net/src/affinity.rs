@@ -16,10 +16,8 @@ pub fn allowed_cores() -> Vec<usize> {
     )
 }
 
-/// Keep the calling thread on `core` from now on.
-///
-/// # Errors
-/// [`Error::Pin`] when the host has no such core or this process may not use it (a container's cpuset).
+/// Keep the calling thread on `core` from now on. Fails when the host has no such core or this process may not use it
+/// (a container's cpuset).
 pub fn pin_current_thread(core: usize) -> Result<(), Error> {
     let failed = |what: &str| Error::Pin {
         core,

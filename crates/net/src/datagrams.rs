@@ -92,9 +92,6 @@ impl Received {
 impl DatagramSocket {
     /// Listen at `address`; port 0 becomes a free port. With `reuse_port`, several sockets share a port, among which
     /// the kernel spreads senders (`SO_REUSEPORT`).
-    ///
-    /// # Errors
-    /// [`Error::Listen`] with the kernel's reason, such as that the address is in use.
     pub fn bind(address: SocketAddr, reuse_port: bool) -> Result<Self, Error> {
         Self::try_bind(address, reuse_port)
             .map_err(|source| Error::ListenForDatagrams { address, source })
@@ -141,10 +138,8 @@ impl DatagramSocket {
         self.state.max_gso_segments().min(DATAGRAMS_MAX)
     }
 
-    /// Receive what there is, in place of what is in `received`. Says how many messages.
-    ///
-    /// # Errors
-    /// `WouldBlock` when there is nothing, and what `recvmmsg(2)` says.
+    /// Receive what there is, in place of what is in `received`. Says how many messages. `WouldBlock` when there is
+    /// nothing.
     #[inline]
     pub fn receive(&self, received: &mut Received) -> io::Result<usize> {
         received.count = 0;
@@ -158,10 +153,7 @@ impl DatagramSocket {
     }
 
     /// Send `bytes`, which are datagrams of `datagram_bytes` and a last one that may be shorter: at most
-    /// [`DATAGRAMS_MAX`] and [`SENT_BYTES_MAX`].
-    ///
-    /// # Errors
-    /// `WouldBlock` when the socket takes nothing now, and what `sendmsg(2)` says.
+    /// [`DATAGRAMS_MAX`] and [`SENT_BYTES_MAX`]. `WouldBlock` when the socket takes nothing now.
     #[inline]
     pub fn send(&self, peer: Peer, bytes: &[u8], datagram_bytes: usize) -> io::Result<()> {
         let transmit = Transmit {

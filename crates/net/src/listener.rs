@@ -54,9 +54,6 @@ pub struct Listener {
 impl Listener {
     /// Listen on `endpoint`; port 0 becomes a free port. `SO_REUSEADDR` is set, so that a restart does not wait for
     /// old connections, and the file of a unix socket that no process listens on any more is replaced.
-    ///
-    /// # Errors
-    /// [`Error::Listen`] with the kernel's reason, such as that the address is in use.
     pub fn bind(endpoint: &Endpoint, options: ListenOptions) -> Result<Self, Error> {
         Self::try_bind(endpoint, options).map_err(|errno| Error::Listen {
             endpoint: endpoint.clone(),
@@ -105,9 +102,6 @@ impl Listener {
     }
 
     /// Let connections to come have this congestion control. A unix socket's have none.
-    ///
-    /// # Errors
-    /// [`Error::Congestion`]: the kernel does not have it, or not for this process.
     pub fn set_congestion(&mut self, congestion: &Congestion) -> Result<(), Error> {
         self.is_reno_on_loopback = *congestion == Congestion::RenoOnLoopback;
         if let (Congestion::Named(name), Endpoint::Tcp(_)) = (congestion, &self.endpoint) {
@@ -126,11 +120,9 @@ impl Listener {
         &self.endpoint
     }
 
-    /// Take one waiting connection; `None` when there is none. TCP connections get `TCP_NODELAY`.
-    ///
-    /// # Errors
-    /// What `accept4(2)` says, such as no descriptors left (`EMFILE`): the connection stays in the backlog, so a
-    /// server should stop watching the listener for a while.
+    /// Take one waiting connection; `None` when there is none. TCP connections get `TCP_NODELAY`. Where no descriptors
+    /// are left (`EMFILE`), the connection stays in the backlog, so a server should stop watching the listener for a
+    /// while.
     pub fn accept(&self) -> io::Result<Option<Stream>> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         loop {

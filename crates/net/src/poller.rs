@@ -131,9 +131,6 @@ static HAS_EPOLL_PWAIT2: AtomicBool = AtomicBool::new(true);
 
 impl Poller {
     /// A poller that watches nothing yet.
-    ///
-    /// # Errors
-    /// What `epoll_create1(2)` says, such as no descriptors left.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -141,36 +138,24 @@ impl Poller {
     }
 
     /// Start watching `descriptor`. Closing its last copy stops the watching by itself.
-    ///
-    /// # Errors
-    /// What `epoll_ctl(2)` says, such as that it is watched already.
     pub fn add(&self, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         let data = epoll::EventData::new_u64(token);
         Ok(epoll::add(&self.epoll, descriptor, data, interest.0)?)
     }
 
     /// Change what is reported of a watched descriptor, and under which token.
-    ///
-    /// # Errors
-    /// What `epoll_ctl(2)` says, such as that it is not watched.
     pub fn modify(&self, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         let data = epoll::EventData::new_u64(token);
         Ok(epoll::modify(&self.epoll, descriptor, data, interest.0)?)
     }
 
     /// Stop watching `descriptor`.
-    ///
-    /// # Errors
-    /// What `epoll_ctl(2)` says, such as that it is not watched.
     pub fn remove(&self, descriptor: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, descriptor)?)
     }
 
     /// Wait until something happens, at most `timeout` (for ever when `None`), to the nanosecond as far as the
     /// kernel's timer slack goes, and put it in `events`. An interrupting signal ends the wait with no events.
-    ///
-    /// # Errors
-    /// What `epoll_wait(2)` says; none are expected of a live poller.
     pub fn wait<'e>(
         &self,
         events: &'e mut Events,

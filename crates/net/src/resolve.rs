@@ -3,9 +3,6 @@ use std::net::ToSocketAddrs;
 
 impl Endpoint {
     /// Every TCP endpoint that `host` (a name or an address) stands for, in the resolver's order and never empty.
-    ///
-    /// # Errors
-    /// [`Error::Resolve`] when the name does not resolve.
     pub fn resolve(host: &str, port: u16) -> Result<Vec<Self>, Error> {
         let failed = |reason: String| Error::Resolve {
             host: host.to_owned(),

@@ -118,9 +118,6 @@ enum Receiving {
 impl Ring {
     /// A ring with `buffers` (a power of two up to 32,768) of `buffer_bytes` each to receive into. To be
     /// [enabled](Self::enable) by the thread that uses it.
-    ///
-    /// # Errors
-    /// [`Unavailable`] says why this kernel or this process's rights do not do.
     pub fn new(buffers: u16, buffer_bytes: u32) -> Result<Self, Unavailable> {
         let uring = IoUring::builder()
             // One thread, which runs what is to be done when it asks for completions, and is not interrupted by it.
@@ -160,9 +157,6 @@ impl Ring {
     }
 
     /// Whether this process may have a ring and use it.
-    ///
-    /// # Errors
-    /// [`Unavailable`] says why not.
     pub fn probe() -> Result<(), Unavailable> {
         let mut ring = Self::new(1, 4096)?;
         ring.enable()
@@ -171,9 +165,6 @@ impl Ring {
     }
 
     /// Let this thread use it, from now on and alone.
-    ///
-    /// # Errors
-    /// What `io_uring_register(2)` says; none are expected.
     pub fn enable(&mut self) -> io::Result<()> {
         self.uring.submitter().register_enable_rings()?;
         self.is_enabled = true;
@@ -181,9 +172,6 @@ impl Ring {
     }
 
     /// Report `waker`'s wakes.
-    ///
-    /// # Errors
-    /// No descriptors left.
     pub(crate) fn watch(&mut self, waker: impl AsFd) -> io::Result<()> {
         self.waker = Some(waker.as_fd().try_clone_to_owned()?);
         self.arm_waker();
@@ -219,10 +207,8 @@ impl Ring {
         }
     }
 
-    /// Send what follows the first `from` of `bytes`. A stream sends one lot at a time.
-    ///
-    /// # Errors
-    /// Gives the bytes back where there is no such stream, or it is sending.
+    /// Send what follows the first `from` of `bytes`. A stream sends one lot at a time. Gives the bytes back where
+    /// there is no such stream, or it is sending.
     pub fn send(
         &mut self,
         token: u64,
@@ -286,9 +272,6 @@ impl Ring {
     }
 
     /// Hand all that was asked for to the kernel. What can be done at once is; nothing is waited for.
-    ///
-    /// # Errors
-    /// What `io_uring_enter(2)` says; none are expected of a ring that is enabled and used by one thread.
     pub fn submit(&mut self) -> io::Result<()> {
         if self.backlog.is_empty() && self.uring.submission().is_empty() {
             return Ok(());
@@ -298,9 +281,6 @@ impl Ring {
 
     /// The same, and wait until there is something to look at, at most `timeout` (for ever when `None`). Ends early when
     /// a signal comes.
-    ///
-    /// # Errors
-    /// What `io_uring_enter(2)` says; none are expected of a ring that is enabled and used by one thread.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.hand_over(true, timeout)
     }

@@ -22,9 +22,6 @@ const BACKLOG_RETRY: Duration = Duration::from_millis(1);
 
 impl Stream {
     /// Connect to `endpoint`, waiting at most `timeout`. TCP connections get `TCP_NODELAY`.
-    ///
-    /// # Errors
-    /// [`Error::Connect`] with the kernel's reason, or [`Error::ConnectTimeout`].
     pub fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Error> {
         let deadline = Instant::now() + timeout;
         Self::connect_until(endpoint, deadline).map_err(|errno| match errno {
@@ -64,9 +61,6 @@ impl Stream {
 
     /// A connection within this process: one end as such a stream, the other as the standard library has it, to wait
     /// on.
-    ///
-    /// # Errors
-    /// What `socketpair(2)` says.
     pub fn pair() -> io::Result<(Self, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -78,27 +72,18 @@ impl Stream {
     }
 
     /// Read what there is, at most `buffer.len()` bytes; 0 means that the peer will send no more.
-    ///
-    /// # Errors
-    /// `WouldBlock` when there is nothing yet, and what `recv(2)` says.
     #[inline]
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::net::recv(&self.socket, buffer, RecvFlags::empty())?.0)
     }
 
     /// Write what the socket takes, possibly less than all of `bytes`.
-    ///
-    /// # Errors
-    /// `WouldBlock` when the socket takes nothing now, and what `send(2)` says.
     #[inline]
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL)?)
     }
 
     /// Write several slices (at most 1,024) in order with one system call, possibly less than all of them.
-    ///
-    /// # Errors
-    /// `WouldBlock` when the socket takes nothing now, and what `sendmsg(2)` says.
     #[inline]
     pub fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut no_ancillary = SendAncillaryBuffer::default();

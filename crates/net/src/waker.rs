@@ -9,9 +9,6 @@ pub struct Waker(OwnedFd);
 
 impl Waker {
     /// A waker whose events carry `token`.
-    ///
-    /// # Errors
-    /// What `eventfd(2)` or `epoll_ctl(2)` says, such as no descriptors left.
     pub fn new(poller: &Poller, token: u64) -> io::Result<Self> {
         let waker = Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         poller.add(&waker, token, Interest::READ)?;
@@ -19,9 +16,6 @@ impl Waker {
     }
 
     /// A waker whose wakes are a ring's [`Completion::Woken`](crate::Completion::Woken).
-    ///
-    /// # Errors
-    /// What `eventfd(2)` says, such as no descriptors left.
     pub fn for_ring(ring: &mut Ring) -> io::Result<Self> {
         let waker = Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         ring.watch(&waker)?;

@@ -64,9 +64,6 @@ pub struct Summary {
 impl Sampler {
     /// Sets up the readers of `host`, to be read every [`Host::interval`] (10 ms to 1 s). What cannot be read is no
     /// error: [`Sampler::probes`] says it.
-    ///
-    /// # Errors
-    /// [`ProbeError::Interval`] if the interval is outside of the supported range.
     pub fn new(host: &Host) -> Result<Self, ProbeError> {
         let interval = host.interval;
         let seconds = interval.as_secs_f64();
@@ -96,9 +93,6 @@ impl Sampler {
     }
 
     /// Starts the thread; the first row is read at once.
-    ///
-    /// # Errors
-    /// [`ProbeError::State`] the second time, [`ProbeError::Thread`] if there can be no thread.
     pub fn start(&mut self) -> Result<(), ProbeError> {
         let set = match std::mem::replace(&mut self.state, State::Stopped) {
             State::Ready(set) => *set,
@@ -126,9 +120,6 @@ impl Sampler {
     }
 
     /// Ends the thread; rows that were not drained remain to be drained.
-    ///
-    /// # Errors
-    /// [`ProbeError::State`] if it does not run.
     pub fn stop(&mut self) -> Result<Summary, ProbeError> {
         match std::mem::replace(&mut self.state, State::Stopped) {
             State::Running { stop, thread } => {

@@ -113,9 +113,6 @@ pub const VALUE_BYTES_MAX: u64 = 32 << 20;
 const FILE_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 30;
 
 /// Read a command line, without the program's name.
-///
-/// # Errors
-/// [`Error`] names the option and what it takes.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut options = Options::default();

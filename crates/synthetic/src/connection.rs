@@ -16,9 +16,6 @@ const SEND_BYTES: usize = 64 << 10;
 const ITEM_BYTES_MAX: usize = crate::arguments::VALUE_BYTES_MAX as usize + 250;
 
 /// Serve until the client leaves.
-///
-/// # Errors
-/// What broke the connection.
 pub(crate) fn serve<S: Read + Write>(
     mut stream: S,
     shared: &Shared,

@@ -35,9 +35,6 @@ const STACK_BYTES: usize = 256 << 10;
 
 impl Server {
     /// Prepares the work, listens and serves from then on.
-    ///
-    /// # Errors
-    /// [`Error`] names what could not be had.
     pub fn start(options: &Options) -> Result<Self, Error> {
         // First, so that a port in use is told at once, and nothing is made on a disk.
         let (listener, endpoint) = listen(options)?;

@@ -99,9 +99,6 @@ const REFUSALS: [(u8, Refusal); 4] = [
 pub struct Malformed;
 
 /// The next request of `entries`, and what follows it; nothing at the end.
-///
-/// # Errors
-/// [`Malformed`].
 #[inline]
 pub fn parse_request(entries: &[u8]) -> Result<Option<(Request<'_>, &[u8])>, Malformed> {
     if entries.is_empty() {
@@ -164,9 +161,6 @@ pub fn push_set_head(out: &mut Vec<u8>, key: &[u8], attributes: Attributes, valu
 }
 
 /// The next answer of `entries`, and what follows it; nothing at the end.
-///
-/// # Errors
-/// [`Malformed`].
 #[inline]
 pub fn parse_answer(entries: &[u8]) -> Result<Option<(Answer<'_>, &[u8])>, Malformed> {
     if entries.is_empty() {

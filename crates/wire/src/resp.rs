@@ -87,10 +87,7 @@ pub struct MalformedToken {
 /// The longest status or error line (Redis cuts its own at 64 KiB).
 const MAX_LINE_BYTES: usize = 65_536;
 
-/// Parse the first token of `stream`.
-///
-/// # Errors
-/// [`MalformedToken`] when no continuation of `stream` would be RESP.
+/// Parse the first token of `stream`. [`MalformedToken`] when no continuation of `stream` would be RESP.
 #[inline]
 pub fn parse_token(stream: &[u8]) -> Result<Parsed<'_>, MalformedToken> {
     let Some(&kind) = stream.first() else {

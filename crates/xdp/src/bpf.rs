@@ -162,10 +162,8 @@ pub(crate) fn set_socket(
     Ok(())
 }
 
-/// Have the kernel verify and compile a program.
-///
-/// # Errors
-/// What the kernel says, and what its verifier says; the latter is empty if it did not come to that.
+/// Have the kernel verify and compile a program. An error has what the kernel says, and what its verifier says; the
+/// latter is empty if it did not come to that.
 pub(crate) fn load_program(instructions: &[Instruction]) -> Result<OwnedFd, (io::Error, String)> {
     // None of the functions that the program calls is reserved to the GPL.
     let license = c"Apache-2.0";

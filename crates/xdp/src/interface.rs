@@ -52,9 +52,6 @@ struct Request {
 
 impl Interface {
     /// Look an interface up.
-    ///
-    /// # Errors
-    /// When there is none, or the kernel does not answer a question.
     pub fn by_name(name: &str) -> Result<Self, Error> {
         let missing = || Error::no_such_interface(name);
         if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains(['\0', '/']) {

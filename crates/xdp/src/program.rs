@@ -61,11 +61,8 @@ pub struct Attachment {
 }
 
 impl Program {
-    /// Load a program for an interface of so many receive queues.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] without CAP_BPF and CAP_NET_ADMIN; for a filter that cannot be made; and with what the
-    /// kernel's verifier says.
+    /// Load a program for an interface of so many receive queues. Takes CAP_BPF and CAP_NET_ADMIN. A refusal has what
+    /// the kernel's verifier says.
     pub fn load(filter: &Filter, queues: u32) -> Result<Self, Error> {
         if filter.ports.is_empty() || filter.addresses.len() > FILTER_ADDRESSES_MAX {
             return Err(Error::Other(format!(
@@ -97,10 +94,7 @@ impl Program {
     }
 
     /// Hand the datagrams that arrive on `socket`'s queue to it, until it is closed. Those of queues without a socket
-    /// go to the kernel.
-    ///
-    /// # Errors
-    /// When the program was loaded for fewer queues, or the kernel refuses.
+    /// go to the kernel. Refused where the program was loaded for fewer queues.
     pub fn register(&self, socket: &Socket) -> Result<(), Error> {
         if socket.queue() >= self.queues {
             return Err(Error::queue_out_of_range(
@@ -113,11 +107,8 @@ impl Program {
             .map_err(|source| Error::bpf("hand a queue to a socket", source))
     }
 
-    /// Put the program to work on an interface.
-    ///
-    /// # Errors
-    /// [`Error::NativeRefused`] when only native mode will do and the driver refuses; when the interface has another
-    /// program or went away.
+    /// Put the program to work on an interface. Fails when only native mode will do and the driver refuses
+    /// ([`Error::NativeRefused`]), and when the interface has another program or went away.
     pub fn attach(&self, interface: &Interface, attach: Attach) -> Result<Attachment, Error> {
         match attach {
             Attach::Only(mode) => self.attach_in(interface, mode),

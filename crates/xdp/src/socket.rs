@@ -104,12 +104,10 @@ pub struct Socket {
 impl Socket {
     /// Make a socket for a queue of an interface. It takes no packets from the kernel yet.
     ///
-    /// Frames are pinned memory, and stay with the process that made the socket: do this after any `fork`.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] without CAP_NET_RAW or the kernel's support, [`Error::ZeroCopyRefused`]; and for options
-    /// that cannot be, an MTU too large for the frames, a queue that is not there or taken, an interface that is down or
-    /// went away, and memory that is not to be had or not to be locked.
+    /// Frames are pinned memory, and stay with the process that made the socket: do this after any `fork`. Takes
+    /// CAP_NET_RAW; [`Error::ZeroCopyRefused`] where the driver cannot. Fails for options that cannot be, an MTU too
+    /// large for the frames, a queue that is not there or taken, an interface that is down or went away, and memory
+    /// that is not to be had or not to be locked.
     pub fn bind(interface: &Interface, queue: u32, options: &Options) -> Result<Self, Error> {
         check(interface, queue, options)?;
         let (kind, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
@@ -318,11 +316,9 @@ impl Socket {
     /// Have the kernel look at the rings, where it waits to be told; to be called after [`transmit`](Self::transmit), and
     /// at every turn of a loop that does not sleep. Without need it is no system call.
     ///
-    /// In copy mode the calling thread does the sending, until all is sent or the device takes no more; then what is left
-    /// stays in line for the next call.
-    ///
-    /// # Errors
-    /// `ENETDOWN` while the interface is down, when packets stay in line; `ENXIO` when it is gone.
+    /// In copy mode the calling thread does the sending, until all is sent or the device takes no more; then what is
+    /// left stays in line for the next call. `ENETDOWN` while the interface is down, when packets stay in line; `ENXIO`
+    /// when it is gone.
     #[inline]
     pub fn wake(&mut self) -> io::Result<()> {
         if self.fill.needs_wakeup() {
@@ -359,9 +355,6 @@ impl Socket {
     }
 
     /// What became of packets.
-    ///
-    /// # Errors
-    /// What getsockopt(2) says.
     pub fn statistics(&self) -> io::Result<Statistics> {
         let kernel = sockopt::xdp_statistics(&self.descriptor)?;
         Ok(Statistics {

@@ -25,11 +25,8 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Leaves `fraction` of the channel at `path`.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] unless `0 < fraction <= 1`; [`Error::Held`] when another process holds a part; and as
-    /// [`Channel::open`].
+    /// Leaves `fraction` of the channel at `path`. Refused unless `0 < fraction <= 1`, and while another process holds
+    /// a part ([`Error::Held`]).
     pub fn start(path: &Path, fraction: f64) -> Result<Self> {
         let held_millionths = (MILLION as f64 * (1.0 - fraction)).round();
         if !(fraction > 0.0 && fraction <= 1.0) || held_millionths >= MILLION as f64 {

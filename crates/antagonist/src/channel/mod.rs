@@ -48,10 +48,8 @@ pub struct Channel {
 pub struct Passage(u64);
 
 impl Channel {
-    /// Makes the channel's file, replacing one that is there. It starts without any kept bandwidth.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] for a rate out of [`RATE_BOUNDS`], [`Error::Host`].
+    /// Makes the channel's file, replacing one that is there. It starts without any kept bandwidth. Refuses a rate out
+    /// of [`RATE_BOUNDS`].
     pub fn create(path: &Path, bytes_per_second: u64) -> Result<Self> {
         if !RATE_BOUNDS.contains(&bytes_per_second) {
             return Err(Error::Argument(format!(
@@ -66,9 +64,6 @@ impl Channel {
     }
 
     /// Opens the channel of another process.
-    ///
-    /// # Errors
-    /// [`Error::Host`], and [`Error::Argument`] for a file of another kind.
     pub fn open(path: &Path) -> Result<Self> {
         Words::open(path).map(|words| Self { words })
     }

@@ -80,9 +80,6 @@ impl Inbox {
 
 impl Messages {
     /// The next one, if there is one.
-    ///
-    /// # Errors
-    /// As [`Receiver::try_recv`].
     pub fn next(&self) -> Result<Message, TryRecvError> {
         let message = self.receiver.try_recv()?;
         if let Message::Datagram(datagram) = &message {

@@ -23,9 +23,6 @@ pub(crate) type WorkerAndInbox = (Box<dyn Serve>, Inbox);
 
 /// The workers that the options ask for, each with its inbox. Where all share the storage, each has all `partitions`;
 /// elsewhere the first have the first ones. `sources` has what brings datagrams to each.
-///
-/// # Errors
-/// The system gave no descriptor.
 pub(crate) fn workers(
     shared: &Arc<Shared>,
     hasher: &Hasher,

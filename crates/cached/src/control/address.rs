@@ -13,9 +13,6 @@ pub struct ListenAddress<'a> {
 
 impl<'a> ListenAddress<'a> {
     /// Read `[notls:]HOST[:PORT]`. An IPv6 address stands in brackets where a port follows it.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub fn parse(text: &'a str) -> Result<Self, &'static str> {
         const PORT: &str = "a port is 0 to 65535";
         let (is_plain, rest) = match text.strip_prefix("notls:") {

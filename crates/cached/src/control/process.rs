@@ -30,10 +30,7 @@ pub struct Process {
 }
 
 /// Do what is asked, in an order in which each step may still do what it needs. Then comes what needs root, then
-/// [`give_up_root`].
-///
-/// # Errors
-/// [`Error`] says what was refused: going to the background where there are other threads, which do not survive it.
+/// [`give_up_root`]. Refuses to go to the background where there are other threads, which do not survive it.
 pub fn prepare(options: &ProcessOptions) -> Result<Process, Error> {
     if options.dumps_core {
         let mut limit = getrlimit(Resource::Core);
@@ -110,9 +107,6 @@ fn lock_memory() -> Result<(), Error> {
 }
 
 /// Become who `options` say, where the process is root.
-///
-/// # Errors
-/// That there is no such user, or what the kernel said.
 pub fn give_up_root(options: &ProcessOptions) -> Result<(), Error> {
     options.user.as_deref().map_or(Ok(()), become_user)
 }

@@ -77,9 +77,6 @@ struct Handle {
 
 impl Server {
     /// Listen and start the workers.
-    ///
-    /// # Errors
-    /// [`Error`] says what could not be had and what to do about it.
     pub fn start(options: &Options) -> Result<Self, Error> {
         raise_descriptor_limit();
         let layout = layout(options)?;
@@ -255,10 +252,8 @@ impl Server {
             .map(|listening| listening.listener.endpoint())
     }
 
-    /// Serve until `stop` is readable. When `refresh` is, certificates are read again.
-    ///
-    /// # Errors
-    /// [`Error::Worker`] if a worker ends by itself, [`Error::System`] if the poller fails.
+    /// Serve until `stop` is readable. When `refresh` is, certificates are read again. Fails if a worker ends by
+    /// itself.
     pub fn run(&mut self, stop: impl AsFd, refresh: impl AsFd) -> Result<(), Error> {
         self.poller
             .add(&stop, SIGNAL, Interest::READ)
@@ -296,10 +291,8 @@ impl Server {
         }
     }
 
-    /// Serve no more, and keep the items where that is asked for.
-    ///
-    /// # Errors
-    /// [`Error::MemoryFile`] if they cannot be kept, [`Error::Worker`] if a worker ended by itself meanwhile.
+    /// Serve no more, and keep the items where that is asked for. Fails if they cannot be kept, or a worker ended by
+    /// itself meanwhile.
     pub fn stop(mut self) -> Result<(), Error> {
         let Some(file) = self.memory_file.take() else {
             return Ok(());

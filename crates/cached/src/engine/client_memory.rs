@@ -113,10 +113,8 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Pay for `bytes` in all from now on, by the worker whose `allowance` it is.
-    ///
-    /// # Errors
-    /// [`Spent`]: then it stays as it was.
+    /// Pay for `bytes` in all from now on, by the worker whose `allowance` it is. If memory is [`Spent`], it stays as
+    /// it was.
     pub fn set(&mut self, bytes: usize, allowance: &Allowance) -> Result<(), Spent> {
         if bytes > self.bytes {
             allowance.take(bytes - self.bytes)?;
@@ -160,10 +158,7 @@ impl ClientBuffer {
         self.bytes.capacity()
     }
 
-    /// Let there be room for `bytes` in all, and no more.
-    ///
-    /// # Errors
-    /// [`Spent`]: then it stays as it was.
+    /// Let there be room for `bytes` in all, and no more. If memory is [`Spent`], it stays as it was.
     #[inline]
     pub fn reserve(&mut self, bytes: usize, allowance: &Allowance) -> Result<(), Spent> {
         match bytes > self.capacity() {
@@ -179,10 +174,7 @@ impl ClientBuffer {
         Ok(())
     }
 
-    /// Append `more`.
-    ///
-    /// # Errors
-    /// [`Spent`]: then nothing is appended.
+    /// Append `more`. If memory is [`Spent`], nothing is appended.
     #[inline]
     pub fn extend(&mut self, more: &[u8], allowance: &Allowance) -> Result<(), Spent> {
         let bytes = self.len() + more.len();
@@ -196,10 +188,8 @@ impl ClientBuffer {
         Ok(())
     }
 
-    /// Let `fill` write to `more` bytes behind what is there, and keep as many of them as it says.
-    ///
-    /// # Errors
-    /// [`Spent`]: then nothing is written.
+    /// Let `fill` write to `more` bytes behind what is there, and keep as many of them as it says. If memory is
+    /// [`Spent`], nothing is written.
     pub fn fill<T>(
         &mut self,
         more: usize,

@@ -25,9 +25,6 @@ pub struct Accounts(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Accounts {
     /// Read a file.
-    ///
-    /// # Errors
-    /// [`Error`] names the file and what is wrong with it.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let shown = || path.display().to_string();
         let failed = |source| Error::Read {

@@ -66,11 +66,8 @@ pub struct Bandwidth {
 
 /// Moves `bytes_per_thread` bytes per pass on each of `cores` at once, pass after pass for `budget`.
 ///
-/// `bytes_per_thread` is rounded down to [`GRANULE_BYTES`]. The amount of a round is bytes.
-///
-/// # Errors
-/// [`Error::Argument`] when `bytes_per_thread` is less than one granule, [`Error::Host`] when the buffers cannot be
-/// mapped, and as [`run_together`].
+/// `bytes_per_thread` is rounded down to [`GRANULE_BYTES`]. The amount of a round is bytes. Refuses `bytes_per_thread`
+/// of less than one granule.
 pub fn measure_bandwidth(
     kind: Kind,
     cores: &[usize],

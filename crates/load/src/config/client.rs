@@ -209,10 +209,7 @@ impl ClientConfig {
     /// The longest value, in bytes.
     pub const MAX_VALUE_BYTES: usize = 32 << 20;
 
-    /// Parse and check.
-    ///
-    /// # Errors
-    /// [`Error::Config`] with a sentence that names the field and its bounds.
+    /// Parse and check. An error names the field and its bounds.
     pub fn from_json(json: &str) -> Result<Self, Error> {
         let config: Self = parse("load configuration", json)?;
         config.check()?;

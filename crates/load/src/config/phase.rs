@@ -91,9 +91,6 @@ fn yes() -> bool {
 
 impl PhaseConfig {
     /// Parse and check.
-    ///
-    /// # Errors
-    /// [`Error::Config`] with a sentence that names the field and its bounds.
     pub fn from_json(json: &str, protocol: Protocol) -> Result<Self, Error> {
         let config: Self = parse("phase", json)?;
         config.check(protocol)?;
@@ -109,9 +106,6 @@ impl PhaseConfig {
     }
 
     /// Check what has no expiry: Redis's commands on data structures.
-    ///
-    /// # Errors
-    /// [`Error::Config`], as for [`Self::from_json`].
     pub fn check_for_expiry(&self) -> Result<(), Error> {
         let lasting = self.operations.keys().find(|one| one.needs_redis());
         require!(
@@ -124,9 +118,6 @@ impl PhaseConfig {
     }
 
     /// Check what datagrams cannot do.
-    ///
-    /// # Errors
-    /// [`Error::Config`], as for [`Self::from_json`].
     pub fn check_for_datagrams(&self) -> Result<(), Error> {
         require!(
             matches!(self.control, LoopConfig::Closed {}),

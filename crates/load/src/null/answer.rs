@@ -27,9 +27,6 @@ impl Answerer {
     }
 
     /// Append the answers to all requests that end in `input`: how many of its bytes are done with.
-    ///
-    /// # Errors
-    /// [`Unread`] where there are bytes that are no request.
     pub fn answer(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<usize, Unread> {
         match self.protocol {
             Protocol::Resp => answer_redis(input, out),

@@ -99,10 +99,8 @@ pub trait Protocol {
     ) {
         unreachable!("{command:?} over memcached's protocol");
     }
-    /// Take the next piece of the reply to a `command` of `keys` keys.
-    ///
-    /// # Errors
-    /// A sentence, when the server sent what no server should.
+    /// Take the next piece of the reply to a `command` of `keys` keys. The error is a sentence: the server sent what no
+    /// server should.
     fn step<'a>(
         input: &'a [u8],
         command: Command,

@@ -50,9 +50,6 @@ pub struct Hand {
 
 impl Workshop {
     /// Makes the files, memory and measurements that the recipes of `options` need.
-    ///
-    /// # Errors
-    /// [`Error`] names the file or work concerned.
     pub fn prepare(options: &Options) -> Result<Self, Error> {
         let steps: Vec<Work> = [&options.on_read, &options.on_update]
             .into_iter()
@@ -124,9 +121,6 @@ impl Workshop {
     }
 
     /// Does all of `recipe`.
-    ///
-    /// # Errors
-    /// What the disk answered.
     pub fn work(&self, recipe: &Recipe, hand: &mut Hand) -> io::Result<()> {
         recipe.0.iter().try_for_each(|work| self.step(work, hand))
     }

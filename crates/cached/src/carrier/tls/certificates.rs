@@ -47,9 +47,6 @@ struct Current {
 
 impl Tls {
     /// Read the files that `options` name.
-    ///
-    /// # Errors
-    /// [`Error`] names the option, the file and what is wrong with it.
     pub fn new(options: TlsOptions) -> Result<Self, Error> {
         Ok(Self {
             current: Mutex::new(Current::read(&options)?),
@@ -82,8 +79,6 @@ pub(crate) struct Refresher {
 }
 
 impl Refresher {
-    /// # Errors
-    /// No thread can be had.
     pub fn start(tls: Arc<Tls>) -> io::Result<Self> {
         let (asked, questions) = mpsc::sync_channel(1);
         let errors = Arc::new(AtomicU64::new(0));

@@ -39,10 +39,7 @@ pub(crate) struct TlsSession {
 }
 
 impl TlsSession {
-    /// With a client that said nothing yet.
-    ///
-    /// # Errors
-    /// [`rustls::Error`] where the host gives no random numbers.
+    /// With a client that said nothing yet. Fails where the host gives no random numbers.
     pub fn new(config: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
         Ok(Self {
             tls: UnbufferedServerConnection::new(config)?,
@@ -65,11 +62,9 @@ impl TlsSession {
         &self.incoming
     }
 
-    /// Take what was received, `received` behind [`incoming`](Self::incoming): hand what the client said to `each`,
-    /// and append what is to be sent back unasked to `reply`.
-    ///
-    /// # Errors
-    /// [`rustls::Error`] where the session cannot go on; what the client is to know of it is in `reply` then.
+    /// Take what was received, `received` behind [`incoming`](Self::incoming): hand what the client said to `each`, and
+    /// append what is to be sent back unasked to `reply`. Where the session cannot go on, `reply` has what the client
+    /// is to know of it.
     pub fn open(
         &mut self,
         received: &mut [u8],

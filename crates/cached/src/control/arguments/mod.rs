@@ -100,9 +100,6 @@ pub enum Request {
 const THREADS_MAX: usize = 256;
 
 /// Read a command line, without the program's name.
-///
-/// # Errors
-/// [`Error`] names the option and what it takes.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut options = Options::default();

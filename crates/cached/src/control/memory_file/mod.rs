@@ -57,9 +57,6 @@ pub(crate) struct MemoryFile {
 impl MemoryFile {
     /// Make sure that items can be kept at `path`: what cannot be written at the end is better known at the start. If
     /// there are some, keys are to be hashed as theirs were, else with `fresh_seed`.
-    ///
-    /// # Errors
-    /// [`Error::Write`], [`Error::Read`] and [`Error::Unfit`].
     pub fn claim(path: &Path, fresh_seed: u64) -> Result<Self, Error> {
         let mut file = Self {
             path: path.to_owned(),
@@ -82,11 +79,9 @@ impl MemoryFile {
     }
 
     /// Fill `partitions`, which are empty, with what an earlier server left, and say so: those of `parts` workers, one
-    /// worker's behind another's, each of which has its share of the keys. The clock goes on from its. `None` where there is
-    /// nothing, or nothing of use, which is said and put aside; the partitions are then of no use either.
-    ///
-    /// # Errors
-    /// [`Error::Read`], [`Error::Unfit`] and, in store mode, [`Error::NoRoom`].
+    /// worker's behind another's, each of which has its share of the keys. The clock goes on from its. `None` where
+    /// there is nothing, or nothing of use, which is said and put aside; the partitions are then of no use either. In
+    /// store mode, items that do not fit are an error.
     pub fn restore(
         &self,
         hasher: &Hasher,
@@ -122,9 +117,6 @@ impl MemoryFile {
     }
 
     /// Remove what was read: from now on items change, and it would bring back what they were.
-    ///
-    /// # Errors
-    /// [`Error::Write`].
     pub fn consume(&self) -> Result<(), Error> {
         let removed = match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -143,10 +135,7 @@ impl MemoryFile {
         File::open(folder)?.sync_all()
     }
 
-    /// Keep all items of all workers, and say so.
-    ///
-    /// # Errors
-    /// [`Error::Write`]; nothing is kept then.
+    /// Keep all items of all workers, and say so. Where that fails, nothing is kept.
     pub fn save(&self, all: &mut [Box<dyn Partitions>], clock: Clock) -> Result<(), Error> {
         let items = self.try_save(all, clock).map_err(|source| {
             self.discard_draft();

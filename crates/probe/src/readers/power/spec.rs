@@ -88,9 +88,6 @@ const LONGEST_DOMAIN: usize = 64;
 
 impl MeterSpec {
     /// Says what cannot be of a specification.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn check(&self) -> Result<(), String> {
         let in_range = |what: &str, seconds: f64, least: f64, most: f64| {
             if (least..=most).contains(&seconds) {

@@ -70,10 +70,7 @@ pub struct MalformedReply {
 /// The longest line that a server sends: a key, some flags or an error message.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// Parse the first reply of `stream`.
-///
-/// # Errors
-/// [`MalformedReply`] when no continuation of `stream` would be a reply.
+/// Parse the first reply of `stream`. [`MalformedReply`] when no continuation of `stream` would be a reply.
 #[inline]
 pub fn parse_reply(stream: &[u8]) -> Result<Parsed<'_>, MalformedReply> {
     if stream.starts_with(b"END\r\n") {

@@ -259,9 +259,6 @@ impl Reversed {
 // Reading. Every length is checked against what is left, and no more is kept than the limits say.
 
 /// The message that `bytes` are, all of them.
-///
-/// # Errors
-/// [`Malformed`] if they are none.
 pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
     let mut outside = Elements(bytes);
     let mut whole = outside.expect(SEQUENCE)?;
