@@ -24,6 +24,6 @@ impl Error {
             "the regulated channel {} could not be {done}",
             path.display()
         );
-        move |source| Self::Host(ceiling::Error::Host { what, source })
+        move |error| Self::Host(ceiling::Error::Host(what, error))
     }
 }

@@ -9,22 +9,14 @@ pub enum Error {
     #[error("{0}")]
     Argument(String),
     /// The host did not give something: a core, memory, a thread, a priority, a connection.
-    #[error("{what}: {source}")]
-    Host {
-        /// What could not be had.
-        what: String,
-        /// What the kernel answered.
-        source: io::Error,
-    },
+    #[error("{0}: {1}")]
+    Host(String, #[source] io::Error),
 }
 
 impl Error {
     /// `what` could not be had.
     pub fn host<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
-        move |source| Self::Host {
-            what: what.into(),
-            source: source.into(),
-        }
+        move |error| Self::Host(what.into(), error.into())
     }
 
     pub(crate) fn core<E: Into<io::Error>>(core: usize) -> impl FnOnce(E) -> Self {

@@ -320,8 +320,5 @@ pub(crate) fn choose_endpoint(candidates: &[Endpoint]) -> Result<Endpoint, Error
             Err(error) => failure = Some(error),
         }
     }
-    Err(failure.unwrap_or_else(|| Error::Resolve {
-        host: String::new(),
-        reason: "no address".to_owned(),
-    }))
+    Err(failure.unwrap_or_else(|| Error::Resolve(String::new(), "no address".to_owned())))
 }

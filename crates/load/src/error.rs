@@ -11,13 +11,8 @@ pub enum Error {
     #[error(transparent)]
     Xdp(#[from] xdp::Error),
     /// The kernel refused something that every program needs, such as a thread or a descriptor.
-    #[error("cannot {action}: {source}")]
-    System {
-        /// What was attempted.
-        action: &'static str,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
+    #[error("cannot {0}: {1}")]
+    System(&'static str, #[source] std::io::Error),
     /// A method was called at the wrong time, such as a second phase while one runs.
     #[error("{0}")]
     State(&'static str),
@@ -25,6 +20,6 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn system(action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::System { action, source }
+        move |error| Self::System(action, error)
     }
 }

@@ -68,12 +68,7 @@ impl Tls {
         endpoint: &Endpoint,
         timeout: Duration,
     ) -> Result<Session, Error> {
-        let failed = |source| {
-            Error::Net(net::Error::Connect {
-                endpoint: endpoint.clone(),
-                source,
-            })
-        };
+        let failed = |source| Error::Net(net::Error::Connect(endpoint.clone(), source));
         let connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
             .map_err(|error| failed(io::Error::other(error)))?;
         let mut session = Session {
@@ -94,12 +89,7 @@ impl Tls {
                 false => PollFlags::IN,
             };
             match poll(&mut [PollFd::new(stream, flags)], Some(&left)) {
-                Ok(0) => {
-                    return Err(Error::Net(net::Error::ConnectTimeout {
-                        endpoint: endpoint.clone(),
-                        timeout,
-                    }));
-                }
+                Ok(0) => return Err(net::Error::ConnectTimeout(endpoint.clone(), timeout).into()),
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(errno) => return Err(failed(errno.into())),
             }

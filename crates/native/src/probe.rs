@@ -130,7 +130,7 @@ fn sorted<T: Ord>(labelled: Option<HashMap<String, T>>) -> Vec<(String, T)> {
 
 fn raise(error: ProbeError) -> PyErr {
     match error {
-        ProbeError::Interval { .. } => PyValueError::new_err(error.to_string()),
+        ProbeError::Interval(_) => PyValueError::new_err(error.to_string()),
         _ => PyRuntimeError::new_err(error.to_string()),
     }
 }

@@ -19,9 +19,12 @@ pub fn allowed_cores() -> Vec<usize> {
 /// Keep the calling thread on `core` from now on. Fails when the host has no such core or this process may not use it
 /// (a container's cpuset).
 pub fn pin_current_thread(core: usize) -> Result<(), Error> {
-    let failed = |what: &str| Error::Pin {
-        core,
-        reason: format!("{what}; this process may use cores {:?}", allowed_cores()),
+    let failed = |what: &str| {
+        let allowed = allowed_cores();
+        Error::Pin(
+            core,
+            format!("{what}; this process may use cores {allowed:?}"),
+        )
     };
     if core >= CpuSet::MAX_CPU {
         return Err(failed("the number is out of range"));

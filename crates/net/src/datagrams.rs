@@ -94,7 +94,7 @@ impl DatagramSocket {
     /// the kernel spreads senders (`SO_REUSEPORT`).
     pub fn bind(address: SocketAddr, reuse_port: bool) -> Result<Self, Error> {
         Self::try_bind(address, reuse_port)
-            .map_err(|source| Error::ListenForDatagrams { address, source })
+            .map_err(|source| Error::ListenForDatagrams(address, source))
     }
 
     fn try_bind(address: SocketAddr, reuse_port: bool) -> io::Result<Self> {

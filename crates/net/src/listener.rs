@@ -55,10 +55,8 @@ impl Listener {
     /// Listen on `endpoint`; port 0 becomes a free port. `SO_REUSEADDR` is set, so that a restart does not wait for
     /// old connections, and the file of a unix socket that no process listens on any more is replaced.
     pub fn bind(endpoint: &Endpoint, options: ListenOptions) -> Result<Self, Error> {
-        Self::try_bind(endpoint, options).map_err(|errno| Error::Listen {
-            endpoint: endpoint.clone(),
-            source: errno.into(),
-        })
+        Self::try_bind(endpoint, options)
+            .map_err(|errno| Error::Listen(endpoint.clone(), errno.into()))
     }
 
     fn try_bind(endpoint: &Endpoint, options: ListenOptions) -> Result<Self, Errno> {
@@ -106,10 +104,8 @@ impl Listener {
         self.is_reno_on_loopback = *congestion == Congestion::RenoOnLoopback;
         if let (Congestion::Named(name), Endpoint::Tcp(_)) = (congestion, &self.endpoint) {
             // What is accepted has its listener's.
-            sockopt::set_tcp_congestion(&self.socket, name).map_err(|errno| Error::Congestion {
-                name: name.clone(),
-                source: errno.into(),
-            })?;
+            sockopt::set_tcp_congestion(&self.socket, name)
+                .map_err(|errno| Error::Congestion(name.clone(), errno.into()))?;
         }
         Ok(())
     }
@@ -167,7 +163,7 @@ impl Drop for Listener {
 fn is_abandoned(endpoint: &Endpoint) -> bool {
     matches!(
         Stream::connect(endpoint, Duration::from_millis(100)),
-        Err(Error::Connect { source, .. }) if source.kind() == io::ErrorKind::ConnectionRefused
+        Err(Error::Connect(_, source)) if source.kind() == io::ErrorKind::ConnectionRefused
     ) && matches!(endpoint, Endpoint::Unix(path) if is_socket(path))
 }
 

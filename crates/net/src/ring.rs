@@ -130,10 +130,8 @@ impl Ring {
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)
             .map_err(Unavailable::explain)?;
-        let mut buffers = Buffers::new(buffers, buffer_bytes)?;
-        buffers
-            .register(&uring.submitter())
-            .map_err(Unavailable::explain)?;
+        let made = Buffers::new(buffers, buffer_bytes, &uring.submitter());
+        let buffers = made.map_err(Unavailable::explain)?;
         let mut wait_flags = EnterFlags::GETEVENTS;
         if uring.params().is_feature_no_iowait() {
             // Waiting for clients is not waiting for a disk.

@@ -25,14 +25,8 @@ impl Stream {
     pub fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Error> {
         let deadline = Instant::now() + timeout;
         Self::connect_until(endpoint, deadline).map_err(|errno| match errno {
-            Errno::TIMEDOUT => Error::ConnectTimeout {
-                endpoint: endpoint.clone(),
-                timeout,
-            },
-            errno => Error::Connect {
-                endpoint: endpoint.clone(),
-                source: errno.into(),
-            },
+            Errno::TIMEDOUT => Error::ConnectTimeout(endpoint.clone(), timeout),
+            errno => Error::Connect(endpoint.clone(), errno.into()),
         })
     }
 

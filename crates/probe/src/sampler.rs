@@ -68,7 +68,7 @@ impl Sampler {
         let interval = host.interval;
         let seconds = interval.as_secs_f64();
         if !(0.01..=1.0).contains(&seconds) {
-            return Err(ProbeError::Interval { seconds });
+            return Err(ProbeError::Interval(seconds));
         }
         let set = ReaderSet::new(host);
         let columns = set.columns().to_vec();
@@ -109,7 +109,7 @@ impl Sampler {
         let thread = std::thread::Builder::new()
             .name("rackscope-probe".to_owned())
             .spawn(move || sample(set, interval, &ring, &stopped))
-            .map_err(|source| ProbeError::Thread { source })?;
+            .map_err(ProbeError::Thread)?;
         self.state = State::Running { stop, thread };
         Ok(())
     }

@@ -55,7 +55,7 @@ impl Source {
                 failed_reads: 0,
                 first_failure: None,
             }),
-            Err(source) => Err(ProbeError::Open { path, source }),
+            Err(error) => Err(ProbeError::Open(path, error)),
         }
     }
 
@@ -79,10 +79,9 @@ impl Source {
                 Err(fault) if self.first_failure.is_none() => Some(fault.at(&self.path)),
                 Err(_) => None,
             },
-            Err(source) if self.first_failure.is_none() => Some(ProbeError::Read {
-                path: self.path.clone(),
-                source: source.into(),
-            }),
+            Err(errno) if self.first_failure.is_none() => {
+                Some(ProbeError::Read(self.path.clone(), errno.into()))
+            }
             Err(_) => None,
         };
         self.failed_reads += 1;
@@ -100,10 +99,7 @@ impl Source {
     pub(crate) fn readable(mut self) -> Result<Self, ProbeError> {
         match self.fill() {
             Ok(_) => Ok(self),
-            Err(source) => Err(ProbeError::Read {
-                path: self.path,
-                source: source.into(),
-            }),
+            Err(errno) => Err(ProbeError::Read(self.path, errno.into())),
         }
     }
 

@@ -8,30 +8,14 @@ pub enum Error {
     /// A right is missing, or the kernel was built without AF_XDP or without bpf(2).
     #[error("{0}")]
     Unavailable(String),
-    /// The driver cannot, or not now.
+    /// The driver of this interface cannot on this queue, or not now.
+    #[error("the driver of interface {0} refuses zero-copy mode on queue {1}: {2}. Use copy mode")]
+    ZeroCopyRefused(String, u32, #[source] io::Error),
+    /// The driver of this interface does not take the program; last what may help.
     #[error(
-        "the driver of interface {interface} refuses zero-copy mode on queue {queue}: {source}. Use copy mode"
+        "the driver of interface {0} refuses the program in native mode: {1}. {2}, or use generic mode"
     )]
-    ZeroCopyRefused {
-        /// The interface.
-        interface: String,
-        /// The queue.
-        queue: u32,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// The driver does not take the program.
-    #[error(
-        "the driver of interface {interface} refuses the program in native mode: {source}. {advice}, or use generic mode"
-    )]
-    NativeRefused {
-        /// The interface.
-        interface: String,
-        /// What the kernel said.
-        source: io::Error,
-        /// What may help.
-        advice: String,
-    },
+    NativeRefused(String, #[source] io::Error, String),
     /// Everything else: an option, an interface, a queue, memory, a system call.
     #[error("{0}")]
     Other(String),

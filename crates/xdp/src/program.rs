@@ -304,11 +304,6 @@ fn instructions(filter: &Filter, sockets: RawFd) -> Vec<Instruction> {
 /// What the kernel said when a program was attached.
 fn attach_error(interface: &Interface, mode: Mode, source: io::Error) -> Error {
     let name = interface.name.clone();
-    let refused = |source, advice| Error::NativeRefused {
-        interface: interface.name.clone(),
-        source,
-        advice,
-    };
     match (source.raw_os_error(), mode) {
         (Some(libc::EPERM), _) => Error::permission("attach an XDP program", "CAP_NET_ADMIN"),
         (Some(libc::EBUSY | libc::EEXIST), _) => Error::Other(format!(
@@ -319,11 +314,13 @@ fn attach_error(interface: &Interface, mode: Mode, source: io::Error) -> Error {
         (Some(libc::ENODEV | libc::EINVAL), _) if !interface.is_there() => {
             Error::no_such_interface(&name)
         }
-        (Some(libc::EOPNOTSUPP), Mode::Native) => refused(
+        (Some(libc::EOPNOTSUPP), Mode::Native) => Error::NativeRefused(
+            name,
             source,
             "It has no native XDP: use a card whose driver has".to_owned(),
         ),
-        (_, Mode::Native) => refused(
+        (_, Mode::Native) => Error::NativeRefused(
+            name,
             source,
             format!(
                 "Often the MTU is too large for it (here {}, and with veth the peer's counts; about 3500 with pages of 4 KiB), or it has too few queues (of veth, the peer may not transmit on more than are received on): lower the MTU or change the queues",

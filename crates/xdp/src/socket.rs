@@ -539,11 +539,7 @@ fn bind_error(interface: &Interface, queue: u32, copying: Copying, error: Errno)
         (Errno::NETDOWN, _) => {
             Error::Other(format!("interface {name} is down: `ip link set {name} up`"))
         }
-        (error, Copying::ZeroCopy) => Error::ZeroCopyRefused {
-            interface: name,
-            queue,
-            source: error.into(),
-        },
+        (error, Copying::ZeroCopy) => Error::ZeroCopyRefused(name, queue, error.into()),
         // The interface may have lost queues since it was looked up.
         (Errno::INVAL, Copying::Copy) => {
             Error::queue_out_of_range(&name, queue, interface.receive_queues)

@@ -3,15 +3,12 @@ use std::io;
 /// Why bytes cannot be carried as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Datagrams cannot be served over AF_XDP.
-    #[error("--xdp: {source}. Without --xdp, datagrams are served through the kernel")]
-    Xdp { source: xdp::Error },
-    /// No socket listens to what could come over the interface.
+    #[error("--xdp: {0}. Without --xdp, datagrams are served through the kernel")]
+    Xdp(#[from] xdp::Error),
     #[error(
-        "--xdp {interface}: no datagram for a loopback address comes over it. Give -l an address of {interface}, or 0.0.0.0"
+        "--xdp {0}: no datagram for a loopback address comes over it. Give -l an address of {0}, or 0.0.0.0"
     )]
-    OnlyLoopback { interface: String },
-    /// The interface carries too little.
+    OnlyLoopback(String),
     #[error(
         "--xdp {interface}: its packets are {mtu} bytes long, and datagrams of replies are up to {least}: `ip link set {interface} mtu {least}`, or leave out --xdp"
     )]
@@ -20,26 +17,21 @@ pub enum Error {
         mtu: u32,
         least: u32,
     },
-    /// The kernel does not let this process use io_uring.
-    #[error("{source}. Choose --transport auto or epoll")]
-    Transport { source: net::Unavailable },
+    #[error("{0}. Choose --transport auto or epoll")]
+    Transport(#[from] net::Unavailable),
     /// io_uring cannot do what else was asked for.
-    #[error("io_uring {what} here. Choose --transport epoll, or leave the other out")]
-    TransportLacks { what: &'static str },
-    /// The system gave no descriptor.
-    #[error("cannot {what}: {source}")]
-    System {
-        what: &'static str,
-        source: io::Error,
-    },
+    #[error("io_uring {0} here. Choose --transport epoll, or leave the other out")]
+    TransportLacks(&'static str),
+    #[error("cannot {0}: {1}")]
+    System(&'static str, #[source] io::Error),
 }
 
 impl Error {
     /// What is wrong, without what to do.
     pub(super) fn reason(&self) -> String {
         match self {
-            Self::Transport { source } => source.to_string(),
-            Self::TransportLacks { what } => format!("io_uring {what} here"),
+            Self::Transport(error) => error.to_string(),
+            Self::TransportLacks(what) => format!("io_uring {what} here"),
             other => other.to_string(),
         }
     }

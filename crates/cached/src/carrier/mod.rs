@@ -38,10 +38,10 @@ pub(crate) fn choose(options: &Options) -> Result<Transport, Error> {
         None
     };
     let error = match missing {
-        Some(what) => Error::TransportLacks { what },
+        Some(what) => Error::TransportLacks(what),
         None => match Ring::probe() {
             Ok(()) => return Ok(Transport::IoUring),
-            Err(source) => Error::Transport { source },
+            Err(error) => Error::Transport(error),
         },
     };
     if options.transport == Transport::IoUring {

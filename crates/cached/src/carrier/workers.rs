@@ -72,9 +72,9 @@ pub(crate) fn workers(
 
 /// What a worker is to wait by, and what wakes it.
 fn waiting(transport: Transport) -> Result<(Waiting, Waker), Error> {
-    let system = |what| move |source| Error::System { what, source };
+    let system = |what| move |error| Error::System(what, error);
     if transport == Transport::IoUring {
-        let mut ring = ring().map_err(|source| Error::Transport { source })?;
+        let mut ring = ring()?;
         let waker = Waker::for_ring(&mut ring).map_err(system("make an eventfd"))?;
         return Ok((Waiting::IoUring(Box::new(ring)), waker));
     }

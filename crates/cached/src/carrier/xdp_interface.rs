@@ -32,8 +32,7 @@ pub(crate) fn attach(
     let Some(name) = &options.interface else {
         return Ok(None);
     };
-    let failed = |source| Error::Xdp { source };
-    let interface = Interface::by_name(name).map_err(failed)?;
+    let interface = Interface::by_name(name)?;
     if interface.mtu < MTU_LEAST {
         return Err(Error::ShortPackets {
             interface: interface.name,
@@ -42,10 +41,8 @@ pub(crate) fn attach(
         });
     }
     let filter = filter(name, sockets)?;
-    let program = Program::load(&filter, interface.receive_queues).map_err(failed)?;
-    let attachment = program
-        .attach(&interface, Attach::BestAvailable)
-        .map_err(failed)?;
+    let program = Program::load(&filter, interface.receive_queues)?;
+    let attachment = program.attach(&interface, Attach::BestAvailable)?;
     Ok(Some(XdpInterface {
         interface,
         program,
@@ -66,9 +63,7 @@ fn filter(interface: &str, sockets: &[Vec<Arc<DatagramSocket>>]) -> Result<Filte
     addresses.dedup();
     addresses.retain(|address| !address.is_loopback());
     if addresses.is_empty() {
-        return Err(Error::OnlyLoopback {
-            interface: interface.to_owned(),
-        });
+        return Err(Error::OnlyLoopback(interface.to_owned()));
     }
     if addresses.iter().any(IpAddr::is_unspecified) {
         addresses.clear();
@@ -87,12 +82,11 @@ impl XdpInterface {
         workers: usize,
         sockets: &[Vec<Arc<DatagramSocket>>],
     ) -> Result<Vec<Vec<Source>>, Error> {
-        let failed = |source| Error::Xdp { source };
         let kernel_sockets: Arc<[_]> = sockets.iter().flatten().cloned().collect();
         let mut queues: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
         for number in 0..self.interface.receive_queues {
-            let socket = self.bind(number).map_err(failed)?;
-            self.program.register(&socket).map_err(failed)?;
+            let socket = self.bind(number)?;
+            self.program.register(&socket)?;
             let mtu = self.interface.mtu as usize;
             let queue = Queue::new(socket, mtu, Arc::clone(&kernel_sockets));
             queues[number as usize % workers].push(Source::Queue(Box::new(queue)));
@@ -140,13 +134,12 @@ impl Display for XdpInterface {
             formatter,
             "{name}: {mode}, {copying}, {queues} queue{plural}"
         )?;
-        if let Some(xdp::Error::NativeRefused { source, advice, .. }) =
-            self.attachment.native_refusal()
+        if let Some(xdp::Error::NativeRefused(_, error, advice)) = self.attachment.native_refusal()
         {
-            write!(formatter, " (native refused: {source}. {advice})")?;
+            write!(formatter, " (native refused: {error}. {advice})")?;
         }
-        if let Some(xdp::Error::ZeroCopyRefused { source, .. }) = &self.zero_copy_refusal {
-            write!(formatter, " (zero-copy refused: {source})")?;
+        if let Some(xdp::Error::ZeroCopyRefused(.., error)) = &self.zero_copy_refusal {
+            write!(formatter, " (zero-copy refused: {error})")?;
         }
         Ok(())
     }

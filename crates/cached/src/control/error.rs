@@ -4,74 +4,48 @@ use super::{memory_file, process};
 use crate::carrier::{self, tls};
 use crate::session::accounts;
 use std::io;
+use std::net::SocketAddr;
 
-/// Why the server does not run.
+/// Why the server does not run, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An address cannot be listened on.
     #[error(
-        "{source}. Stop what listens there, or choose another with -p (0 picks a free port), -U, -l or -s"
+        "{0}. Stop what listens there, or choose another with -p (0 picks a free port), -U, -l or -s"
     )]
-    Listen { source: net::Error },
-    /// An address or a core is not there.
-    #[error("{source}. {advice}")]
-    Setup {
-        source: net::Error,
-        advice: &'static str,
-    },
-    /// What `-l` says is no address.
-    #[error("-l {text}: {reason}")]
-    Address { text: String, reason: &'static str },
-    /// There are no ports for workers behind the common one.
+    Listen(#[source] net::Error),
+    /// An address, a core or a congestion control is not there.
+    #[error("{0}. {1}")]
+    Setup(#[source] net::Error, &'static str),
+    #[error("-l {0}: {1}")]
+    Address(String, &'static str),
     #[error(
         "port {port} leaves no {workers} ports behind it for the workers. Choose a smaller -p, or --access crcw"
     )]
     TooFewPorts { port: u16, workers: usize },
-    /// There is no address to serve datagrams at.
     #[error(
         "there is no address to serve datagrams at. Give -l an address of this host, such as 127.0.0.1"
     )]
     NoDatagramAddress,
-    /// Bytes cannot be carried as asked.
     #[error(transparent)]
     Carrier(#[from] carrier::Error),
-    /// TLS cannot be spoken.
-    #[error("{source}")]
-    Tls { source: tls::Error },
-    /// Items cannot be kept.
+    #[error(transparent)]
+    Tls(#[from] tls::Error),
     #[error(transparent)]
     MemoryFile(#[from] memory_file::Error),
-    /// The file of accounts is of no use.
-    #[error("{source}. Check -Y")]
-    Accounts { source: accounts::Error },
-    /// The process cannot be what it should be.
-    #[error("{source}")]
-    Process { source: process::Error },
-    /// Metrics cannot be served.
-    #[error(
-        "metrics cannot be served at {address}: {source}. Choose another address with --metrics"
-    )]
-    Metrics {
-        address: std::net::SocketAddr,
-        source: io::Error,
-    },
-    /// The largest item does not fit.
+    #[error("{0}. Check -Y")]
+    Accounts(#[from] accounts::Error),
+    #[error(transparent)]
+    Process(#[from] process::Error),
+    #[error("metrics cannot be served at {0}: {1}. Choose another address with --metrics")]
+    Metrics(SocketAddr, #[source] io::Error),
     #[error(
         "-I {item_bytes_max}: the largest item can be three quarters of a partition, or half with -M: {limit} bytes with these -m and -t. Choose a smaller -I or a larger -m"
     )]
     ItemTooLarge { item_bytes_max: usize, limit: usize },
-    /// There is no memory for the items.
-    #[error("cannot get memory for items: {source}. Choose a smaller -m")]
-    Memory { source: mica::Error },
-    /// The system gave no descriptor, thread or signal handler.
-    #[error("cannot {what}: {source}")]
-    System {
-        what: &'static str,
-        source: io::Error,
-    },
-    /// A worker thread ended by itself.
-    #[error(
-        "a worker thread stopped, so the server ends: {reason}. This is a defect; please report it"
-    )]
-    Worker { reason: String },
+    #[error("cannot get memory for items: {0}. Choose a smaller -m")]
+    Memory(#[source] mica::Error),
+    #[error("cannot {0}: {1}")]
+    System(&'static str, #[source] io::Error),
+    #[error("a worker thread stopped, so the server ends: {0}. This is a defect; please report it")]
+    Worker(String),
 }

@@ -66,8 +66,7 @@ pub(crate) fn worker_listeners(
             }
         };
         // Not as `listen_on` does: each has a port of its own.
-        let listener =
-            Listener::bind(&endpoint, how(options)).map_err(|source| Error::Listen { source })?;
+        let listener = Listener::bind(&endpoint, how(options)).map_err(Error::Listen)?;
         own.push(Listening {
             listener,
             worker: Some(worker),
@@ -86,10 +85,7 @@ pub(crate) fn listen_for_datagrams(
     let Some(port) = options.udp_port else {
         return Ok(workers);
     };
-    let bind = |address, is_shared| match DatagramSocket::bind(address, is_shared) {
-        Ok(socket) => Ok(Arc::new(socket)),
-        Err(source) => Err(Error::Listen { source }),
-    };
+    let bind = |address, is_shared| DatagramSocket::bind(address, is_shared).map(Arc::new);
     let mut known = Vec::new();
     for text in &options.listen {
         // A port behind the address is that of TCP.
@@ -104,8 +100,8 @@ pub(crate) fn listen_for_datagrams(
             for (worker, sockets) in workers.iter_mut().enumerate() {
                 let socket = match bind(address, options.threads > 1) {
                     // A host may know `localhost` as `::1` and yet have no IPv6.
-                    Err(Error::Listen { source }) if worker == 0 && is_missing(&source) => break,
-                    socket => socket?,
+                    Err(error) if worker == 0 && is_missing(&error) => break,
+                    socket => socket.map_err(Error::Listen)?,
                 };
                 // All of them share the free port that the first one got.
                 address = socket.address();
@@ -120,24 +116,18 @@ pub(crate) fn listen_for_datagrams(
         for (worker, sockets) in workers.iter_mut().enumerate() {
             let mut address = first;
             address.set_port(own_port(port, worker, options)?);
-            sockets.push(bind(address, false)?);
+            sockets.push(bind(address, false).map_err(Error::Listen)?);
         }
     }
     Ok(workers)
 }
 
 fn parse(text: &str) -> Result<ListenAddress<'_>, Error> {
-    ListenAddress::parse(text).map_err(|reason| Error::Address {
-        text: text.to_owned(),
-        reason,
-    })
+    ListenAddress::parse(text).map_err(|reason| Error::Address(text.to_owned(), reason))
 }
 
 fn resolve(host: &str, port: u16) -> Result<Vec<Endpoint>, Error> {
-    Endpoint::resolve(host, port).map_err(|source| Error::Setup {
-        source,
-        advice: "Give -l an address of this host, such as 127.0.0.1",
-    })
+    Endpoint::resolve(host, port).map_err(|error| Error::Setup(error, OTHER_ADDRESS))
 }
 
 /// The port of a worker's own behind the common one; a free one, where that is free too.
@@ -189,21 +179,20 @@ fn listen_on(
                 });
                 any = true;
             }
-            Err(source) if is_missing(&source) => missing = Some(source),
-            Err(source) => return Err(Error::Listen { source }),
+            Err(error) if is_missing(&error) => missing = Some(error),
+            Err(error) => return Err(Error::Listen(error)),
         }
     }
     match missing {
-        Some(source) if !any => Err(Error::Setup {
-            source,
-            advice: "Give -l an address of this host, such as 127.0.0.1",
-        }),
+        Some(error) if !any => Err(Error::Setup(error, OTHER_ADDRESS)),
         _ => Ok(()),
     }
 }
 
+const OTHER_ADDRESS: &str = "Give -l an address of this host, such as 127.0.0.1";
+
 fn is_missing(error: &net::Error) -> bool {
-    matches!(error, net::Error::Listen { source, .. } | net::Error::ListenForDatagrams { source, .. } if matches!(
+    matches!(error, net::Error::Listen(_, source) | net::Error::ListenForDatagrams(_, source) if matches!(
         source.kind(),
         io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported
     ) || source.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error()))

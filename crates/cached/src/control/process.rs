@@ -15,12 +15,10 @@ const ENTRY_BYTES: usize = 64 << 10;
 /// What of it could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such user.
     #[error("-u {0}: this host has no such user")]
     User(String),
-    /// The system refused.
-    #[error("cannot {what}: {source}")]
-    System { what: String, source: io::Error },
+    #[error("cannot {0}: {1}")]
+    System(String, #[source] io::Error),
 }
 
 /// What is undone when the process ends.
@@ -64,10 +62,7 @@ impl Drop for Process {
 
 fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Error {
     let what = what.into();
-    move |source| Error::System {
-        what,
-        source: source.into(),
-    }
+    move |error| Error::System(what, error.into())
 }
 
 fn write_pid(path: &Path) -> Result<(), Error> {

@@ -33,7 +33,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
-    move |source| Error::System { what, source }
+    move |error| Error::System(what, error)
 }
 
 /// Until a descriptor may be free again for a connection that waits to be accepted.
@@ -81,12 +81,9 @@ impl Server {
         raise_descriptor_limit();
         let layout = layout(options)?;
         let accounts = options.accounts.as_deref().map(Accounts::read);
-        let accounts = accounts
-            .transpose()
-            .map_err(|source| Error::Accounts { source })?;
+        let accounts = accounts.transpose()?;
         let tls = options.tls.clone().map(Tls::new);
-        let tls = tls.transpose().map_err(|source| Error::Tls { source })?;
-        let tls = tls.map(Arc::new);
+        let tls = tls.transpose()?.map(Arc::new);
         let mut listeners = listen(options)?;
         let own = worker_listeners(options, &listeners)?;
         let endpoints = own.iter().map(|one| one.listener.endpoint().clone());
@@ -98,15 +95,12 @@ impl Server {
         listeners.extend(own);
         for listening in &mut listeners {
             let set = listening.listener.set_congestion(&options.congestion);
-            set.map_err(|source| Error::Setup {
-                source,
-                advice: "Give -o congestion one of /proc/sys/net/ipv4/tcp_allowed_congestion_control, or system",
-            })?;
+            let advice = "Give -o congestion one of /proc/sys/net/ipv4/tcp_allowed_congestion_control, or system";
+            set.map_err(|error| Error::Setup(error, advice))?;
         }
         // Before the process goes to the background, where errors are not seen.
         let mut xdp_interface = attach(options, &sockets)?;
-        let process =
-            process::prepare(&options.process).map_err(|source| Error::Process { source })?;
+        let process = process::prepare(&options.process)?;
         // Behind `fork`, which frames do not outlive, and before root is given up.
         let queues = match &mut xdp_interface {
             Some(interface) => interface.open(options.threads, &sockets)?,
@@ -118,7 +112,7 @@ impl Server {
             sockets.chain(queues).collect()
         });
         let sources = sources.collect();
-        process::give_up_root(&options.process).map_err(|source| Error::Process { source })?;
+        process::give_up_root(&options.process)?;
         // With the rights that it will serve with.
         let options = &Options {
             transport: choose(options)?,
@@ -184,7 +178,7 @@ impl Server {
         }
         if let Some(address) = options.metrics {
             let metrics = Metrics::start(address, server.ask_for_statistics());
-            server.metrics = Some(metrics.map_err(|source| Error::Metrics { address, source })?);
+            server.metrics = Some(metrics.map_err(|error| Error::Metrics(address, error))?);
         }
         if let Some(file) = &server.memory_file {
             // Nothing can fail any more, and no client is served yet.
@@ -422,11 +416,8 @@ impl Server {
                 }
             })
             .map_err(system("start a thread"))?;
-        if let Ok(Err(source)) = is_pinned.recv() {
-            return Err(Error::Setup {
-                source,
-                advice: "Choose others with --cores",
-            });
+        if let Ok(Err(error)) = is_pinned.recv() {
+            return Err(Error::Setup(error, "Choose others with --cores"));
         }
         self.workers.push(Handle {
             inbox,
@@ -444,11 +435,11 @@ impl Server {
         let reason = ended.map_or_else(
             || "it is ending".to_owned(),
             |index| match joined(self.workers.swap_remove(index).thread.join()) {
-                Err(Error::Worker { reason }) => reason,
+                Err(Error::Worker(reason)) => reason,
                 _ => "it had nothing to do".to_owned(),
             },
         );
-        Error::Worker { reason }
+        Error::Worker(reason)
     }
 }
 
@@ -459,7 +450,7 @@ fn joined<T>(ended: std::thread::Result<io::Result<T>>) -> Result<T, Error> {
         Ok(Err(error)) => error.to_string(),
         Err(_) => "it panicked".to_owned(),
     };
-    Err(Error::Worker { reason })
+    Err(Error::Worker(reason))
 }
 
 /// Empty ones.
@@ -467,7 +458,7 @@ fn make_partitions(layout: &Layout, hasher: &Hasher) -> Result<Vec<Partition>, E
     (0..layout.partitions)
         .map(|_| Partition::new(layout.config, hasher.clone()))
         .collect::<Result<_, _>>()
-        .map_err(|source| Error::Memory { source })
+        .map_err(Error::Memory)
 }
 
 impl Drop for Server {

@@ -1,23 +1,14 @@
 //! Who may use the server: memcached's `-Y` file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file of passwords is short; anything longer is not one.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a file of accounts cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// It cannot be read.
-    #[error("the file of accounts {path} cannot be read: {source}")]
-    Read {
-        path: String,
-        source: std::io::Error,
-    },
-    /// It is not what it should be.
-    #[error("the file of accounts {path} {what}; it has lines of user:password")]
-    Content { path: String, what: String },
-}
+#[error("the file of accounts {path} {1}", path = .0.display())]
+pub struct Error(PathBuf, String);
 
 /// Names and passwords.
 #[derive(Debug)]
@@ -26,21 +17,13 @@ pub struct Accounts(Vec<(Vec<u8>, Vec<u8>)>);
 impl Accounts {
     /// Read a file.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let shown = || path.display().to_string();
-        let failed = |source| Error::Read {
-            path: shown(),
-            source,
-        };
-        if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
-            return Err(Error::Content {
-                path: shown(),
-                what: format!("has more than {FILE_BYTES_MAX} bytes"),
-            });
+        let failed = |what| Error(path.to_owned(), what);
+        let unread = |error| failed(format!("cannot be read: {error}"));
+        let wrong = |what| failed(format!("{what}; it has lines of user:password"));
+        if std::fs::metadata(path).map_err(unread)?.len() > FILE_BYTES_MAX {
+            return Err(wrong(format!("has more than {FILE_BYTES_MAX} bytes")));
         }
-        Self::parse(&std::fs::read(path).map_err(failed)?).map_err(|what| Error::Content {
-            path: shown(),
-            what,
-        })
+        Self::parse(&std::fs::read(path).map_err(unread)?).map_err(wrong)
     }
 
     /// Read what a file holds.

@@ -47,37 +47,27 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// `count` buffers, a power of two up to 32,768, all of them ours until they are given.
-    pub fn new(count: u16, buffer_bytes: u32) -> io::Result<Self> {
+    /// `count` buffers, a power of two up to 32,768, made known to the kernel, which must be done with them before they
+    /// are dropped. All of them are its own.
+    pub fn new(count: u16, buffer_bytes: u32, submitter: &Submitter<'_>) -> io::Result<Self> {
         let entries_bytes = usize::from(count) * size_of::<BufRingEntry>();
         let data = entries_bytes.next_multiple_of(PAGE_BYTES);
         let memory_bytes = data + usize::from(count) * buffer_bytes as usize;
-        Ok(Self {
+        let mut buffers = Self {
             memory: Mapping::zeroed(memory_bytes)?,
             data,
             buffer_bytes,
             tail: 0,
             lent: vec![true; usize::from(count)].into(),
-        })
-    }
-
-    /// Make them known to the kernel, which must be done with them before they are dropped.
-    pub fn register(&mut self, submitter: &Submitter<'_>) -> io::Result<()> {
-        let count = self.lent.len() as u16;
-        // SAFETY: the entries are mapped and zero, so the kernel sees no buffer yet. They stay mapped until `self` is
+        };
+        let entries = buffers.memory.start().as_ptr() as u64;
+        // SAFETY: the entries are mapped and zero, so the kernel sees no buffer yet. They stay mapped until this is
         // dropped, which `Ring` does after the last request that could use them.
-        unsafe {
-            submitter.register_buf_ring_with_flags(
-                self.memory.start().as_ptr() as u64,
-                count,
-                GROUP,
-                0,
-            )
-        }?;
+        unsafe { submitter.register_buf_ring_with_flags(entries, count, GROUP, 0) }?;
         for buffer in 0..count {
-            self.give_back(buffer);
+            buffers.give_back(buffer);
         }
-        Ok(())
+        Ok(buffers)
     }
 
     /// The kernel has written to `buffer`, and no longer does.

@@ -11,6 +11,7 @@ use rustls::server::{
     danger::ClientCertVerifier,
 };
 use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -133,9 +134,10 @@ fn read(options: &TlsOptions) -> Result<ServerConfig, Error> {
     };
     let builder = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
-        .map_err(|error| Error::Settings {
-            option: "ssl_ciphers",
-            what: format!("nothing is left to be spoken: {error}"),
+        .map_err(|error| {
+            Error(format!(
+                "ssl_ciphers: nothing is left to be spoken: {error}"
+            ))
         })?;
     let builder = match verifier {
         Some(verifier) => builder.with_client_cert_verifier(verifier),
@@ -187,7 +189,7 @@ fn verifier(
     for certificate in certificates(AUTHORITIES, path)? {
         authorities
             .add(certificate)
-            .map_err(|error| content(AUTHORITIES, path, &error))?;
+            .map_err(|error| content(AUTHORITIES, path, error))?;
     }
     let builder =
         WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), Arc::clone(provider));
@@ -198,7 +200,7 @@ fn verifier(
     };
     let verifier = builder
         .build()
-        .map_err(|error| content(AUTHORITIES, path, &error))?;
+        .map_err(|error| content(AUTHORITIES, path, error))?;
     Ok(Some(verifier))
 }
 
@@ -210,10 +212,9 @@ fn certificates(option: &'static str, path: &Path) -> Result<Vec<CertificateDer<
         Ok(certificates) if certificates.is_empty() => Err(content(
             option,
             path,
-            &"no certificate is in it; give a file of -----BEGIN CERTIFICATE----- blocks (PEM)",
+            "no certificate is in it; give a file of -----BEGIN CERTIFICATE----- blocks (PEM)",
         )),
-        Ok(certificates) => Ok(certificates),
-        Err(error) => Err(content(option, path, &error)),
+        certificates => certificates.map_err(|error| content(option, path, error)),
     }
 }
 
@@ -222,31 +223,21 @@ fn private_key(options: &TlsOptions) -> Result<PrivateKeyDer<'static>, Error> {
     let path = options.key_file();
     let option = if options.key.is_some() { KEY } else { CHAIN };
     let bytes = file(option, path)?;
-    let has = |marker: &[u8]| bytes.windows(marker.len()).any(|window| window == marker);
     match PrivateKeyDer::from_pem_slice(&bytes) {
-        Ok(key) => Ok(key),
-        Err(pem::Error::NoItemsFound) if has(b"-----BEGIN ENCRYPTED PRIVATE KEY-----") => {
-            Err(content(
-                option,
-                path,
-                &"the private key in it is encrypted; give one without a passphrase",
-            ))
-        }
-        Err(pem::Error::NoItemsFound) if options.key.is_none() => Err(content(
-            option,
-            path,
-            &"no private key is in it; give its file with -o ssl_key=FILE",
-        )),
-        Err(pem::Error::NoItemsFound) => match PrivateKeyDer::try_from(bytes) {
-            Ok(key) => Ok(key),
-            Err(_) => Err(content(
-                option,
-                path,
-                &"no private key is in it; give a file of a -----BEGIN PRIVATE KEY----- block (PEM)",
-            )),
-        },
-        Err(error) => Err(content(option, path, &error)),
+        Err(pem::Error::NoItemsFound) => {}
+        key => return key.map_err(|error| content(option, path, error)),
     }
+    let marker = b"-----BEGIN ENCRYPTED PRIVATE KEY-----";
+    let what = if bytes.windows(marker.len()).any(|window| window == marker) {
+        "the private key in it is encrypted; give one without a passphrase"
+    } else if options.key.is_none() {
+        "no private key is in it; give its file with -o ssl_key=FILE"
+    } else if let Ok(key) = PrivateKeyDer::try_from(bytes) {
+        return Ok(key);
+    } else {
+        "no private key is in it; give a file of a -----BEGIN PRIVATE KEY----- block (PEM)"
+    };
+    Err(content(option, path, what))
 }
 
 fn explain_key(options: &TlsOptions, error: &rustls::Error) -> Error {
@@ -254,7 +245,7 @@ fn explain_key(options: &TlsOptions, error: &rustls::Error) -> Error {
         rustls::Error::InconsistentKeys(_) => content(
             if options.key.is_some() { KEY } else { CHAIN },
             options.key_file(),
-            &format_args!(
+            format_args!(
                 "the private key in it is not that of the certificate in {}",
                 options.chain.display()
             ),
@@ -263,35 +254,24 @@ fn explain_key(options: &TlsOptions, error: &rustls::Error) -> Error {
         _ => content(
             if options.key.is_some() { KEY } else { CHAIN },
             options.key_file(),
-            &format_args!(
+            format_args!(
                 "the private key in it is of no kind that is known here ({error}); give one for RSA, ECDSA (P-256, P-384) or Ed25519"
             ),
         ),
     }
 }
 
-fn file(option: &'static str, path: &Path) -> Result<Vec<u8>, Error> {
-    let failed = |source| Error::Read {
-        option,
-        path: path.to_owned(),
-        source,
-    };
+fn file(option: &str, path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |error| content(option, path, format_args!("it cannot be read: {error}"));
     if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
-        return Err(content(
-            option,
-            path,
-            &format_args!("it has more than {FILE_BYTES_MAX} bytes"),
-        ));
+        let what = format_args!("it has more than {FILE_BYTES_MAX} bytes");
+        return Err(content(option, path, what));
     }
     std::fs::read(path).map_err(failed)
 }
 
-fn content(option: &'static str, path: &Path, what: &dyn std::fmt::Display) -> Error {
-    Error::Content {
-        option,
-        path: path.to_owned(),
-        what: what.to_string(),
-    }
+fn content(option: &str, path: &Path, what: impl Display) -> Error {
+    Error(format!("{option}={}: {what}", path.display()))
 }
 
 /// The suites that `text` names by OpenSSL's names, separated by colons; `None` where it names another.

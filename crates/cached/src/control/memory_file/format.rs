@@ -28,28 +28,20 @@ const CAS_MAX: u64 = 1 << 63;
 /// Why a file is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum Damage {
-    /// It was written by something else.
     #[error("it is not a file of items")]
     Foreign,
-    /// It was written by another version.
     #[error("it is of version {0} of the format, and this program reads version {VERSION}")]
     Version(u32),
-    /// It ends too early.
     #[error("it ends in the middle: its writing was not finished, or it was cut")]
     Short,
-    /// It goes on behind its end.
     #[error("it goes on behind its end")]
     Long,
-    /// Something in it is not what was written.
-    #[error("its {what} is not what was written")]
-    Altered {
-        /// Which part.
-        what: &'static str,
-    },
+    /// By the part in question.
+    #[error("its {0} is not what was written")]
+    Altered(&'static str),
     /// It was written so long ago that no clock counts it.
     #[error("this host's clock is more than a lifetime from that of its writing")]
     Time,
-    /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Read(#[from] std::io::Error),
 }
@@ -89,7 +81,7 @@ impl Header {
         if rest.take(MAGIC.len()) != Some(&MAGIC) {
             return Err(Damage::Foreign);
         }
-        let altered = Damage::Altered { what: "header" };
+        let altered = Damage::Altered("header");
         let version = rest.u32().ok_or(Damage::Short)?;
         if version != VERSION {
             return Err(Damage::Version(version));
@@ -147,9 +139,7 @@ impl BlockHeader {
     }
 
     pub fn decode(bytes: &[u8; BLOCK_HEADER_BYTES]) -> Result<Self, Damage> {
-        let altered = || Damage::Altered {
-            what: "block header",
-        };
+        let altered = || Damage::Altered("block header");
         if !is_sealed(bytes) {
             return Err(altered());
         }

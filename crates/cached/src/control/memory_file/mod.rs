@@ -28,24 +28,8 @@ use wire::memcached::partition_map::owner;
 
 /// Why items cannot be kept.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file cannot be written.
-    #[error("-e {}: it cannot be written: {source}", .path.display())]
-    Write { path: PathBuf, source: io::Error },
-    /// The file is there, and not to be read.
-    #[error("-e {}: it cannot be read: {source}", .path.display())]
-    Read { path: PathBuf, source: io::Error },
-    /// Something else is in its place.
-    #[error("-e {}: {what}; remove it, or give another path", .path.display())]
-    Unfit { path: PathBuf, what: &'static str },
-    /// No item is to be lost, and there is less memory than there was.
-    #[error(
-        "-e {}: {items} of its items do not fit, and with -M none is to be lost: start with as much memory (-m) and as \
-         many threads (-t) as before or with more memory, or without -M; the file is kept",
-        .path.display()
-    )]
-    NoRoom { path: PathBuf, items: u64 },
-}
+#[error("-e {path}: {1}", path = .0.display())]
+pub struct Error(PathBuf, String);
 
 /// Where items are kept between one server and the next.
 #[derive(Debug)]
@@ -62,7 +46,7 @@ impl MemoryFile {
             path: path.to_owned(),
             hash_seed: fresh_seed,
         };
-        file.draft().map_err(|source| file.unwritable(source))?;
+        file.draft().map_err(|error| file.unwritable(error))?;
         file.discard_draft();
         // What is wrong with it is reported when it is read.
         if let Some(source) = file.open()?
@@ -95,17 +79,18 @@ impl MemoryFile {
         // Store mode.
         let must_fit = partitions.iter().any(|one| one.free_bytes().is_some());
         match restore_from(source, hasher, (partitions, parts), &self.path) {
-            Ok((_, counts)) if must_fit && counts.unfit > 0 => Err(Error::NoRoom {
-                path: self.path.clone(),
-                items: counts.unfit,
-            }),
+            Ok((_, counts)) if must_fit && counts.unfit > 0 => Err(self.failed(format!(
+                "{} of its items do not fit, and with -M none is to be lost: start with as much memory (-m) and as \
+                 many threads (-t) as before or with more memory, or without -M; the file is kept",
+                counts.unfit
+            ))),
             Ok((clock, counts)) => {
                 eprintln!("rackscope-cached: {counts} from {}", self.path.display());
                 Ok(Some(clock))
             }
             Err(damage) => {
                 let aside = with_suffix(&self.path, ".damaged");
-                std::fs::rename(&self.path, &aside).map_err(|source| self.unwritable(source))?;
+                std::fs::rename(&self.path, &aside).map_err(|error| self.unwritable(error))?;
                 eprintln!(
                     "rackscope-cached: -e {}: {damage}. The cache starts empty; the file is kept as {}",
                     self.path.display(),
@@ -123,7 +108,7 @@ impl MemoryFile {
             // A host that ends must not have it back when it starts again.
             removed => removed.and_then(|()| self.sync_folder()),
         };
-        removed.map_err(|source| self.unwritable(source))
+        removed.map_err(|error| self.unwritable(error))
     }
 
     /// Have its name, or that it has none any more, outlast the host's end.
@@ -137,9 +122,9 @@ impl MemoryFile {
 
     /// Keep all items of all workers, and say so. Where that fails, nothing is kept.
     pub fn save(&self, all: &mut [Box<dyn Partitions>], clock: Clock) -> Result<(), Error> {
-        let items = self.try_save(all, clock).map_err(|source| {
+        let items = self.try_save(all, clock).map_err(|error| {
             self.discard_draft();
-            self.unwritable(source)
+            self.unwritable(error)
         })?;
         eprintln!(
             "rackscope-cached: {} kept in {}",
@@ -159,14 +144,8 @@ impl MemoryFile {
     }
 
     fn open(&self) -> Result<Option<File>, Error> {
-        let unreadable = |source| Error::Read {
-            path: self.path.clone(),
-            source,
-        };
-        let unfit = |what| Error::Unfit {
-            path: self.path.clone(),
-            what,
-        };
+        let unreadable = |error| self.failed(format!("it cannot be read: {error}"));
+        let unfit = |what| self.failed(format!("{what}; remove it, or give another path"));
         // What is no file might never end, or never begin.
         let found = match std::fs::metadata(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -201,11 +180,12 @@ impl MemoryFile {
         with_suffix(&self.path, ".tmp")
     }
 
-    fn unwritable(&self, source: io::Error) -> Error {
-        Error::Write {
-            path: self.path.clone(),
-            source,
-        }
+    fn unwritable(&self, error: io::Error) -> Error {
+        self.failed(format!("it cannot be written: {error}"))
+    }
+
+    fn failed(&self, what: String) -> Error {
+        Error(self.path.clone(), what)
     }
 }
 

@@ -35,7 +35,7 @@ impl<R: Read + Seek> Reader<R> {
             at += BLOCK_HEADER_BYTES as u64;
             if block.kind == Kind::End {
                 if u64::from(block.partition) << 32 | u64::from(block.items) != items {
-                    return Err(Damage::Altered { what: "end" });
+                    return Err(Damage::Altered("end"));
                 }
                 break;
             }
@@ -79,7 +79,7 @@ impl<R: Read + Seek> Reader<R> {
         mut progress: impl FnMut(u64),
         mut each: impl FnMut(&Record<'_>),
     ) -> Result<(), Damage> {
-        let altered = || Damage::Altered { what: "content" };
+        let altered = || Damage::Altered("content");
         let mut bytes = Vec::new();
         for Block { header, at, .. } in &self.blocks {
             progress(header.bytes.into());

@@ -102,7 +102,7 @@ impl Background {
                 inner.lock().ended = true;
                 inner.changed.notify_all();
             })
-            .map_err(|source| ProbeError::Thread { source })?;
+            .map_err(ProbeError::Thread)?;
         let background = Self {
             shared,
             stop,
