@@ -20,7 +20,7 @@ use super::file::{LONGEST_NUMBER, number, shorten};
 use super::found::Found;
 use super::meter::{About, Meter};
 use super::sheet::Sheet;
-use super::spec::Measured;
+use super::spec::{CommandSpec, duration};
 use crate::readers::Reader;
 
 const NEEDS: &str = "a command that prints a number a line";
@@ -33,32 +33,21 @@ const MOST_COMPLAINT: usize = 200;
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 struct Printer {
-    arguments: Vec<String>,
-    measured: Measured,
-    timeout: Duration,
+    spec: CommandSpec,
     running: Option<Running>,
 }
 
-pub(super) fn build(
-    arguments: &[String],
-    measured: &Measured,
-    timeout_seconds: f64,
-    interval: Duration,
-) -> Box<dyn Reader> {
-    let mut about = About::new("command", NEEDS);
-    about.which = measured.domain.clone();
-    let timeout = Duration::try_from_secs_f64(timeout_seconds).unwrap_or(LONGEST_WAIT);
+pub(super) fn build(spec: &CommandSpec) -> Box<dyn Reader> {
     let found = Found {
-        about,
-        channels: vec![measured.channel()],
+        about: About::new("command", NEEDS).of(&spec.measured.domain),
+        channels: vec![spec.measured.channel()],
         meter: Box::new(Printer {
-            arguments: arguments.to_vec(),
-            measured: measured.clone(),
-            timeout,
+            spec: spec.clone(),
             running: None,
         }),
     };
-    found.in_background(Pace::of_waiting(interval, timeout))
+    let timeout = duration(spec.timeout_seconds);
+    found.in_background(Pace::of_waiting(duration(spec.interval_seconds), timeout))
 }
 
 /// What came of waiting for a line.
@@ -69,16 +58,16 @@ enum Heard {
 
 impl Printer {
     fn program(&self) -> &str {
-        self.arguments.first().map_or("", String::as_str)
+        self.spec.arguments.first().map_or("", String::as_str)
     }
 
     fn number(&mut self, is_stopped: impl Fn() -> bool) -> Result<f64, String> {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + duration(self.spec.timeout_seconds);
         // One that has printed before and ended well is started once more, not again and again.
         for _ in 0..2 {
             let mut running = match self.running.take() {
                 Some(running) => running,
-                None => Running::start(&self.arguments)
+                None => Running::start(&self.spec.arguments)
                     .map_err(|error| format!("cannot start {}: {error}", self.program()))?,
             };
             match self.line(&mut running, deadline, &is_stopped)? {
@@ -157,7 +146,7 @@ impl Printer {
                 return Err(format!(
                     "{} printed no number within {} s, and was ended{}",
                     self.program(),
-                    self.timeout.as_secs_f64(),
+                    self.spec.timeout_seconds,
                     running.complaint()
                 ));
             }
@@ -343,7 +332,7 @@ impl Meter for Printer {
     fn read(&mut self, sheet: &mut Sheet) {
         let stop = sheet.stop();
         match self.number(|| stop.load(Ordering::Relaxed)) {
-            Ok(number) => sheet.say(0, self.measured.number(number), None),
+            Ok(number) => sheet.say(0, self.spec.measured.number(number), None),
             Err(why) => sheet.fail(|| why),
         }
     }

@@ -3,14 +3,13 @@
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::background::Pace;
 use super::found::Found;
 use super::meter::{About, Meter};
 use super::sheet::Sheet;
-use super::spec::Measured;
+use super::spec::{FileSpec, duration};
 use crate::readers::Reader;
 
 const NEEDS: &str = "a file whose first line is a number";
@@ -18,30 +17,20 @@ const NEEDS: &str = "a file whose first line is a number";
 /// A number is shorter.
 pub(super) const LONGEST_NUMBER: usize = 64;
 
-struct NumberFile {
-    path: PathBuf,
-    measured: Measured,
-}
-
-pub(super) fn build(path: &Path, measured: &Measured, interval: Duration) -> Box<dyn Reader> {
-    let mut about = About::new("file", NEEDS);
-    about.which = measured.domain.clone();
+pub(super) fn build(spec: &FileSpec) -> Box<dyn Reader> {
     let found = Found {
-        about,
-        channels: vec![measured.channel()],
-        meter: Box::new(NumberFile {
-            path: path.to_owned(),
-            measured: measured.clone(),
-        }),
+        about: About::new("file", NEEDS).of(&spec.measured.domain),
+        channels: vec![spec.measured.channel()],
+        meter: Box::new(spec.clone()),
     };
     found.in_background(Pace {
-        interval,
+        interval: duration(spec.interval_seconds),
         share: 2,
         patience: Duration::from_secs(3),
     })
 }
 
-impl NumberFile {
+impl FileSpec {
     fn number(&self) -> Result<f64, String> {
         let shown = self.path.display();
         // Opened anew: whoever writes it may put another in its place. Without waiting for a writer of a pipe.
@@ -96,7 +85,7 @@ pub(super) fn shorten(line: &[u8]) -> String {
     shown
 }
 
-impl Meter for NumberFile {
+impl Meter for FileSpec {
     fn read(&mut self, sheet: &mut Sheet) {
         match self.number() {
             Ok(number) => sheet.say(0, self.measured.number(number), None),

@@ -43,6 +43,12 @@ impl About {
         }
     }
 
+    /// Tells it from others of its kind.
+    pub fn of(mut self, which: &str) -> Self {
+        self.which = which.to_owned();
+        self
+    }
+
     /// With the channel that every meter of the kind gives that works.
     pub fn expecting(mut self, channel: &Channel) -> Self {
         self.expected = Some(channel.column(self.meter).into());

@@ -61,35 +61,16 @@ fn rapl(host: &Host) -> Vec<Box<dyn Reader>> {
 fn named(spec: &MeterSpec) -> Box<dyn Reader> {
     if let Err(reason) = spec.check() {
         let meter = match spec {
-            MeterSpec::Snmp { .. } => "snmp",
-            MeterSpec::File { .. } => "file",
-            MeterSpec::Command { .. } => "command",
+            MeterSpec::Snmp(_) => "snmp",
+            MeterSpec::File(_) => "file",
+            MeterSpec::Command(_) => "command",
         };
         return About::new(meter, "a valid description of the meter").missing(reason);
     }
     match spec {
-        MeterSpec::Snmp {
-            address,
-            port,
-            community,
-            readings,
-            timeout_seconds,
-            ..
-        } => snmp::build(
-            address,
-            *port,
-            community,
-            readings,
-            *timeout_seconds,
-            spec.interval(),
-        ),
-        MeterSpec::File { path, measured, .. } => file::build(path, measured, spec.interval()),
-        MeterSpec::Command {
-            arguments,
-            measured,
-            timeout_seconds,
-            ..
-        } => command::build(arguments, measured, *timeout_seconds, spec.interval()),
+        MeterSpec::Snmp(strip) => snmp::build(strip),
+        MeterSpec::File(file) => file::build(file),
+        MeterSpec::Command(command) => command::build(command),
     }
 }
 

@@ -41,45 +41,55 @@ pub struct StripReading {
     pub measured: Measured,
 }
 
+/// A power strip, asked by SNMP version 2c.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StripSpec {
+    /// Its name or address.
+    pub address: String,
+    /// Its UDP port, usually 161.
+    pub port: u16,
+    /// The community that may read.
+    pub community: String,
+    /// What is asked, all at once.
+    pub readings: Vec<StripReading>,
+    pub interval_seconds: f64,
+    /// How long an answer may take.
+    pub timeout_seconds: f64,
+}
+
+/// A file whose first line is a number.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSpec {
+    pub path: PathBuf,
+    pub measured: Measured,
+    pub interval_seconds: f64,
+}
+
+/// A command that prints a number a line.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandSpec {
+    /// The program and its arguments; no shell reads them.
+    pub arguments: Vec<String>,
+    pub measured: Measured,
+    /// How often a command that ends is started again.
+    pub interval_seconds: f64,
+    /// How long a line may be waited for.
+    pub timeout_seconds: f64,
+}
+
 /// A meter that the user names.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum MeterSpec {
     /// A power strip, asked by SNMP version 2c.
-    Snmp {
-        /// Its name or address.
-        address: String,
-        /// Its UDP port, usually 161.
-        port: u16,
-        /// The community that may read.
-        community: String,
-        /// What is asked, all at once.
-        readings: Vec<StripReading>,
-        /// How often, in seconds.
-        interval_seconds: f64,
-        /// How long an answer may take, in seconds.
-        timeout_seconds: f64,
-    },
+    Snmp(StripSpec),
     /// A file whose first line is a number.
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the number is.
-        measured: Measured,
-        /// How often it is read, in seconds.
-        interval_seconds: f64,
-    },
+    File(FileSpec),
     /// A command that prints a number a line.
-    Command {
-        /// The program and its arguments; no shell reads them.
-        arguments: Vec<String>,
-        /// What the numbers are.
-        measured: Measured,
-        /// How often a command that ends is started again, in seconds.
-        interval_seconds: f64,
-        /// How long a line may be waited for, in seconds.
-        timeout_seconds: f64,
-    },
+    Command(CommandSpec),
 }
 
 /// Readings of one strip: more than this in one datagram may be refused as too big.
@@ -87,86 +97,71 @@ const MOST_READINGS: usize = 16;
 const LONGEST_DOMAIN: usize = 64;
 
 impl MeterSpec {
-    /// Says what cannot be of a specification.
+    /// Says in a sentence what cannot be of a specification.
     pub fn check(&self) -> Result<(), String> {
-        let in_range = |what: &str, seconds: f64, least: f64, most: f64| {
-            if (least..=most).contains(&seconds) {
-                Ok(())
-            } else {
-                Err(format!(
-                    "{what} of {seconds} s is outside of {least} s to {most} s"
-                ))
+        let (interval, timeout) = match self {
+            Self::Snmp(strip) => {
+                strip.check()?;
+                (strip.interval_seconds, Some(strip.timeout_seconds))
             }
-        };
-        let interval = |seconds| in_range("a meter's interval", seconds, 0.05, 3600.0);
-        let timeout = |seconds| in_range("a meter's timeout", seconds, 0.01, 60.0);
-        match self {
-            Self::Snmp {
-                address,
-                community,
-                readings,
-                interval_seconds,
-                timeout_seconds,
-                ..
-            } => {
-                if address.is_empty() || address.len() > 253 {
-                    return Err(format!("'{address}' is not the address of a power strip"));
+            Self::File(file) => {
+                if !file.path.is_absolute() {
+                    return Err(format!("{} is not an absolute path", file.path.display()));
                 }
-                if community.len() > 255 {
-                    return Err("an SNMP community of more than 255 bytes".to_owned());
-                }
-                if readings.is_empty() || readings.len() > MOST_READINGS {
-                    return Err(format!(
-                        "{} readings of one power strip: 1 to {MOST_READINGS} are possible",
-                        readings.len()
-                    ));
-                }
-                readings
-                    .iter()
-                    .try_for_each(|reading| reading.measured.check())?;
-                interval(*interval_seconds)?;
-                timeout(*timeout_seconds)
+                file.measured.check()?;
+                (file.interval_seconds, None)
             }
-            Self::File {
-                path,
-                measured,
-                interval_seconds,
-            } => {
-                if !path.is_absolute() {
-                    return Err(format!("{} is not an absolute path", path.display()));
-                }
-                measured.check()?;
-                interval(*interval_seconds)
-            }
-            Self::Command {
-                arguments,
-                measured,
-                interval_seconds,
-                timeout_seconds,
-            } => {
+            Self::Command(command) => {
+                let arguments = &command.arguments;
                 if arguments.first().is_none_or(String::is_empty)
                     || arguments.iter().any(|argument| argument.contains('\0'))
                 {
                     return Err("a command without a program".to_owned());
                 }
-                measured.check()?;
-                interval(*interval_seconds)?;
-                timeout(*timeout_seconds)
+                command.measured.check()?;
+                (command.interval_seconds, Some(command.timeout_seconds))
             }
-        }
+        };
+        in_range("interval", interval, 0.05, 3600.0)?;
+        timeout.map_or(Ok(()), |timeout| in_range("timeout", timeout, 0.01, 60.0))
     }
+}
 
-    pub(super) fn interval(&self) -> Duration {
-        let (Self::Snmp {
-            interval_seconds, ..
+fn in_range(what: &str, seconds: f64, least: f64, most: f64) -> Result<(), String> {
+    if (least..=most).contains(&seconds) {
+        Ok(())
+    } else {
+        Err(format!(
+            "a meter's {what} of {seconds} s is outside of {least} s to {most} s"
+        ))
+    }
+}
+
+/// A time that was checked.
+pub(super) fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(1))
+}
+
+impl StripSpec {
+    fn check(&self) -> Result<(), String> {
+        let Self {
+            address, readings, ..
+        } = self;
+        if address.is_empty() || address.len() > 253 {
+            return Err(format!("'{address}' is not the address of a power strip"));
         }
-        | Self::File {
-            interval_seconds, ..
+        if self.community.len() > 255 {
+            return Err("an SNMP community of more than 255 bytes".to_owned());
         }
-        | Self::Command {
-            interval_seconds, ..
-        }) = self;
-        Duration::try_from_secs_f64(*interval_seconds).unwrap_or(Duration::from_secs(1))
+        if readings.is_empty() || readings.len() > MOST_READINGS {
+            return Err(format!(
+                "{} readings of one power strip: 1 to {MOST_READINGS} are possible",
+                readings.len()
+            ));
+        }
+        readings
+            .iter()
+            .try_for_each(|reading| reading.measured.check())
     }
 }
 

@@ -1,17 +1,21 @@
-use super::super::spec::Quantity;
+use super::super::spec::{Measured, Quantity};
 use super::*;
 use crate::Status;
 use crate::readers::tests::{Tree, sample};
 
 fn printer(script: &str, timeout: Duration) -> Printer {
-    Printer {
+    let spec = CommandSpec {
         arguments: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
         measured: Measured {
             domain: "server".to_owned(),
             quantity: Quantity::Watts,
             scale: 1.0,
         },
-        timeout,
+        interval_seconds: 60.0,
+        timeout_seconds: timeout.as_secs_f64(),
+    };
+    Printer {
+        spec,
         running: None,
     }
 }
@@ -63,7 +67,7 @@ fn of_lines_that_are_there_the_last_counts() {
         done.display()
     );
     let mut printer = printer(&script, PATIENT);
-    let running = Running::start(&printer.arguments).unwrap();
+    let running = Running::start(&printer.spec.arguments).unwrap();
     while !done.exists() {
         running.wait(LONGEST_WAIT).unwrap();
     }
@@ -94,7 +98,7 @@ fn whatever_goes_wrong_is_told() {
         "{silent}"
     );
     let mut absent = printer("", PATIENT);
-    absent.arguments = vec!["/no/such/meter".to_owned()];
+    absent.spec.arguments = vec!["/no/such/meter".to_owned()];
     let failure = absent.number(|| false).unwrap_err().to_string();
     assert!(
         failure.starts_with("cannot start /no/such/meter: No such file"),
@@ -105,7 +109,7 @@ fn whatever_goes_wrong_is_told() {
 #[test]
 fn no_shell_reads_the_arguments() {
     let mut echo = printer("", PATIENT);
-    echo.arguments = ["echo", "$((1+1))"].map(str::to_owned).to_vec();
+    echo.spec.arguments = ["echo", "$((1+1))"].map(str::to_owned).to_vec();
     let failure = echo.number(|| false).unwrap_err().to_string();
     assert!(failure.contains("'$((1+1))'"), "{failure}");
 }
@@ -118,9 +122,7 @@ fn it_ends_with_all_that_it_started_when_nobody_reads_it() {
         "sleep 600 & echo $! > {0}.new; mv {0}.new {0}; echo 1; wait",
         pids.display()
     );
-    let measured = printer("", PATIENT).measured;
-    let arguments = ["/bin/sh", "-c", &script].map(str::to_owned);
-    let mut reader = build(&arguments, &measured, 60.0, Duration::from_secs(60));
+    let mut reader = build(&printer(&script, PATIENT).spec);
     assert_eq!(reader.probes()[0].status, Status::Ok);
     assert_eq!(
         sample(&mut *reader).get(r#"power_watts{domain="server",meter="command"}"#),

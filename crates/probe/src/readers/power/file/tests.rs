@@ -1,22 +1,24 @@
-use super::super::spec::Quantity;
+use super::super::spec::{Measured, Quantity};
 use super::*;
 use crate::Status;
 use crate::readers::tests::{Tree, sample};
 use proptest::prelude::*;
+use std::path::Path;
 
-fn measured(quantity: Quantity, scale: f64) -> Measured {
-    Measured {
-        domain: "server".to_owned(),
-        quantity,
-        scale,
+fn spec(path: &Path, quantity: Quantity, scale: f64) -> FileSpec {
+    FileSpec {
+        path: path.to_owned(),
+        measured: Measured {
+            domain: "server".to_owned(),
+            quantity,
+            scale,
+        },
+        interval_seconds: 60.0,
     }
 }
 
 fn meter(path: &Path, quantity: Quantity, scale: f64) -> Box<dyn Reader> {
-    let meter = NumberFile {
-        path: path.to_owned(),
-        measured: measured(quantity, scale),
-    };
+    let meter = spec(path, quantity, scale);
     let found = Found {
         about: About::new("file", NEEDS),
         channels: vec![meter.measured.channel()],
@@ -78,19 +80,14 @@ fn what_is_no_number_is_missing_with_path_and_line() {
 fn a_file_is_read_beside_the_ticks() {
     let tree = Tree::empty();
     let path = tree.write("watts", "250\n");
-    let mut reader = build(
-        &path,
-        &measured(Quantity::Watts, 1.0),
-        Duration::from_secs(60),
-    );
+    let mut reader = build(&spec(&path, Quantity::Watts, 1.0));
     assert_eq!(sample(&mut *reader).0[0].1, 250.0);
     assert_eq!(reader.probes()[0].name, "power:file:server");
     let absent = tree.root().join("absent");
-    let reader = build(
-        &absent,
-        &measured(Quantity::Watts, 1.0),
-        Duration::from_millis(50),
-    );
+    let reader = build(&FileSpec {
+        interval_seconds: 0.05,
+        ..spec(&absent, Quantity::Watts, 1.0)
+    });
     let probe = reader.probes().remove(0);
     assert_eq!(probe.status, Status::Missing);
     assert!(

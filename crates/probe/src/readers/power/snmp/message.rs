@@ -31,7 +31,7 @@ const END_OF_VIEW: u8 = 0x82;
 const GET: u8 = 0xa0;
 const RESPONSE: u8 = 0xa2;
 
-const VERSION_2C: i64 = 1;
+const VERSION_2C: i128 = 1;
 
 /// The name of a value: `1.3.6.1.2.1.1.3.0`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -135,123 +135,80 @@ pub struct Message {
 #[error("it is no message of SNMP version 2c")]
 pub struct Malformed;
 
-// Writing. Elements are written backwards, so that a length is known when it is due.
-
 /// The bytes of a message; texts and values beyond the limits of [`decode`] are not checked here.
 pub fn encode(message: &Message) -> Vec<u8> {
-    let mut bytes = Reversed(Vec::with_capacity(128));
-    let whole = bytes.mark();
-    let unit = bytes.mark();
-    let list = bytes.mark();
-    for (name, value) in message.bindings.iter().rev() {
-        let binding = bytes.mark();
-        bytes.value(value);
-        bytes.name(name);
-        bytes.close(binding, SEQUENCE);
-    }
-    bytes.close(list, SEQUENCE);
-    bytes.integer(INTEGER, message.error_index.into());
-    bytes.integer(INTEGER, message.error_status.into());
-    bytes.integer(INTEGER, message.request_id.into());
-    bytes.close(
-        unit,
-        match message.kind {
-            Kind::Get => GET,
-            Kind::Response => RESPONSE,
-        },
-    );
-    bytes.text(&message.community);
-    bytes.integer(INTEGER, VERSION_2C);
-    bytes.close(whole, SEQUENCE);
-    bytes.0.reverse();
-    bytes.0
+    let bindings = message.bindings.iter();
+    let bindings = bindings.map(|(name, value)| element(SEQUENCE, &[oid(name), value.encode()]));
+    let unit = [
+        integer(INTEGER, message.request_id),
+        integer(INTEGER, message.error_status),
+        integer(INTEGER, message.error_index),
+        element(SEQUENCE, &bindings.collect::<Vec<_>>()),
+    ];
+    let kind = match message.kind {
+        Kind::Get => GET,
+        Kind::Response => RESPONSE,
+    };
+    let whole = [
+        integer(INTEGER, VERSION_2C),
+        element(OCTET_STRING, &[&message.community]),
+        element(kind, &unit),
+    ];
+    element(SEQUENCE, &whole)
 }
 
-struct Reversed(Vec<u8>);
-
-impl Reversed {
-    fn mark(&self) -> usize {
-        self.0.len()
+/// An element with these parts in it.
+fn element<P: AsRef<[u8]>>(element: u8, parts: &[P]) -> Vec<u8> {
+    let length: usize = parts.iter().map(|part| part.as_ref().len()).sum();
+    let mut bytes = vec![element];
+    if length < 0x80 {
+        bytes.push(length as u8);
+    } else {
+        let unused = length.leading_zeros() as usize / 8;
+        let length = &length.to_be_bytes()[unused..];
+        bytes.push(0x80 | length.len() as u8);
+        bytes.extend(length);
     }
+    bytes.extend(parts.iter().flat_map(|part| part.as_ref()));
+    bytes
+}
 
-    /// Puts element and length in front of what was written since `mark`.
-    fn close(&mut self, mark: usize, element: u8) {
-        let length = self.0.len() - mark;
-        if length < 0x80 {
-            self.0.push(length as u8);
-        } else {
-            let bytes = length.to_le_bytes();
-            let used = bytes
-                .iter()
-                .rposition(|byte| *byte != 0)
-                .map_or(1, |last| last + 1);
-            self.0.extend_from_slice(&bytes[..used]);
-            self.0.push(0x80 | used as u8);
+/// As few bytes as hold the number with its sign.
+fn integer(kind: u8, number: impl Into<i128>) -> Vec<u8> {
+    let bytes = number.into().to_be_bytes();
+    let says_the_same = |pair: &&[u8]| pair[0] == if pair[1] & 0x80 == 0 { 0 } else { 0xff };
+    let unused = bytes.windows(2).take_while(says_the_same).count();
+    element(kind, &[&bytes[unused..]])
+}
+
+/// Seven bits a byte, the last of each part without the mark that more follow.
+fn oid(Oid(parts): &Oid) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in [&[parts[0] * 40 + parts[1]], &parts[2..]].concat() {
+        let sevens = (u32::BITS - part.leading_zeros()).div_ceil(7).max(1);
+        for place in (1..sevens).rev() {
+            bytes.push((part >> (7 * place)) as u8 | 0x80);
         }
-        self.0.push(element);
+        bytes.push(part as u8 & 0x7f);
     }
+    element(OBJECT_IDENTIFIER, &[bytes])
+}
 
-    fn integer(&mut self, element: u8, number: i64) {
-        self.wide(element, number.into());
-    }
-
-    /// As few bytes as hold the number with its sign.
-    fn wide(&mut self, element: u8, mut number: i128) {
-        let mark = self.mark();
-        loop {
-            let byte = number as u8;
-            self.0.push(byte);
-            number >>= 8;
-            let sign = if byte & 0x80 == 0 { 0 } else { -1 };
-            if number == sign {
-                break;
-            }
-        }
-        self.close(mark, element);
-    }
-
-    fn text(&mut self, text: &[u8]) {
-        let mark = self.mark();
-        self.0.extend(text.iter().rev());
-        self.close(mark, OCTET_STRING);
-    }
-
-    fn name(&mut self, Oid(parts): &Oid) {
-        let mark = self.mark();
-        for part in parts[2..].iter().rev() {
-            self.part(*part);
-        }
-        self.part(parts[0] * 40 + parts[1]);
-        self.close(mark, OBJECT_IDENTIFIER);
-    }
-
-    /// Seven bits a byte, the last without the mark that more follow.
-    fn part(&mut self, part: u32) {
-        self.0.push(part as u8 & 0x7f);
-        let mut rest = part >> 7;
-        while rest > 0 {
-            self.0.push(rest as u8 & 0x7f | 0x80);
-            rest >>= 7;
-        }
-    }
-
-    fn value(&mut self, value: &Value) {
-        let empty = |element: u8, bytes: &mut Self| {
-            let mark = bytes.mark();
-            bytes.close(mark, element);
-        };
-        match value {
-            Value::Unspecified => empty(NULL, self),
-            Value::Integer(number) => self.integer(INTEGER, *number),
-            Value::Text(text) => self.text(text),
-            Value::Name(name) => self.name(name),
-            Value::Counter32(number) => self.wide(COUNTER_32, (*number).into()),
-            Value::Gauge32(number) => self.wide(GAUGE_32, (*number).into()),
-            Value::TimeTicks(number) => self.wide(TIME_TICKS, (*number).into()),
-            Value::Counter64(number) => self.wide(COUNTER_64, (*number).into()),
-            Value::NoSuchObject => empty(NO_SUCH_OBJECT, self),
-            Value::NoSuchInstance => empty(NO_SUCH_INSTANCE, self),
-            Value::EndOfView => empty(END_OF_VIEW, self),
+impl Value {
+    fn encode(&self) -> Vec<u8> {
+        let empty = |kind| element::<&[u8]>(kind, &[]);
+        match self {
+            Self::Unspecified => empty(NULL),
+            Self::Integer(number) => integer(INTEGER, *number),
+            Self::Text(text) => element(OCTET_STRING, &[text]),
+            Self::Name(name) => oid(name),
+            Self::Counter32(number) => integer(COUNTER_32, *number),
+            Self::Gauge32(number) => integer(GAUGE_32, *number),
+            Self::TimeTicks(number) => integer(TIME_TICKS, *number),
+            Self::Counter64(number) => integer(COUNTER_64, *number),
+            Self::NoSuchObject => empty(NO_SUCH_OBJECT),
+            Self::NoSuchInstance => empty(NO_SUCH_INSTANCE),
+            Self::EndOfView => empty(END_OF_VIEW),
         }
     }
 }
@@ -263,10 +220,10 @@ pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
     let mut outside = Elements(bytes);
     let mut whole = outside.expect(SEQUENCE)?;
     outside.end()?;
-    if whole.integer(INTEGER)? != VERSION_2C.into() {
+    if whole.expect(INTEGER)?.number()? != VERSION_2C {
         return Err(Malformed);
     }
-    let community = whole.text()?;
+    let community = whole.expect(OCTET_STRING)?.bytes()?;
     let (element, content) = whole.next()?;
     whole.end()?;
     let kind = match element {
@@ -275,10 +232,8 @@ pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
         _ => return Err(Malformed),
     };
     let mut unit = Elements(content);
-    let [request_id, error_status, error_index] = {
-        let mut number = || i32::try_from(unit.integer(INTEGER)?).map_err(|_| Malformed);
-        [number()?, number()?, number()?]
-    };
+    let mut number = || unit.expect(INTEGER)?.narrow::<i32>();
+    let [request_id, error_status, error_index] = [number()?, number()?, number()?];
     let mut list = unit.expect(SEQUENCE)?;
     unit.end()?;
     let mut bindings = Vec::new();
@@ -347,34 +302,19 @@ impl<'a> Elements<'a> {
         }
     }
 
-    fn integer(&mut self, element: u8) -> Result<i128, Malformed> {
-        self.expect(element)?.number()
-    }
-
-    fn text(&mut self) -> Result<Vec<u8>, Malformed> {
-        self.expect(OCTET_STRING)?.bytes()
-    }
-
     fn value(&mut self) -> Result<Value, Malformed> {
         let (element, content) = self.next()?;
         let content = Elements(content);
-        let narrow = || u32::try_from(content.number()?).map_err(|_| Malformed);
         let empty = |value: Value| content.end().map(|()| value);
         match element {
             NULL => empty(Value::Unspecified),
-            INTEGER => {
-                let number = i64::try_from(content.number()?).map_err(|_| Malformed)?;
-                Ok(Value::Integer(number))
-            }
+            INTEGER => content.narrow().map(Value::Integer),
             OCTET_STRING => content.bytes().map(Value::Text),
             OBJECT_IDENTIFIER => content.name().map(Value::Name),
-            COUNTER_32 => narrow().map(Value::Counter32),
-            GAUGE_32 => narrow().map(Value::Gauge32),
-            TIME_TICKS => narrow().map(Value::TimeTicks),
-            COUNTER_64 => {
-                let number = u64::try_from(content.number()?).map_err(|_| Malformed)?;
-                Ok(Value::Counter64(number))
-            }
+            COUNTER_32 => content.narrow().map(Value::Counter32),
+            GAUGE_32 => content.narrow().map(Value::Gauge32),
+            TIME_TICKS => content.narrow().map(Value::TimeTicks),
+            COUNTER_64 => content.narrow().map(Value::Counter64),
             NO_SUCH_OBJECT => empty(Value::NoSuchObject),
             NO_SUCH_INSTANCE => empty(Value::NoSuchInstance),
             END_OF_VIEW => empty(Value::EndOfView),
@@ -404,34 +344,30 @@ impl<'a> Elements<'a> {
             .fold(sign, |number, byte| number << 8 | i128::from(*byte)))
     }
 
+    fn narrow<N: TryFrom<i128>>(&self) -> Result<N, Malformed> {
+        N::try_from(self.number()?).map_err(|_| Malformed)
+    }
+
     fn name(&self) -> Result<Oid, Malformed> {
+        if self.0.last().is_some_and(|byte| byte & 0x80 != 0) {
+            return Err(Malformed);
+        }
         let mut parts: Vec<u32> = Vec::new();
-        let mut part: u32 = 0;
-        let mut within = false;
-        for byte in self.0 {
-            part = part
-                .checked_mul(0x80)
-                .ok_or(Malformed)?
-                .checked_add(u32::from(byte & 0x7f))
-                .ok_or(Malformed)?;
-            within = byte & 0x80 != 0;
-            if within {
-                continue;
-            }
-            if parts.is_empty() {
+        for bytes in self.0.split_inclusive(|byte| byte & 0x80 == 0) {
+            let part = bytes.iter().try_fold(0_u32, |part, byte| {
+                part.checked_mul(0x80)?.checked_add((byte & 0x7f).into())
+            });
+            match part.ok_or(Malformed)? {
                 // The first two numbers share the first.
-                let first = (part / 40).min(2);
-                parts.extend([first, part - first * 40]);
-            } else {
-                parts.push(part);
+                part if parts.is_empty() => {
+                    let first = (part / 40).min(2);
+                    parts.extend([first, part - first * 40]);
+                }
+                part => parts.push(part),
             }
-            part = 0;
             if parts.len() > MOST_PARTS {
                 return Err(Malformed);
             }
-        }
-        if within {
-            return Err(Malformed);
         }
         Oid::new(parts).ok_or(Malformed)
     }

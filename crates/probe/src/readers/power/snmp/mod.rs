@@ -9,12 +9,12 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, Instant};
 use std::{io, iter};
 
-use self::message::{Kind, Message, Oid, Value, decode, encode};
+use self::message::{Kind, Message, Value, decode, encode};
 use super::background::Pace;
 use super::found::Found;
 use super::meter::{About, Meter};
 use super::sheet::Sheet;
-use super::spec::{Measured, StripReading};
+use super::spec::{StripReading, StripSpec, duration};
 use crate::clock;
 use crate::readers::Reader;
 
@@ -29,49 +29,26 @@ const RANGE_64: f64 = 18_446_744_073_709_551_616.0;
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 struct Strip {
-    /// As the user wrote it.
-    address: String,
-    port: u16,
-    community: Vec<u8>,
-    readings: Vec<(Oid, Measured)>,
-    timeout: Duration,
+    spec: StripSpec,
     socket: Option<UdpSocket>,
     request_id: i32,
     buffer: Vec<u8>,
 }
 
-pub(super) fn build(
-    address: &str,
-    port: u16,
-    community: &str,
-    readings: &[StripReading],
-    timeout_seconds: f64,
-    interval: Duration,
-) -> Box<dyn Reader> {
-    let mut about = About::new("snmp", NEEDS);
-    about.which = address.to_owned();
-    let timeout = Duration::try_from_secs_f64(timeout_seconds).unwrap_or(LONGEST_WAIT);
+pub(super) fn build(spec: &StripSpec) -> Box<dyn Reader> {
+    let readings = spec.readings.iter();
     let found = Found {
-        about,
-        channels: readings
-            .iter()
-            .map(|reading| reading.measured.channel())
-            .collect(),
+        about: About::new("snmp", NEEDS).of(&spec.address),
+        channels: readings.map(|reading| reading.measured.channel()).collect(),
         meter: Box::new(Strip {
-            address: address.to_owned(),
-            port,
-            community: community.as_bytes().to_vec(),
-            readings: readings
-                .iter()
-                .map(|reading| (reading.oid.clone(), reading.measured.clone()))
-                .collect(),
-            timeout,
+            spec: spec.clone(),
             socket: None,
             request_id: first_request_id(clock::monotonic()),
             buffer: vec![0; LARGEST_ANSWER],
         }),
     };
-    found.in_background(Pace::of_waiting(interval, timeout))
+    let timeout = duration(spec.timeout_seconds);
+    found.in_background(Pace::of_waiting(duration(spec.interval_seconds), timeout))
 }
 
 /// Another one for each microsecond at which a run may begin: the numbers of an earlier run are those of old answers.
@@ -82,10 +59,10 @@ fn first_request_id(now: u64) -> i32 {
 impl Strip {
     fn socket(&mut self) -> Result<&UdpSocket, String> {
         if self.socket.is_none() {
-            let known = (self.address.as_str(), self.port)
+            let known = (self.spec.address.as_str(), self.spec.port)
                 .to_socket_addrs()
                 .and_then(|mut all| all.next().ok_or_else(|| io::ErrorKind::NotFound.into()))
-                .map_err(|error| format!("cannot resolve {}: {error}", self.address))?;
+                .map_err(|error| format!("cannot resolve {}: {error}", self.spec.address))?;
             let socket = connect(known).map_err(|error| self.cannot(&error))?;
             self.socket = Some(socket);
         }
@@ -95,40 +72,37 @@ impl Strip {
     }
 
     fn cannot(&self, error: &io::Error) -> String {
-        let Self { address, port, .. } = self;
+        let StripSpec { address, port, .. } = &self.spec;
         format!("cannot reach {address} port {port}: {error}")
     }
 
     /// Sends one request and waits for its answer.
     fn ask(&mut self, is_stopped: impl Fn() -> bool) -> Result<Message, String> {
         self.request_id = self.request_id.checked_add(1).unwrap_or(1);
+        let readings = self.spec.readings.iter();
         let request = encode(&Message {
-            community: self.community.clone(),
+            community: self.spec.community.clone().into_bytes(),
             kind: Kind::Get,
             request_id: self.request_id,
             error_status: 0,
             error_index: 0,
-            bindings: self
-                .readings
-                .iter()
-                .map(|(name, _)| (name.clone(), Value::Unspecified))
+            bindings: readings
+                .map(|reading| (reading.oid.clone(), Value::Unspecified))
                 .collect(),
         });
         let sent = self.socket()?.send(&request);
         sent.map_err(|error| self.cannot(&error))?;
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + duration(self.spec.timeout_seconds);
         loop {
             if is_stopped() {
-                return Err(format!("the reading of {} was stopped", self.address));
+                return Err(format!("the reading of {} was stopped", self.spec.address));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(format!(
                     "{} port {} did not answer within {} s: check the address, that SNMP version 2c is on there, and the \
                      community",
-                    self.address,
-                    self.port,
-                    self.timeout.as_secs_f64()
+                    self.spec.address, self.spec.port, self.spec.timeout_seconds
                 ));
             }
             let mut buffer = std::mem::take(&mut self.buffer);
@@ -160,7 +134,7 @@ impl Strip {
     }
 
     fn refused(&self, words: String) -> String {
-        format!("{} refused: {words}", self.address)
+        format!("{} refused: {words}", self.spec.address)
     }
 }
 
@@ -232,7 +206,11 @@ impl Meter for Strip {
             }
         };
         let told = answer.bindings.iter().map(Some).chain(iter::repeat(None));
-        for (channel, ((name, measured), told)) in self.readings.iter().zip(told).enumerate() {
+        for (channel, (reading, told)) in self.spec.readings.iter().zip(told).enumerate() {
+            let StripReading {
+                oid: name,
+                measured,
+            } = reading;
             let told = match told {
                 Some((told_name, value)) if told_name == name => number(value),
                 Some(_) | None => Err("is not in the answer"),

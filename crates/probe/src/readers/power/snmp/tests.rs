@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use super::super::spec::Quantity;
+use super::super::spec::{Measured, Quantity};
 use super::*;
 use crate::Status;
 use crate::readers::tests::sample;
@@ -79,14 +79,14 @@ fn watts() -> Vec<StripReading> {
 }
 
 fn strip(port: u16, readings: &[StripReading], timeout_seconds: f64) -> Box<dyn Reader> {
-    build(
-        "127.0.0.1",
+    build(&StripSpec {
+        address: "127.0.0.1".to_owned(),
         port,
-        "public",
-        readings,
+        community: "public".to_owned(),
+        readings: readings.to_vec(),
+        interval_seconds: 60.0,
         timeout_seconds,
-        Duration::from_secs(60),
-    )
+    })
 }
 
 const COLUMN: &str = r#"power_watts{domain="outlet-4",meter="snmp"}"#;
