@@ -13,16 +13,9 @@ use pyo3::prelude::*;
 /// Longest that one call may measure: an interrupt from the keyboard is only seen between calls.
 const LONGEST_SECONDS: f64 = 60.0;
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyAntagonist>()?;
-    module.add_class::<PyRegulatedChannel>()?;
-    module.add_class::<PyChannelHold>()?;
-    module.add_function(wrap_pyfunction!(last_level_cache_bytes, module)?)
-}
-
 /// See `_native.pyi`.
 #[pyclass(name = "Antagonist", module = "rackscope._native", frozen)]
-struct PyAntagonist(Mutex<Antagonist>);
+pub(crate) struct PyAntagonist(Mutex<Antagonist>);
 
 #[pymethods]
 impl PyAntagonist {
@@ -67,7 +60,7 @@ impl PyAntagonist {
 
 /// See `_native.pyi`.
 #[pyclass(name = "RegulatedChannel", module = "rackscope._native", frozen)]
-struct PyRegulatedChannel {
+pub(crate) struct PyRegulatedChannel {
     path: PathBuf,
     channel: Channel,
 }
@@ -114,7 +107,7 @@ impl PyRegulatedChannel {
 
 /// See `_native.pyi`.
 #[pyclass(name = "ChannelHold", module = "rackscope._native", frozen)]
-struct PyChannelHold(Mutex<Hold>);
+pub(crate) struct PyChannelHold(Mutex<Hold>);
 
 #[pymethods]
 impl PyChannelHold {
@@ -126,7 +119,7 @@ impl PyChannelHold {
 /// See `_native.pyi`.
 #[pyfunction]
 #[pyo3(signature = (root=PathBuf::from("/")))]
-fn last_level_cache_bytes(py: Python<'_>, root: PathBuf) -> Option<usize> {
+pub(crate) fn last_level_cache_bytes(py: Python<'_>, root: PathBuf) -> Option<usize> {
     py.detach(|| cache::last_level_cache_bytes(&root))
 }
 

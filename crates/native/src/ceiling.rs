@@ -17,23 +17,11 @@ use pyo3::types::PyDict;
 /// Longest that one call may measure: an interrupt from the keyboard is only seen between calls.
 const LONGEST_SECONDS: f64 = 60.0;
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PySpeedometer>()?;
-    module.add_class::<PyStallMeter>()?;
-    module.add_function(wrap_pyfunction!(measure_instruction_rate, module)?)?;
-    module.add_function(wrap_pyfunction!(measure_core_clock, module)?)?;
-    module.add_function(wrap_pyfunction!(measure_dram_bandwidth, module)?)?;
-    module.add_function(wrap_pyfunction!(measure_dram_latency, module)?)?;
-    module.add_function(wrap_pyfunction!(measure_loopback_bandwidth, module)?)?;
-    module.add_function(wrap_pyfunction!(stay_awake, module)?)?;
-    Ok(())
-}
-
 /// Threads that watch cores until they are stopped: see `_native.pyi`.
 macro_rules! watcher {
     ($class:ident, $name:literal, $watcher:ident, $row:ty, $reading:expr) => {
         #[pyclass(name = $name, module = "rackscope._native", frozen)]
-        struct $class(Mutex<$watcher>);
+        pub(crate) struct $class(Mutex<$watcher>);
 
         #[pymethods]
         impl $class {
@@ -70,7 +58,7 @@ watcher!(PyStallMeter, "StallMeter", StallMeter, (f64, f64), |one| (
 
 /// Instructions a second of a kernel with a known number of instructions, on all `cores` at once.
 #[pyfunction]
-fn measure_instruction_rate(
+pub(crate) fn measure_instruction_rate(
     py: Python<'_>,
     seconds: f64,
     cores: Vec<usize>,
@@ -87,7 +75,7 @@ fn measure_instruction_rate(
 
 /// The clock of one core from a chain of dependent additions, or `None` where there is no such kernel.
 #[pyfunction]
-fn measure_core_clock(
+pub(crate) fn measure_core_clock(
     py: Python<'_>,
     seconds: f64,
     core: usize,
@@ -103,14 +91,14 @@ fn measure_core_clock(
 
 /// Spins until `parent` is this process's parent no more.
 #[pyfunction]
-fn stay_awake(py: Python<'_>, parent: i32) {
+pub(crate) fn stay_awake(py: Python<'_>, parent: i32) {
     py.detach(|| ceiling::awake::stay_awake(parent));
 }
 
 /// Bytes a second that `threads` pinned threads read, write or copy; on `cores`, or on the first that may be used.
 #[pyfunction]
 #[pyo3(signature = (kind, threads, bytes_per_thread, seconds, cores=None))]
-fn measure_dram_bandwidth<'py>(
+pub(crate) fn measure_dram_bandwidth<'py>(
     py: Python<'py>,
     kind: &str,
     threads: usize,
@@ -143,7 +131,7 @@ fn measure_dram_bandwidth<'py>(
 /// Seconds a load of a dependent chain over `working_set_bytes`.
 #[pyfunction]
 #[pyo3(signature = (working_set_bytes, seconds, core=None))]
-fn measure_dram_latency(
+pub(crate) fn measure_dram_latency(
     py: Python<'_>,
     working_set_bytes: usize,
     seconds: f64,
@@ -164,7 +152,7 @@ fn measure_dram_latency(
 
 /// Bytes a second through one TCP connection over 127.0.0.1.
 #[pyfunction]
-fn measure_loopback_bandwidth(
+pub(crate) fn measure_loopback_bandwidth(
     py: Python<'_>,
     seconds: f64,
     sender_core: usize,

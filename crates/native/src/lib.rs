@@ -1,5 +1,4 @@
 //! The one door between Rust and Python; thin on purpose.
-use pyo3::prelude::*;
 
 mod antagonist;
 mod ceiling;
@@ -8,11 +7,19 @@ mod lock;
 mod probe;
 
 /// `rackscope._native`: probes, load generation, ceiling kernels and antagonists.
-#[pymodule]
-fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    probe::register(module)?;
-    load::register(module)?;
-    ceiling::register(module)?;
-    antagonist::register(module)?;
-    Ok(())
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::antagonist::{
+        PyAntagonist, PyChannelHold, PyRegulatedChannel, last_level_cache_bytes,
+    };
+    #[pymodule_export]
+    use crate::ceiling::{
+        PySpeedometer, PyStallMeter, measure_core_clock, measure_dram_bandwidth,
+        measure_dram_latency, measure_instruction_rate, measure_loopback_bandwidth, stay_awake,
+    };
+    #[pymodule_export]
+    use crate::load::{PyLoadClient, PyNullResponder};
+    #[pymodule_export]
+    use crate::probe::{Sampler, list_probes};
 }

@@ -22,7 +22,7 @@ fn to_python(error: Error) -> PyErr {
 
 /// See `_native.pyi`.
 #[pyclass(name = "LoadClient", module = "rackscope._native", frozen)]
-struct PyLoadClient(LoadClient);
+pub(crate) struct PyLoadClient(LoadClient);
 
 #[pymethods]
 impl PyLoadClient {
@@ -82,7 +82,7 @@ impl PyLoadClient {
 
 /// See `_native.pyi`.
 #[pyclass(name = "NullResponder", module = "rackscope._native", frozen)]
-struct PyNullResponder {
+pub(crate) struct PyNullResponder {
     endpoint: String,
     responder: Mutex<NullResponder>,
 }
@@ -114,9 +114,4 @@ impl PyNullResponder {
     fn stop(&self, py: Python<'_>) {
         py.detach(|| lock(&self.responder).stop());
     }
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyLoadClient>()?;
-    module.add_class::<PyNullResponder>()
 }

@@ -11,14 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pythonize::pythonize;
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Sampler>()?;
-    module.add_function(wrap_pyfunction!(list_probes, module)?)
-}
-
 /// Samples the host on a thread of its own, on absolute ticks.
 #[pyclass(module = "rackscope._native")]
-struct Sampler(Mutex<::probe::Sampler>);
+pub(crate) struct Sampler(Mutex<::probe::Sampler>);
 
 #[pymethods]
 impl Sampler {
@@ -93,7 +88,7 @@ impl Sampler {
 /// What `Sampler.probes` would say, without starting one.
 #[pyfunction]
 #[pyo3(signature = (root="/".to_owned(), meters_json=None))]
-fn list_probes(
+pub(crate) fn list_probes(
     py: Python<'_>,
     root: String,
     meters_json: Option<String>,

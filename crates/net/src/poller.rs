@@ -1,11 +1,11 @@
 use rustix::event::{PollFd, PollFlags, epoll};
 use std::io;
-use std::ops::{BitOr, Deref};
+use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What to report of a descriptor. Errors and hang-ups are always reported. Combine with `|`.
+/// What to report of a descriptor. Errors and hang-ups are always reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interest(epoll::EventFlags);
 
@@ -16,20 +16,11 @@ impl Interest {
     pub const WRITE: Self = Self(epoll::EventFlags::OUT);
     /// Report changes only (`EPOLLET`): after an event, read or write until `WouldBlock`.
     pub const EDGE: Self = Self(epoll::EventFlags::ET);
-}
 
-impl Interest {
-    /// Both; `|` where a constant is needed.
+    /// Both.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0.union(other.0))
-    }
-}
-
-impl BitOr for Interest {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        self.or(other)
     }
 }
 

@@ -4,6 +4,7 @@
 //! by token: an [`Token::Array`] announces how many tokens belong to it, so that neither recursion nor memory is
 //! needed for nested ones.
 use crate::decimal;
+use crate::malformed::{Malformed, malformed};
 
 /// Append the header of an array of `elements` elements, which must follow.
 #[inline]
@@ -74,22 +75,12 @@ pub enum Parsed<'a> {
     },
 }
 
-/// Bytes that are not RESP.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: \"{excerpt}\"")]
-pub struct MalformedToken {
-    /// What is wrong with them.
-    what: &'static str,
-    /// How they begin, escaped.
-    excerpt: String,
-}
-
 /// The longest status or error line (Redis cuts its own at 64 KiB).
 const MAX_LINE_BYTES: usize = 65_536;
 
-/// Parse the first token of `stream`. [`MalformedToken`] when no continuation of `stream` would be RESP.
+/// Parse the first token of `stream`. [`Malformed`] when no continuation of `stream` would be RESP.
 #[inline]
-pub fn parse_token(stream: &[u8]) -> Result<Parsed<'_>, MalformedToken> {
+pub fn parse_token(stream: &[u8]) -> Result<Parsed<'_>, Malformed> {
     let Some(&kind) = stream.first() else {
         return Ok(Parsed::Partial { needed: 1 });
     };
@@ -129,7 +120,7 @@ pub fn parse_token(stream: &[u8]) -> Result<Parsed<'_>, MalformedToken> {
 }
 
 #[inline]
-fn bulk(stream: &[u8], start: usize, end: usize) -> Result<Parsed<'_>, MalformedToken> {
+fn bulk(stream: &[u8], start: usize, end: usize) -> Result<Parsed<'_>, Malformed> {
     match stream.get(end..end + 2) {
         None => Ok(Parsed::Partial { needed: end + 2 }),
         Some(b"\r\n") => Ok(Parsed::Complete {
@@ -151,10 +142,4 @@ fn integer(text: &[u8]) -> Option<i64> {
     };
     let magnitude = i64::try_from(decimal::parse(digits)?).ok()?;
     Some(if negative { -magnitude } else { magnitude })
-}
-
-#[cold]
-fn malformed(what: &'static str, stream: &[u8]) -> MalformedToken {
-    let excerpt = stream[..stream.len().min(60)].escape_ascii().to_string();
-    MalformedToken { what, excerpt }
 }

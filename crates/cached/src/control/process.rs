@@ -28,7 +28,7 @@ pub struct Process {
 }
 
 /// Do what is asked, in an order in which each step may still do what it needs. Then comes what needs root, then
-/// [`give_up_root`]. Refuses to go to the background where there are other threads, which do not survive it.
+/// [`become_user`]. Refuses to go to the background where there are other threads, which do not survive it.
 pub fn prepare(options: &ProcessOptions) -> Result<Process, Error> {
     if options.dumps_core {
         let mut limit = getrlimit(Resource::Core);
@@ -101,11 +101,6 @@ fn lock_memory() -> Result<(), Error> {
     Ok(())
 }
 
-/// Become who `options` say, where the process is root.
-pub fn give_up_root(options: &ProcessOptions) -> Result<(), Error> {
-    options.user.as_deref().map_or(Ok(()), become_user)
-}
-
 /// User and group of who has this name (`getpwnam_r(3)`).
 fn find_user(name: &CStr) -> Option<(libc::uid_t, libc::gid_t)> {
     let mut texts = vec![0; ENTRY_BYTES];
@@ -126,7 +121,7 @@ fn find_user(name: &CStr) -> Option<(libc::uid_t, libc::gid_t)> {
 }
 
 /// Give up root for good. A process that is not root stays who it is.
-fn become_user(name: &str) -> Result<(), Error> {
+pub fn become_user(name: &str) -> Result<(), Error> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }

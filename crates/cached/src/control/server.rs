@@ -112,7 +112,9 @@ impl Server {
             sockets.chain(queues).collect()
         });
         let sources = sources.collect();
-        process::give_up_root(&options.process)?;
+        if let Some(user) = &options.process.user {
+            process::become_user(user)?;
+        }
         // With the rights that it will serve with.
         let options = &Options {
             transport: choose(options)?,

@@ -2,50 +2,25 @@ use super::client_memory::{Allowance, ClientMemory};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-macro_rules! counts {
-    ($($(#[$doc:meta])* $variant:ident,)*) => {
-        /// What a worker counts.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Count {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl Count {
-            const ALL: usize = [$(Self::$variant),*].len();
-        }
-    };
-}
-
-counts! {
-    /// Keys read and found.
+/// What a worker counts: keys by what became of them, values, bytes, connections, datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Count {
     GetHits,
-    /// Keys read and not found.
     GetMisses,
     /// Values sent to be stored.
     Sets,
-    /// `flush_all`.
     Flushes,
-    /// Keys touched and found.
     TouchHits,
-    /// Keys touched and not found.
     TouchMisses,
     /// `me`.
     MetaDebugs,
-    /// Keys deleted.
     DeleteHits,
-    /// Keys to delete and not found.
     DeleteMisses,
-    /// Keys incremented.
     IncrementHits,
-    /// Keys to increment and not found.
     IncrementMisses,
-    /// Keys decremented.
     DecrementHits,
-    /// Keys to decrement and not found.
     DecrementMisses,
-    /// Values stored because the CAS number was right.
     CasHits,
-    /// Keys for a CAS and not found.
     CasMisses,
     /// Values not stored because the CAS number was wrong.
     CasMismatches,
@@ -53,9 +28,7 @@ counts! {
     TooLarge,
     /// Values refused because memory was full.
     OutOfMemory,
-    /// Bytes received.
     BytesRead,
-    /// Bytes sent.
     BytesWritten,
     /// Times a connection had to wait for the client to read.
     Stalls,
@@ -63,13 +36,10 @@ counts! {
     IdleKicks,
     /// Attempts to give a password.
     Authentications,
-    /// Wrong passwords.
     AuthenticationFailures,
     /// Times a connection, or a datagram, went to the worker that its next command is for.
     Moves,
-    /// Datagrams received.
     DatagramsReceived,
-    /// Datagrams sent.
     DatagramsSent,
     /// Datagrams that could not be sent at once.
     DatagramsDropped,
@@ -87,14 +57,16 @@ counts! {
     DatagramsNotForwarded,
     /// Connections taken on.
     Opened,
-    /// Connections ended.
+    /// Connections that ended.
     Closed,
 }
+
+const COUNTS: usize = Count::Closed as usize + 1;
 
 /// What one worker counted. It alone writes; any thread may read.
 #[repr(align(128))]
 pub(crate) struct Counters {
-    counts: [AtomicU64; Count::ALL],
+    counts: [AtomicU64; COUNTS],
     allowance: Allowance,
 }
 
@@ -103,7 +75,7 @@ impl Counters {
     #[must_use]
     pub fn new(memory: &Arc<ClientMemory>) -> Self {
         Self {
-            counts: [const { AtomicU64::new(0) }; Count::ALL],
+            counts: [const { AtomicU64::new(0) }; COUNTS],
             allowance: Allowance::of(memory),
         }
     }
@@ -127,11 +99,11 @@ impl Counters {
 
 /// Sums over workers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Totals([u64; Count::ALL]);
+pub(crate) struct Totals([u64; COUNTS]);
 
 impl Default for Totals {
     fn default() -> Self {
-        Self([0; Count::ALL])
+        Self([0; COUNTS])
     }
 }
 

@@ -25,7 +25,7 @@ fn tokens_and_readiness_come_back() {
         assert!(found[0].is_readable() && !found[0].is_writable() && !found[0].is_closed());
     }
     poller
-        .modify(&left, 3, Interest::READ | Interest::WRITE)
+        .modify(&left, 3, Interest::READ.or(Interest::WRITE))
         .expect("modify");
     let found = poller.wait(&mut events, None).expect("wait");
     assert_eq!(found[0].token(), 3);
@@ -60,7 +60,7 @@ fn an_edge_is_told_once() {
     let poller = Poller::new().expect("epoll");
     let (left, mut right) = UnixStream::pair().expect("pair");
     poller
-        .add(&left, 1, Interest::READ | Interest::EDGE)
+        .add(&left, 1, Interest::READ.or(Interest::EDGE))
         .expect("add");
     for _ in 0..2 {
         right.write_all(b"x").expect("write");

@@ -2,7 +2,7 @@
 mod reply;
 mod request;
 
-pub use reply::{MalformedReply, Parsed, Reply, parse_reply};
+pub use reply::{Parsed, Reply, parse_reply};
 pub use request::{
     Attributes, push_get, push_get_key, push_meta_get, push_meta_noop, push_meta_set_header,
     push_set_header,

@@ -1,4 +1,5 @@
 use crate::decimal;
+use crate::malformed::{Malformed, malformed};
 
 /// One reply, or for a text get one of several: each [`Reply::Value`] and then [`Reply::End`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,22 +58,12 @@ pub enum Parsed<'a> {
     },
 }
 
-/// Bytes that no server of this protocol sends.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: \"{excerpt}\"")]
-pub struct MalformedReply {
-    /// What is wrong with them.
-    what: &'static str,
-    /// How they begin, escaped.
-    excerpt: String,
-}
-
 /// The longest line that a server sends: a key, some flags or an error message.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// Parse the first reply of `stream`. [`MalformedReply`] when no continuation of `stream` would be a reply.
+/// Parse the first reply of `stream`. [`Malformed`] when no continuation of `stream` would be a reply.
 #[inline]
-pub fn parse_reply(stream: &[u8]) -> Result<Parsed<'_>, MalformedReply> {
+pub fn parse_reply(stream: &[u8]) -> Result<Parsed<'_>, Malformed> {
     if stream.starts_with(b"END\r\n") {
         return Ok(complete(Reply::End, 5));
     }
@@ -111,7 +102,7 @@ fn parse_value<'a>(
     stream: &'a [u8],
     header: usize,
     rest: &'a [u8],
-) -> Result<Parsed<'a>, MalformedReply> {
+) -> Result<Parsed<'a>, Malformed> {
     let (key, rest) = split_word(rest);
     let (flags, rest) = split_word(rest);
     let (bytes, _cas) = split_word(rest);
@@ -132,7 +123,7 @@ fn parse_meta_value<'a>(
     stream: &'a [u8],
     header: usize,
     rest: &'a [u8],
-) -> Result<Parsed<'a>, MalformedReply> {
+) -> Result<Parsed<'a>, Malformed> {
     let (bytes, flags) = split_word(rest);
     with_data(stream, header, bytes, |value| Reply::MetaValue {
         flags,
@@ -146,7 +137,7 @@ fn with_data<'a>(
     header: usize,
     bytes: &[u8],
     reply: impl FnOnce(&'a [u8]) -> Reply<'a>,
-) -> Result<Parsed<'a>, MalformedReply> {
+) -> Result<Parsed<'a>, Malformed> {
     let Some(bytes) = decimal::parse(bytes).and_then(|bytes| u32::try_from(bytes).ok()) else {
         return Err(malformed("a value without a length", stream));
     };
@@ -175,10 +166,4 @@ fn split_word(line: &[u8]) -> (&[u8], &[u8]) {
         Some(space) => (&line[..space], &line[space + 1..]),
         None => (line, &[]),
     }
-}
-
-#[cold]
-fn malformed(what: &'static str, stream: &[u8]) -> MalformedReply {
-    let excerpt = stream[..stream.len().min(60)].escape_ascii().to_string();
-    MalformedReply { what, excerpt }
 }
