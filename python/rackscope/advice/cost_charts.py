@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from rackscope import __version__
-from rackscope.advice.cost import by_energy
+from rackscope.advice.cost import CostComparison, CostRow, by_energy
 from rackscope.models.cost import CONFIDENCE, Amount
 from rackscope.runs.study import Axis, Chart, Column, Finding, Series, StudyRecord, Table
-
-if TYPE_CHECKING:
-    from rackscope.advice.cost import CostComparison, CostRow
 
 
 def pareto_charts(comparison: CostComparison) -> list[Chart]:

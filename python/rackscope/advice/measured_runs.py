@@ -7,21 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.analysis.columns import split_column
+from rackscope.analysis.context import Run
 from rackscope.analysis.quantities import CACHE_LINE_BYTES
+from rackscope.analysis.rates import Windows
 from rackscope.errors import RunDirectoryError, UsageError
 from rackscope.models.throughput_ratio import Squeezed, SqueezedTo
 from rackscope.runs.directory import RunDirectory
 from rackscope.runs.energy import mean_frequency, results_with_energy
 from rackscope.runs.facts import analysed_run, comparison_settings
+from rackscope.runs.manifest import Manifest
 from rackscope.runs.study import MEMBERS, StudyRecord, is_below, is_study_or_run, read_study
 
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Run
-    from rackscope.analysis.rates import Windows
-    from rackscope.runs.manifest import Manifest
 #: Below this a rate that was offered was not served, so the point is no load but the most there is.
 _SERVED = 0.97
 #: Offered rates within this of each other are one load.

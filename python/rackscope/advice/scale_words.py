@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rackscope.advice.cost import Advice
+from rackscope.advice.job_ways import Known
+from rackscope.advice.scale_types import Change, Job, Priced, ScaleRow, ServerWall
 from rackscope.models.cost import CONFIDENCE, Amount
 from rackscope.models.estimates import Prediction
 from rackscope.models.job_time import next_job
 from rackscope.units import format_bytes, format_duration
-
-if TYPE_CHECKING:
-    from rackscope.advice.job_ways import Known
-    from rackscope.advice.scale_types import Change, Job, Priced, ScaleRow, ServerWall
 
 #: A crossing in fewer of the draws is not worth a sentence, and one in more of them is sure.
 _FEW, _MOST = 0.05, 0.95

@@ -16,15 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rackscope.analysis.thresholds import packaged_thresholds
-
-if TYPE_CHECKING:
-    from rackscope.analysis.windows import Window
+from rackscope.analysis.windows import Window
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
 from rackscope.analysis.context import Phase, Run
 from rackscope.analysis.energy import measure_energy
 from rackscope.analysis.energy_findings import energy_figures, energy_findings, energy_warnings
-from rackscope.analysis.findings import Characterisation, Finding, PhaseCharacterisation
+from rackscope.analysis.facts import RunFacts
+from rackscope.analysis.findings import Characterisation, Finding, PhaseCharacterisation, Verdict
 from rackscope.analysis.found_phases import find_phases_of
 from rackscope.analysis.insights import find_insights, measure_figures
 from rackscope.analysis.resources import judge_resources
 from rackscope.analysis.thresholds import Thresholds, packaged_thresholds
 from rackscope.analysis.trust import find_warnings
 from rackscope.analysis.verdicts import judge_phase
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rackscope.analysis.facts import RunFacts
-    from rackscope.analysis.findings import Verdict
 
 
 def characterise(

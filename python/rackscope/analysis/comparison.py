@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import polars as pl
 
 from rackscope.analysis import wording
 from rackscope.analysis.energy import ENERGY_COLUMNS
 from rackscope.analysis.findings import plain_fields
 from rackscope.analysis.intervals import Interval, difference_of_means, mean_interval, ratio_of_means
 from rackscope.analysis.thresholds import packaged_thresholds
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Difference = Literal["higher", "lower", "no difference seen", "too few repetitions"]
 Better = Literal["higher", "lower", "neither"]

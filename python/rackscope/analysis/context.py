@@ -6,18 +6,15 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from rackscope.analysis.columns import split_column
+from rackscope.analysis.facts import RunFacts
 from rackscope.analysis.findings import Evidence
-from rackscope.analysis.rates import Samples, Windows
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rackscope.analysis.facts import RunFacts
-    from rackscope.analysis.rates import Reading, Series
-    from rackscope.analysis.thresholds import Thresholds
+from rackscope.analysis.rates import Reading, Samples, Series, Windows
+from rackscope.analysis.thresholds import Thresholds
 
 
 @dataclass(frozen=True)

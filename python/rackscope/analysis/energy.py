@@ -9,18 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
+from rackscope.analysis.context import Run
 from rackscope.analysis.findings import plain
 from rackscope.analysis.intervals import Interval, mean_interval
 from rackscope.analysis.power_domains import HostScope, MeterFault, Meters, choose_meters
 from rackscope.analysis.power_trace import PowerTrace, power_traces
 from rackscope.analysis.rates import Windows
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Run
 
 #: Columns that ``results_with_energy`` adds, in base units.
 ENERGY_COLUMNS = ("mean_watts", "energy_joules", "energy_joules_per_operation", "operations_per_joule")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
+from rackscope.analysis.energy import PhaseEnergy, RunEnergy
 from rackscope.analysis.findings import Evidence, Finding, TrustWarning
+from rackscope.analysis.power_domains import HostScope
 from rackscope.units import format_count, format_joules, format_watts
-
-if TYPE_CHECKING:
-    from rackscope.analysis.energy import PhaseEnergy, RunEnergy
-    from rackscope.analysis.power_domains import HostScope
 
 
 def energy_figures(phase: PhaseEnergy) -> dict[str, float]:

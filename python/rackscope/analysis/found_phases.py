@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from rackscope.analysis import wording
+from rackscope.analysis.context import Run
 from rackscope.analysis.findings import Evidence, Finding, PhasesFound
 from rackscope.analysis.phases import DeclaredPhase, FoundPhase, find_phases, match_declared
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Run
-    from rackscope.analysis.rates import Series
+from rackscope.analysis.rates import Series
 
 #: What a change of behaviour shows in, with what it is called, and the least that is worth a word.
 _SERIES = (

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rackscope.analysis import wording
+from rackscope.analysis.context import Phase
 from rackscope.analysis.findings import Evidence, Finding, pointing
 from rackscope.analysis.histograms import select_histogram
+from rackscope.analysis.rates import Series
+from rackscope.analysis.resources import Judged
 from rackscope.units import format_bytes, format_count, format_duration
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Phase
-    from rackscope.analysis.rates import Series
-    from rackscope.analysis.resources import Judged
 
 
 def measure_figures(phase: Phase) -> dict[str, float]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
+from rackscope.analysis.context import Phase
 from rackscope.analysis.findings import Evidence
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Phase
-    from rackscope.analysis.rates import Series
+from rackscope.analysis.rates import Series
 
 
 @dataclass(frozen=True)

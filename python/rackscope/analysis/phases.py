@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rackscope.analysis.findings import PhaseOverlap, PhasesFound
 from rackscope.analysis.thresholds import packaged_thresholds
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Array = NDArray[np.float64]
 

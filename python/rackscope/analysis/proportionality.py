@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from rackscope.analysis.findings import plain_fields
+from rackscope.analysis.intervals import Interval
 from rackscope.errors import RackscopeError
-
-if TYPE_CHECKING:
-    from rackscope.analysis.intervals import Interval
 
 _FEWEST_LOADS = 3
 

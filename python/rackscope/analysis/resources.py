@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rackscope.analysis.context import Phase
 from rackscope.analysis.findings import ResourceAssessment, ResourceStatus
 from rackscope.analysis.intensity import Intensity, key, measure_intensities
 from rackscope.analysis.saturation import Saturation, assess_saturation
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Phase
-    from rackscope.analysis.thresholds import Thresholds
+from rackscope.analysis.thresholds import Thresholds
 
 
 @dataclass(frozen=True)

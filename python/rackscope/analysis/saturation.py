@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
+from rackscope.analysis.context import Phase
 from rackscope.analysis.findings import Evidence, SaturationLevel
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Phase
-    from rackscope.analysis.rates import Series
-    from rackscope.analysis.thresholds import SaturationRule
+from rackscope.analysis.rates import Series
+from rackscope.analysis.thresholds import SaturationRule
 
 #: Labels that tell several devices of one resource apart.
 _INSTANCE_LABELS = ("device", "interface")

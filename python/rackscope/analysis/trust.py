@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
-from rackscope.analysis.findings import Evidence, Severity, TrustWarning
+from rackscope.analysis.context import Phase, Run
+from rackscope.analysis.findings import Evidence, Severity, TrustWarning, Verdict
 from rackscope.analysis.intervals import mean_interval, note_outliers, relative_half_width
 from rackscope.analysis.verdicts import generator_fullness, offered_was_met, other_cores
 from rackscope.units import format_count, format_duration
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Phase, Run
-    from rackscope.analysis.findings import Verdict
 
 _ORDER: dict[Severity, int] = {"wrong": 0, "doubt": 1, "note": 2}
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rackscope.analysis import wording
+from rackscope.analysis.context import Phase
 from rackscope.analysis.findings import Evidence, Verdict, pointing
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Phase
-    from rackscope.analysis.resources import Judged
+from rackscope.analysis.resources import Judged
 
 
 def judge_phase(phase: Phase, resources: Sequence[Judged]) -> Verdict:

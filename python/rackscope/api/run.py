@@ -5,23 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import polars as pl
 
 from rackscope.analysis.comparison import Comparison, compare
+from rackscope.analysis.findings import Characterisation, Finding
 from rackscope.api.server import server_watts
 from rackscope.errors import RunDirectoryError
+from rackscope.models.modelled_power import ServerWatts
 from rackscope.report import write_report
 from rackscope.report.energy import RunPower, assess
 from rackscope.runs.directory import REPORT, RunDirectory
 from rackscope.runs.energy import results_with_energy
 from rackscope.runs.facts import comparison_settings
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rackscope.analysis.findings import Characterisation, Finding
-    from rackscope.models.modelled_power import ServerWatts
-    from rackscope.runs.manifest import Manifest
+from rackscope.runs.manifest import Manifest
 
 _SEVERITIES: dict[str, Literal["note", "warning", "serious"]] = {
     "note": "note",

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rackscope.api.run import Run
 from rackscope.report.study import write_study_report
 from rackscope.runs.directory import MANIFEST, REPORT
-from rackscope.runs.study import MEMBERS, is_below, is_study, read_study
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rackscope.runs.study import Finding, StudyRecord
+from rackscope.runs.study import MEMBERS, Finding, StudyRecord, is_below, is_study, read_study
 
 
 class Study:

@@ -7,18 +7,15 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from rackscope.api.settings import ProgressCallback, silent
 from rackscope.runs.options import Progress
 from rackscope.systems import find_system, list_systems, resolve_knobs
-from rackscope.systems.base import Acquired, EndpointKind, Launch, RunningSystem
+from rackscope.systems.base import Acquired, EndpointKind, Launch, ProgressText, RunningSystem
 from rackscope.workloads import list_workloads
-
-if TYPE_CHECKING:
-    from rackscope.systems.base import ProgressText
 
 
 class Output(BaseModel):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console
 
-    from rackscope.papers.document import Document, Table
+from rackscope.papers.document import Document, Table
 
 
 def print_document(console: Console, document: Document) -> None:

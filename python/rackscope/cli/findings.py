@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from rackscope.analysis.findings import Characterisation, TrustWarning
 from rackscope.analysis.intervals import mean_interval, relative_half_width
+from rackscope.api.run import Run
 from rackscope.cli.output import open_console, open_table, print_json
 from rackscope.report.energy import RunPower, summary_lines
+from rackscope.runs.manifest import RepetitionPart
 from rackscope.units import format_bytes, format_count, format_duration
 
 _MARKS = {"wrong": ("!", "bold red"), "doubt": ("!", "yellow"), "note": ("note:", "dim")}
-
-if TYPE_CHECKING:
-    from rackscope.analysis.findings import Characterisation, TrustWarning
-    from rackscope.api.run import Run
-    from rackscope.runs.manifest import RepetitionPart
 
 
 def print_run(run: Run, *, as_json: bool = False, report: Path | None = None) -> None:

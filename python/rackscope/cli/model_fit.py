@@ -7,7 +7,7 @@ import hashlib
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from rackscope.models.trained import list_models
 from rackscope.models.trained.cloud_servers import SERVERS
 from rackscope.models.trained.conformal import Calibration
 from rackscope.models.trained.fit import Ends
+from rackscope.models.trained.model import Model
 from rackscope.models.trained.redis_elsewhere import FEATURES, fit_calibrated, fit_redis_elsewhere
 from rackscope.models.trained.redis_throughput import PARTS
 from rackscope.models.trained.refusals import seen_range
@@ -34,8 +35,6 @@ from rackscope.models.trained.support_points import without_rows
 from rackscope.models.trained.validation import leave_quarters_out
 from rackscope.runs.files import write_atomically
 
-if TYPE_CHECKING:
-    from rackscope.models.trained.model import Model
 #: Start of a table's name: where it is published, and what its licence says of what is made from it.
 _PUBLISHED = {
     "sparecores": (

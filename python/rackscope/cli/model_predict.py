@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.padding import Padding
 from rich.table import Table
@@ -17,12 +17,10 @@ from rich.text import Text
 from rackscope.cli.model_tables import read_tables
 from rackscope.cli.output import complain, open_console, print_json
 from rackscope.errors import ModelError, UsageError
+from rackscope.models.estimates import Prediction
 from rackscope.models.trained import find_model, list_models
 from rackscope.models.trained.ask import TrainedModel, train
-
-if TYPE_CHECKING:
-    from rackscope.models.estimates import Prediction
-    from rackscope.models.trained.model import Model
+from rackscope.models.trained.model import Model
 
 
 def predict_server(arguments: argparse.Namespace) -> int:

@@ -6,14 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from rackscope.errors import ModelError, UsageError
-
-if TYPE_CHECKING:
-    from rackscope.models.trained.model import Model
+from rackscope.models.trained.model import Model
 
 _ENDINGS = (".csv", ".csv.gz", ".parquet")
 _DEFAULT = Path("..") / "shared" / "data"

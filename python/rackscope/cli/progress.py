@@ -7,13 +7,10 @@ import math
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING
 
 from rackscope.cli.output import complain
+from rackscope.runs.options import Progress
 from rackscope.units import format_count, format_duration
-
-if TYPE_CHECKING:
-    from rackscope.runs.options import Progress
 
 _BAR_WIDTH = 24
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from rackscope.advice.projecting.answers import ServerProjection
 from rackscope.advice.projecting.page import written
+from rackscope.advice.projecting.project import Projection
 from rackscope.cli.output import complain, open_console, open_table
-
-if TYPE_CHECKING:
-    from rackscope.advice.projecting.answers import ServerProjection
-    from rackscope.advice.projecting.project import Projection
 
 
 def print_projection(projection: Projection) -> None:

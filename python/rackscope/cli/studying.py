@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from rackscope.api.study import Study
 from rackscope.cli.output import open_console, print_json
 from rackscope.report.quantities import format_cell
 from rackscope.runs.directory import REPORT
-
-if TYPE_CHECKING:
-    from rackscope.api.study import Study
-    from rackscope.runs.study import StudyRecord, Table
+from rackscope.runs.study import StudyRecord, Table
 
 _STYLES = {"finding": "bold", "note": "dim", "warning": "yellow", "serious": "bold red"}
 _MARKS = {"finding": "•", "note": "note:", "warning": "!", "serious": "!"}

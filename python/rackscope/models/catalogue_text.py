@@ -6,13 +6,9 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
-from rackscope.models.catalogue import CEILINGS, FORMAT_VERSION
-
-if TYPE_CHECKING:
-    from rackscope.models.catalogue import Measured, Server, ServerFile
-    from rackscope.models.uncertain import Uncertain
+from rackscope.models.catalogue import CEILINGS, FORMAT_VERSION, Measured, Server, ServerFile
+from rackscope.models.uncertain import Uncertain
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 

@@ -13,19 +13,17 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rackscope.analysis.context import Run
 from rackscope.analysis.findings import plain
 from rackscope.errors import RackscopeError
 from rackscope.models.catalogue import CatalogueError, read_watts
 from rackscope.models.estimates import Prediction, from_draws
 from rackscope.models.rated_power import EXPONENT, WORK
 from rackscope.models.uncertain import Array, Uncertain
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Run
 
 _DRAWS, _SEED = 4_000, 1
 #: More bins of time than this say nothing more of a mean.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from rackscope.analysis.rates import Samples
+from rackscope.analysis.rates import Samples
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

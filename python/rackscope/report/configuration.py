@@ -5,13 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.analysis.columns import split_column
 from rackscope.report.quantities import format_quantity
-
-if TYPE_CHECKING:
-    from rackscope.runs.manifest import ClientPart, Manifest, OverheadPart
+from rackscope.runs.manifest import ClientPart, Manifest, OverheadPart
 
 #: Rows that a nested inventory may take; what is longer is in manifest.json.
 MAXIMUM_HOST_ROWS = 160

@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from rackscope.analysis.histograms import Histogram
 from rackscope.report.charts import Colour, Curve, Distribution, Style
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: Percentiles of the curve: evenly spaced in the number of nines, from 0 to 99.9999 %.
 CURVE_PERCENTILES: tuple[float, ...] = tuple(1.0 - 10.0 ** (-step / 24) for step in range(6 * 24 + 1))

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rackscope.analysis.context import Run
 from rackscope.analysis.energy import HostEnergy, RunEnergy, measure_energy
 from rackscope.analysis.findings import Characterisation, TrustWarning
+from rackscope.analysis.intervals import Interval
 from rackscope.errors import RackscopeError
 from rackscope.models.modelled_power import ModelledEnergy, ServerWatts, host_watts, model_energy
 from rackscope.models.uncertain import Uncertain
 from rackscope.report.quantities import UNKNOWN, format_half_width, format_quantity, format_range
+from rackscope.runs.directory import RunDirectory
 from rackscope.runs.facts import analysed_run, characterise_run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rackscope.analysis.context import Run
-    from rackscope.analysis.intervals import Interval
-    from rackscope.runs.directory import RunDirectory
-    from rackscope.runs.manifest import Manifest, ServerPart
+from rackscope.runs.manifest import Manifest, ServerPart
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
 from rackscope.report.quantities import as_sentence, format_quantity
-
-if TYPE_CHECKING:
-    from rackscope.analysis.findings import Characterisation, PhaseCharacterisation, ResourceAssessment
 
 
 @dataclass(frozen=True)

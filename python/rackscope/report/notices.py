@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from rackscope.analysis.findings import Characterisation, Evidence, Finding
-    from rackscope.runs.manifest import Manifest
+from rackscope.analysis.findings import Characterisation, Evidence, Finding
+from rackscope.runs.manifest import Manifest
 
 _SEVERITIES: dict[str, Literal["wrong", "doubt", "note"]] = {
     "wrong": "wrong",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from rackscope.analysis.characterisation import characterise
 from rackscope.analysis.context import Run
 from rackscope.analysis.rates import Samples
 from rackscope.analysis.thresholds import packaged_thresholds
+from rackscope.models.modelled_power import ServerWatts
 from rackscope.report.charts import Distribution, Panel, distribution_data, embed_json, panel_data, significant
 from rackscope.report.configuration import configuration_of
 from rackscope.report.distribution import distribution_of
@@ -22,13 +25,8 @@ from rackscope.report.panels import PanelSource, build_panels
 from rackscope.report.quantities import format_quantity
 from rackscope.report.svg.lines import draw_distribution, draw_panel
 from rackscope.report.window import Window, groups_of, origin_ns, windows_of
+from rackscope.runs.directory import RunDirectory
 from rackscope.runs.facts import run_facts
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rackscope.models.modelled_power import ServerWatts
-    from rackscope.runs.directory import RunDirectory
 
 
 def page_of(run: RunDirectory, server: ServerWatts | None = None, share: float | None = None) -> dict[str, Any]:

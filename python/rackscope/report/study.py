@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rackscope.report.build import REPORT_NAME, asset, environment, write_page
 from rackscope.report.study_page import study_page_of
-from rackscope.runs.study import MEMBERS, is_below, read_study
-
-if TYPE_CHECKING:
-    from rackscope.runs.study import StudyRecord
+from rackscope.runs.study import MEMBERS, StudyRecord, is_below, read_study
 
 _ADVICE = "Nothing else was changed. Name another place with '--out FILE'."
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rackscope.runs.manifest import Manifest
+from rackscope.runs.manifest import Manifest
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rackscope.errors import LoadError
+from rackscope.runs.options import Loop, RunOptions
+from rackscope.runs.placement import Placement
 from rackscope.runs.tables import LOAD_DRIVER
-
-if TYPE_CHECKING:
-    from rackscope.runs.options import Loop, RunOptions
-    from rackscope.runs.placement import Placement
-    from rackscope.workloads import PhasePlan, WorkloadPlan
+from rackscope.workloads import PhasePlan, WorkloadPlan
 
 #: How often the driver looks at a phase that is going on.
 _TICK_SECONDS = 0.1

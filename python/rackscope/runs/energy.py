@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import polars as pl
 
 from rackscope.analysis import energy, proportionality
+from rackscope.analysis.context import Run
 from rackscope.analysis.energy import RunEnergy, measure_energy
 from rackscope.analysis.proportionality import PerformancePoint
 from rackscope.errors import RackscopeError
+from rackscope.runs.directory import RunDirectory
 from rackscope.runs.facts import analysed_run
 from rackscope.runs.study import Axis, Chart, Series
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Run
-    from rackscope.runs.directory import RunDirectory
 
 Over = Literal["frequency_hertz", "load_ratio"]
 

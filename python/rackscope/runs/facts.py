@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.analysis.characterisation import characterise
 from rackscope.analysis.context import Run
 from rackscope.analysis.facts import PhaseWindow, ProbeReport, RunFacts, SamplerCost
+from rackscope.analysis.findings import Characterisation
 from rackscope.analysis.thresholds import packaged_thresholds
-
-if TYPE_CHECKING:
-    from rackscope.analysis.findings import Characterisation
-    from rackscope.runs.directory import RunDirectory
-    from rackscope.runs.manifest import Manifest, OverheadPart
+from rackscope.runs.directory import RunDirectory
+from rackscope.runs.manifest import Manifest, OverheadPart
 
 
 def run_facts(manifest: Manifest) -> RunFacts:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import rackscope
 from rackscope.errors import UsageError, did_you_mean
@@ -22,15 +21,12 @@ from rackscope.runs.options import Progress, ProgressCallback, RunOptions
 from rackscope.runs.placement import Placement, place
 from rackscope.runs.repetition import Repetition
 from rackscope.systems import find_system, resolve_knobs
+from rackscope.systems.base import Acquired, System
+from rackscope.systems.knobs import ResolvedKnobs
 from rackscope.systems.ports import require_free
 from rackscope.units import format_bytes, now_text
 from rackscope.workloads import WorkloadPlan, find_workload
 from rackscope.workloads import plan as plan_workload
-
-if TYPE_CHECKING:
-    from rackscope.systems.base import Acquired, System
-    from rackscope.systems.knobs import ResolvedKnobs
-
 
 #: What the load generator keeps of each key to check values: its version, and how many writes are on their way.
 _CLIENT_BYTES_PER_KEY = 16

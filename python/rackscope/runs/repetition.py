@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rackscope.analysis.intervals import decide_stopping, mean_interval, relative_half_width
-
-if TYPE_CHECKING:
-    from rackscope.analysis.intervals import StoppingDecision
-    from rackscope.runs.manifest import RepetitionPart
-    from rackscope.runs.options import RunOptions
-    from rackscope.workloads import PhasePlan
+from rackscope.analysis.intervals import StoppingDecision, decide_stopping, mean_interval, relative_half_width
+from rackscope.runs.manifest import RepetitionPart
+from rackscope.runs.options import RunOptions
+from rackscope.workloads import PhasePlan
 
 #: Below three repetitions an interval says next to nothing.
 _FEWEST = 3

@@ -8,7 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rackscope.errors import LoadError, RackscopeError
 from rackscope.host.meters import parse_meters
@@ -16,7 +16,7 @@ from rackscope.runs.client import Client, client_configuration, interval_frame
 from rackscope.runs.directory import RunWriter
 from rackscope.runs.ending import Ending, watched
 from rackscope.runs.interruption import held_back
-from rackscope.runs.manifest import PhasePart, ProbePart, meter_parts
+from rackscope.runs.manifest import Manifest, PhasePart, ProbePart, meter_parts
 from rackscope.runs.options import Loop, Progress, ProgressCallback
 from rackscope.runs.placement import Placement
 from rackscope.runs.prepare import Prepared, first_manifest
@@ -26,13 +26,9 @@ from rackscope.runs.tables import latency_frame, results_frame
 from rackscope.squeezes.base import Isolation
 from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
-from rackscope.systems.base import Launch
+from rackscope.systems.base import Launch, RunningSystem
 from rackscope.units import now_text
 from rackscope.workloads import PhasePlan
-
-if TYPE_CHECKING:
-    from rackscope.runs.manifest import Manifest
-    from rackscope.systems.base import RunningSystem
 
 #: How often samples reach the disk while a phase lasts: what a kill can cost. Each time takes milliseconds of a core
 #: that the load generator may share, and makes what it sends meanwhile late.

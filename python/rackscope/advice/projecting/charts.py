@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from rackscope.advice.measured_runs import Measurements
+from rackscope.advice.projecting.answers import ServerProjection
+from rackscope.advice.projecting.project import Projection
 from rackscope.advice.projecting.response import fit_mean, fit_p99, loads_of, stretched
-from rackscope.advice.projecting.throughput import at_top_clock
+from rackscope.advice.projecting.throughput import Throughput, at_top_clock
 from rackscope.errors import RackscopeError
 from rackscope.models.estimates import LEVEL, Prediction, from_draws
 from rackscope.models.execution_time import fit_execution_time
 from rackscope.models.power_over_frequency import fit_power_over_frequency
+from rackscope.models.rated_power import RatedPowerModel
 from rackscope.runs.study import Axis, Chart, Series
-
-if TYPE_CHECKING:
-    from rackscope.advice.measured_runs import Measurements
-    from rackscope.advice.projecting.answers import ServerProjection
-    from rackscope.advice.projecting.project import Projection
-    from rackscope.advice.projecting.throughput import Throughput
-    from rackscope.models.rated_power import RatedPowerModel
 
 #: Enough for a smooth curve, and for it to be drawn without a dot at every point.
 _STEPS = 90

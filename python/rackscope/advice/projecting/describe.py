@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from rackscope.advice.measured_runs import Measurements
 from rackscope.advice.projecting.power import around
+from rackscope.advice.projecting.project import Projection
 from rackscope.models.catalogue import CEILINGS, Measured, Server, ServerFile
 from rackscope.models.catalogue_text import catalogue_text
 from rackscope.models.uncertain import Uncertain
-
-if TYPE_CHECKING:
-    from rackscope.advice.measured_runs import Measurements
-    from rackscope.advice.projecting.project import Projection
 
 _PRICED = "Add prices and watts: price, idle_watts, full_watts, and a [site] for costs."
 

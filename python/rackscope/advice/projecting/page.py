@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from rackscope import __version__
 from rackscope.advice.projecting.charts import charts_of
+from rackscope.advice.projecting.project import Projection
+from rackscope.models.estimates import Prediction
 from rackscope.runs.study import Column, Finding, StudyRecord, Table
 from rackscope.units import format_count, format_duration
-
-if TYPE_CHECKING:
-    from rackscope.advice.projecting.project import Projection
-    from rackscope.models.estimates import Prediction
 
 _HEADLINES = ("throughput", "mean_response_seconds", "p99_response_seconds", "watts", "operations_per_joule",
               "operations_per_cost")  # fmt: skip

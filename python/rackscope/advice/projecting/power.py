@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from rackscope.advice.measured_runs import Measurements, Point
 from rackscope.advice.projecting.answers import DRAWS, Answer, Projected, draws_of
-from rackscope.advice.projecting.throughput import is_same_processor, threads_of
+from rackscope.advice.projecting.throughput import Throughput, is_same_processor, threads_of
+from rackscope.advice.projecting.trained import ModelledWatts, Trained
 from rackscope.errors import RackscopeError
 from rackscope.models.catalogue import Server, ServerFile, Site
 from rackscope.models.cost import SECONDS_PER_YEAR, Candidate, draw_costs
@@ -16,11 +16,6 @@ from rackscope.models.monotone import MonotoneModel, fit_power_over_load
 from rackscope.models.rated_power import BASIS as RATED_BASIS
 from rackscope.models.rated_power import RatedPowerModel
 from rackscope.models.uncertain import Array, Uncertain
-
-if TYPE_CHECKING:
-    from rackscope.advice.measured_runs import Measurements, Point
-    from rackscope.advice.projecting.throughput import Throughput
-    from rackscope.advice.projecting.trained import ModelledWatts, Trained
 
 #: Two copies of one server differ by so much in watts, 90 % of them. Ours.
 _COPY = 1.05

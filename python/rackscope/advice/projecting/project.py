@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rackscope.advice.measured_runs import Measurements
 from rackscope.advice.projecting.answers import Answer, ServerProjection
 from rackscope.advice.projecting.power import modelled_watts, power_answers, rated_power
 from rackscope.advice.projecting.response import closed_loop_answer, response_answers
 from rackscope.advice.projecting.throughput import Throughput, is_same_processor, project_throughput, threads_of
+from rackscope.advice.projecting.trained import Trained
 from rackscope.errors import RackscopeError, UsageError
+from rackscope.models.catalogue import Server, ServerFile
 from rackscope.models.estimates import from_draws
-
-if TYPE_CHECKING:
-    from rackscope.advice.measured_runs import Measurements
-    from rackscope.advice.projecting.trained import Trained
-    from rackscope.models.catalogue import Server, ServerFile
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from rackscope.advice.measured_runs import Measurements, Point
 from rackscope.advice.projecting.answers import Answer
-from rackscope.advice.projecting.throughput import at_top_clock
+from rackscope.advice.projecting.throughput import Throughput, at_top_clock
 from rackscope.errors import RackscopeError
 from rackscope.models.estimates import EXTRAPOLATED, Prediction, from_draws
 from rackscope.models.gates import ProjectionRefused
 from rackscope.models.mean_latency import MeanLatencyModel, fit_mean_latency
 from rackscope.models.monotone import MonotoneModel, fit_latency_percentile
 from rackscope.units import format_count
-
-if TYPE_CHECKING:
-    from rackscope.advice.measured_runs import Measurements, Point
-    from rackscope.advice.projecting.throughput import Throughput
 
 _STRETCHED = (
     "; on the server the load axis is stretched by the throughput's factor and the time axis by that of one core, both "

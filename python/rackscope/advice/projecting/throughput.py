@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtrit
 
+from rackscope.advice.measured_runs import Measurements, Point
 from rackscope.advice.projecting.answers import DRAWS, draws_of
-from rackscope.advice.projecting.trained import why_not
+from rackscope.advice.projecting.trained import Trained, why_not
 from rackscope.analysis.intervals import student_quantile
 from rackscope.analysis.latency_curve import CurvePoint
 from rackscope.errors import RackscopeError
@@ -24,12 +24,8 @@ from rackscope.models.estimates import LEVEL, ends_of
 from rackscope.models.execution_time import ExecutionTimeModel, fit_execution_time
 from rackscope.models.gates import ProjectionRefused, instruction_drift_gate, little_gate, require
 from rackscope.models.throughput_ratio import Likeness, ThroughputRatioModel, fit_throughput_ratio
+from rackscope.models.trained.redis_elsewhere import Ratio
 from rackscope.models.uncertain import Array, Uncertain
-
-if TYPE_CHECKING:
-    from rackscope.advice.measured_runs import Measurements, Point
-    from rackscope.advice.projecting.trained import Trained
-    from rackscope.models.trained.redis_elsewhere import Ratio
 
 #: Core counts and frequencies from which a model over them is fitted.
 FEWEST_CORE_COUNTS, FEWEST_FREQUENCIES = 4, 3

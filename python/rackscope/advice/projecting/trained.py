@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+import polars as pl
+
+from rackscope.advice.measured_runs import Measurements
 from rackscope.errors import ModelError, RackscopeError
 from rackscope.models.catalogue import Server
 from rackscope.models.estimates import Prediction
@@ -16,10 +18,6 @@ from rackscope.models.trained.redis_elsewhere import Ratio, RedisElsewhere, Side
 from rackscope.models.trained.shipped import REDIS_ELSEWHERE, read_fit, restore, restore_redis_elsewhere
 from rackscope.models.uncertain import Uncertain
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rackscope.advice.measured_runs import Measurements
 #: Systems of which the tables have throughput.
 _SYSTEMS = ("redis",)
 _FULL, _IDLE = "full-load-watts", "idle-watts"

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rackscope.analysis.context import Run
+from rackscope.analysis.rates import Samples
+from rackscope.analysis.rates import Series as Derived
 from rackscope.report.charts import Colour, Missing, Panel, PhaseSummary, Reference, Series, Style
 from rackscope.report.clock import Array, Buckets, Clock
 from rackscope.report.energy import RunPower
 from rackscope.report.quantities import Unit, as_sentence
 from rackscope.report.window import PhaseGroup
-
-if TYPE_CHECKING:
-    from rackscope.analysis.context import Run
-    from rackscope.analysis.rates import Samples
-    from rackscope.analysis.rates import Series as Derived
 
 
 class Drawing:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rackscope.report.svg.elements import element, number, text
 from rackscope.report.svg.frame import frame_of
 from rackscope.report.svg.marks import draw_series, swatch
 from rackscope.report.svg.text import describe_value
-
-if TYPE_CHECKING:
-    from rackscope.runs.study import Chart, Series
+from rackscope.runs.study import Chart, Series
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rackscope.report.build import asset
 from rackscope.report.svg.chart import WIDE, draw_document
 from rackscope.runs.files import write_atomically
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rackscope.runs.study import Chart
+from rackscope.runs.study import Chart
 
 
 def write_chart_svg(chart: Chart, path: Path) -> None:

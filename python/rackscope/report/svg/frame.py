@@ -5,16 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rackscope.report.svg.elements import element, line, text, tooltip
 from rackscope.report.svg.marks import reference_swatch, written_values
 from rackscope.report.svg.scales import Scale, is_drawable, linear_range, logarithmic_range
 from rackscope.report.svg.text import describe_value, shorten, width_of, wrap
 from rackscope.report.svg.ticks import label_ticks, linear_ticks, logarithmic_ticks
-
-if TYPE_CHECKING:
-    from rackscope.runs.study import Axis, Chart
+from rackscope.runs.study import Axis, Chart
 
 _LINE = 16.0
 _TICK_PIXELS, _GAP = 44.0, 8.0

@@ -5,14 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rackscope.report.svg.elements import element, line, number, path, text, tooltip
 from rackscope.report.svg.scales import Scale
 from rackscope.report.svg.text import describe_value, describe_values, width_of
-
-if TYPE_CHECKING:
-    from rackscope.runs.study import Chart, Series
+from rackscope.runs.study import Chart, Series
 
 #: Colour roles of report.css in the order in which they are given out; shapes tell apart what comes after.
 COLOURS = ("blue", "orange", "teal", "magenta", "red", "yellow", "grey")

@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rackscope.report.quantities import UNKNOWN, format_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rackscope.runs.study import Axis
+from rackscope.runs.study import Axis
 
 #: Pixels of the average character where text is 12 pixels high, as in chart.css.
 _CHARACTER_PIXELS, _NARROW_PIXELS, _BROAD_PIXELS = 6.7, 3.6, 12.0
