@@ -16,9 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
-
 #: Level of the t interval that covers 95 % after ``decide_stopping``, found by simulation (see above).
 SEQUENTIAL_LEVEL = 0.98
 #: Below this many values a median absolute deviation says nothing about which value is odd.
@@ -124,6 +121,8 @@ def decide_stopping(
 
 def median_interval(values: Sequence[float], *, resamples: int = 9999) -> Interval:
     """Median with its bootstrap interval of 95 % (BCa, Efron 1987), fixed seed; none below five values."""
+    import numpy as np
+
     confidence, known = 0.95, _finite(values)
     count = len(known)
     if count == 0:
@@ -133,6 +132,7 @@ def median_interval(values: Sequence[float], *, resamples: int = 9999) -> Interv
         return Interval(estimate, None, None, confidence, count)
     if min(known) == max(known):
         return Interval(estimate, estimate, estimate, confidence, count)
+    from scipy.special import ndtr, ndtri
     from scipy.stats import bootstrap
 
     with warnings.catch_warnings():
@@ -214,11 +214,15 @@ def _level(confidence: float, sequential: bool) -> float:
 
 def student_quantile(degrees_of_freedom: float, level: float) -> float:
     """How many standard errors a two-sided Student t interval at ``level`` reaches to either side."""
+    from scipy.special import stdtrit
+
     return float(stdtrit(degrees_of_freedom, 0.5 + level / 2))
 
 
 def student_p_value(away: float, error: float, degrees_of_freedom: float) -> float:
     """Two-sided p value of "it is zero" for an estimate ``away`` from it, with its standard error."""
+    from scipy.special import stdtr
+
     if error == 0:
         return 1.0 if away == 0 else 0.0
     return 2 * float(stdtr(degrees_of_freedom, -abs(away) / error))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rackscope.api.settings import ProgressCallback, silent
 from rackscope.errors import RackscopeError, UsageError
-from rackscope.host.ceilings import Ceilings
-from rackscope.host.checks import Check
-from rackscope.host.measurements.setting import FioProgram
 from rackscope.runs.options import Progress
+
+if TYPE_CHECKING:
+    from rackscope.host.ceilings import Ceilings
+    from rackscope.host.checks import Check
+    from rackscope.host.measurements.setting import FioProgram
 
 
 def known_ceilings() -> Ceilings | None:
