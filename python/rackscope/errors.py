@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
 
 class RackscopeError(Exception):
@@ -71,6 +71,23 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``Did you mean redis? ``, to begin an advice with; empty where no known name is near."""
     near = difflib.get_close_matches(name, sorted(known), n=1)
     return f"Did you mean {near[0]}? " if near else ""
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_One = TypeVar("_One", bound=_Named)
+
+
+def named(names: Sequence[str], known: Iterable[_One], what: str, heading: str) -> list[_One]:
+    """Those of ``known`` that are named, each once; all without names. Raises the UsageError of ``unknown_name``."""
+    by_name = {one.name: one for one in known}
+    for name in names:
+        if name not in by_name:
+            raise unknown_name(what, name, heading, by_name)
+    return [by_name[name] for name in dict.fromkeys(names or by_name)]
 
 
 def unknown_name(what: str, name: str, heading: str, known: Iterable[str]) -> UsageError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from rackscope import units
 from rackscope.api.keeping import keeping
 from rackscope.api.settings import ProgressCallback, RunSettings, silent
-from rackscope.errors import UsageError, did_you_mean
+from rackscope.errors import UsageError, did_you_mean, named
 from rackscope.runs.options import Progress, run_options
 from rackscope.studies import list_studies, load_study
 from rackscope.studies.base import Request
@@ -88,10 +88,7 @@ def parse_option(option: Option, value: Any) -> Any:
 def _find(name: str) -> Kind:
     if name.endswith(".py"):
         return load_study(Path(name))
-    kinds = {study.name: study for study in list_studies()}
-    if name not in kinds:
-        raise UsageError(f"there is no study '{name}'", f"There are {', '.join(kinds)}.")
-    return kinds[name]
+    return named([name], list_studies(), "there is no study", "There are")[0]
 
 
 def _values(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rackscope.errors import UsageError
+from rackscope.errors import named
 from rackscope.papers.document import Document, Section, Table
 from rackscope.papers.measured import Measured, read_measured
 
@@ -88,7 +88,4 @@ def all_papers() -> Mapping[str, Paper]:
 
 def find_paper(name: str) -> Paper:
     """The paper of that name. Raises UsageError."""
-    papers = all_papers()
-    if name not in papers:
-        raise UsageError(f"there is no paper '{name}'", f"Write one of {', '.join(papers)}.")
-    return papers[name]
+    return named([name], all_papers().values(), "there is no paper", "Papers")[0]

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING
 
-from rackscope.errors import unknown_name
+from rackscope.errors import named
 from rackscope.systems.knobs import resolve_knobs
 
 if TYPE_CHECKING:
@@ -27,7 +27,4 @@ def list_systems() -> tuple[System, ...]:
 
 def find_system(name: str) -> System:
     """The system called ``name``. Raises UsageError, with the nearest names and all of them."""
-    systems = {system.name: system for system in list_systems()}
-    if name not in systems:
-        raise unknown_name("there is no system", name, "Systems", systems)
-    return systems[name]
+    return named([name], list_systems(), "there is no system", "Systems")[0]

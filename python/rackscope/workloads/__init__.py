@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from rackscope.errors import UsageError, did_you_mean
+from rackscope.errors import UsageError, named
 from rackscope.workloads.base import Parameter, PhasePlan, Stage, Workload, WorkloadPlan
 from rackscope.workloads.parameters import plan
 
@@ -35,7 +35,4 @@ def list_workloads() -> tuple[Workload, ...]:
 
 def find_workload(name: str) -> Workload:
     """The workload called ``name``. Raises UsageError that names the nearest ones."""
-    known = {workload.name: workload for workload in list_workloads()}
-    if name in known:
-        return known[name]
-    raise UsageError(f"there is no workload '{name}'", f"{did_you_mean(name, known)}There are {', '.join(known)}.")
+    return named([name], list_workloads(), "there is no workload", "There are")[0]

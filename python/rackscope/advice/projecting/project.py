@@ -12,7 +12,7 @@ from rackscope.advice.projecting.power import modelled_watts, power_answers, rat
 from rackscope.advice.projecting.response import closed_loop_answer, response_answers
 from rackscope.advice.projecting.throughput import Throughput, is_same_processor, project_throughput, threads_of
 from rackscope.advice.projecting.trained import Trained
-from rackscope.errors import RackscopeError, UsageError
+from rackscope.errors import RackscopeError, named
 from rackscope.models.catalogue import Server, ServerFile
 from rackscope.models.estimates import from_draws
 
@@ -57,12 +57,11 @@ def project(
 
     Raises UsageError for a name it does not have, and what a server was refused for when no server is left.
     """
-    chosen = _chosen(servers, names)
     found: list[ServerProjection] = []
     models: list[Throughput] = []
     refused: list[str] = []
     first: RackscopeError | None = None
-    for server in chosen:
+    for server in named(names, servers.servers, f"{servers.file} has no server", "It has"):
         try:
             throughput = project_throughput(measured, server, cores, trained)
         except RackscopeError as error:
@@ -76,14 +75,6 @@ def project(
     return Projection(
         measured, servers.file, servers.currency, rate_per_second, tuple(found), tuple(models), tuple(refused)
     )
-
-
-def _chosen(servers: ServerFile, names: Sequence[str]) -> list[Server]:
-    known = {one.name: one for one in servers.servers}
-    for name in names:
-        if name not in known:
-            raise UsageError(f"{servers.file} has no server '{name}'", f"It has: {', '.join(known)}.")
-    return [known[name] for name in dict.fromkeys(names)] or list(servers.servers)
 
 
 def _server(

@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING
 
-from rackscope.errors import UsageError
+from rackscope.errors import named
 
 if TYPE_CHECKING:
     from rackscope.models.trained.model import Model
@@ -29,7 +29,4 @@ def list_models() -> tuple[Model, ...]:
 
 def find_model(name: str) -> Model:
     """The model called ``name``. Raises UsageError, with all names."""
-    models = {model.name: model for model in list_models()}
-    if name not in models:
-        raise UsageError(f"there is no model '{name}'", f"Models: {', '.join(models)}.")
-    return models[name]
+    return named([name], list_models(), "there is no model", "Models")[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 from rackscope.analysis.classification import NONE, macro_f1, score_labels
 from rackscope.analysis.pressure import PhaseJudgement, judge_phase
-from rackscope.errors import UsageError
+from rackscope.errors import UsageError, named
 from rackscope.runs.options import Progress, RunOptions
 from rackscope.runs.prepare import prepare
 from rackscope.squeezes import find_squeezes
@@ -46,11 +46,7 @@ def check(request: Request) -> None:
 
 
 def _chosen(names: Sequence[str]) -> list[Case]:
-    by_name = {case.name: case for case in CASES}
-    unknown = [name for name in names if name not in by_name]
-    if unknown:
-        raise UsageError(f"there is no case '{unknown[0]}'", f"Cases are {', '.join(by_name)}.")
-    return [by_name[name] for name in dict.fromkeys(names or by_name)]
+    return named(names, CASES, "there is no case", "Cases")
 
 
 def _judge_case(conduct: Conduct, case: Case, repetition: int, seed: int) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rackscope.errors import UsageError
+from rackscope.errors import named
 from rackscope.studies.base import Conduct, Option, Request, Study
 
 if TYPE_CHECKING:
@@ -61,11 +61,7 @@ def _chosen(names: Sequence[str]) -> list[Squeeze]:
     """Those of these names; all where there are none. Raises UsageError."""
     from rackscope.squeezes import find_squeezes
 
-    by_name = {squeeze.name: squeeze for squeeze in find_squeezes()}
-    unknown = [name for name in names if name not in by_name]
-    if unknown:
-        raise UsageError(f"there is no squeeze '{unknown[0]}'", f"Squeezes are {', '.join(by_name)}.")
-    return [squeeze for name, squeeze in by_name.items() if not names or name in names]
+    return named(names, find_squeezes(), "there is no squeeze", "Squeezes")
 
 
 STUDY = Study(
