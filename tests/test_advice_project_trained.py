@@ -169,6 +169,15 @@ def test_sizes_far_from_the_tables_are_refused() -> None:
         model.by_processor("pipelined, best", here, Side("large", THERE, 64, 1.0))
 
 
+def test_how_far_pairs_of_servers_are_apart_is_what_a_look_up_may_be_wrong_by() -> None:
+    model = fit_redis_elsewhere(tables())
+    for part in ("pipelined, best", "one request at a time"):
+        found = model.by_processor(part, Side("here", HERE, 8, 2.0), Side("there", THERE, 8, 1.0))
+        assert found.low < found.value < found.high
+        # Of the made-up tables, whose noise is known, neither all nor nothing.
+        assert 1.005 < found.high / found.value < 2
+
+
 def test_a_table_in_other_units_or_without_columns_is_one_line() -> None:
     servers = tables()["sparecores-servers"]
     with pytest.raises(ModelError, match="lacks the column 'l3'"):

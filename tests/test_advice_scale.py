@@ -14,7 +14,7 @@ import pytest
 from rackscope.advice.job_evidence import JobEvidence, MemoryNeed, read_job_evidence
 from rackscope.advice.scale import NoWayError, advise_scale
 from rackscope.advice.scale_types import Job, ScaleAdvice
-from rackscope.advice.scale_words import spell, spell_between
+from rackscope.advice.scale_words import draws_share, spell, spell_between
 from rackscope.cli import main
 from rackscope.errors import RackscopeError, RunDirectoryError, UsageError
 from rackscope.models.catalogue import CatalogueError, parse_catalogue
@@ -232,6 +232,12 @@ def test_a_deadline_is_met_or_refused(files: Path) -> None:
 def test_a_time_is_spelled_in_the_unit_that_reads_best(seconds: float, alone: str, between: str) -> None:
     assert spell(seconds) == alone
     assert spell_between(seconds, seconds, 1.5 * seconds) == between
+
+
+def test_a_share_of_the_draws_is_said_to_be_all_only_where_it_is() -> None:
+    assert draws_share(1.0) == "in all draws"
+    assert draws_share(0.973) == "in 97.3 % of the draws"
+    assert draws_share(0.0) == "in 0.0 % of the draws"
 
 
 def test_jobs_a_day_take_groups_and_a_year(files: Path) -> None:

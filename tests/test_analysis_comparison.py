@@ -65,6 +65,16 @@ def test_hits_are_a_part_of_all_reads() -> None:
     assert found.b_is_better is False
 
 
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [(1.123, "+12.3 %"), (2.99, "+199.0 %"), (3.0, "3.00 times"), (9.5, "9.50 times"), (12.5, "12.5 times")],
+)
+def test_a_change_is_in_percent_until_factors_read_better(factor: float, said: str) -> None:
+    b = A.with_columns(pl.col("throughput_operations_per_second") * factor)
+    (row,) = [one for one in compare(A, b).rows if one.metric == "throughput_operations_per_second"]
+    assert f": B is {said}" in row.sentence
+
+
 def test_noise_is_not_a_difference() -> None:
     found = row(
         compare(results([100.0, 110.0, 95.0]), results([104.0, 96.0, 112.0])), "throughput_operations_per_second"

@@ -348,6 +348,14 @@ def test_mean_watts_lie_between_the_lowest_and_the_highest(levels: list[float], 
     assert min(levels) * (1 - 1e-9) <= watts <= max(levels) * (1 + 1e-9)
 
 
+def test_what_is_drawn_of_a_counter_is_the_power_of_the_step_around_each_moment() -> None:
+    times = np.array([0.0, 0.25, 0.5, 1.0, 1.25])
+    trace = PowerTrace("server", "file", "column", times, np.array([0.0, 10.0, 30.0, 50.0, 50.0]), counts=True)
+    drawn = trace.watts_at(np.array([-0.1, 0.0, 0.1, 0.25, 0.3, 0.75, 1.0, 1.1, 2.0]))
+    # Nobody knows what was before the first reading, nor whether it still counts after the last that moved.
+    np.testing.assert_allclose(drawn, [np.nan, np.nan, 40.0, 40.0, 80.0, 40.0, 40.0, np.nan, np.nan])
+
+
 def test_what_is_drawn_of_a_slow_counter_has_no_teeth() -> None:
     times = np.arange(60) * 0.1
     slow = np.repeat(np.arange(6) * 50.0, 10)

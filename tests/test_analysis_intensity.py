@@ -30,10 +30,13 @@ def test_the_host_is_told_apart_where_the_system_has_a_part_of_it_only() -> None
     run = SyntheticRun(rates=SyntheticRun().rates | two_cores({"user": 0.2}, {"user": 0.9}))
     part = {one.resource: one for one in resources(run, system_cores=(0,))}
     assert (part["cpu_system"].intensity, part["cpu_host"].intensity) == (pytest.approx(0.2), pytest.approx(0.55))
+    assert part["cpu_system"].label == "memcached's core (0)"
     assert part["cpu_host"].label == "all 2 cores of the host"
     # Where it has all of them, the same cores are not told twice.
     assert "cpu_host" not in names(resources(run, system_cores=(0, 1), client_cores=(0, 1)))
-    assert "cpu_host" not in names(resources(run, system_cores=(), client_cores=()))
+    free = resources(run, system_cores=(), client_cores=())
+    assert "cpu_host" not in names(free)
+    assert next(one.label for one in free if one.resource == "cpu_system") == "the host's 2 cores"
 
 
 def groups(**used_of_limit: tuple[float, float]) -> SyntheticRun:

@@ -394,6 +394,12 @@ def test_a_resource_that_is_full_for_a_while_only() -> None:
     assert window == pytest.approx((5.57, 8.57), abs=1.0)
 
 
+def test_what_is_at_its_limit_on_average_is_not_said_to_be_for_a_while_only() -> None:
+    found = judge(with_rates(CPU_BOUND))
+    assert phase(found).verdict.resources == ("cpu_system",)
+    assert not [finding for finding in found.findings if "though not on average" in finding.sentence]
+
+
 def test_counters_that_were_reset_do_not_make_a_verdict() -> None:
     run = with_rates(CPU_BOUND)
     table = run.samples()

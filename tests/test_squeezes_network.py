@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -169,6 +170,23 @@ def test_verifying_measures_what_is_left(isolation: Isolation, journal: Journal,
     assert 0 < achieved.fraction < 0.5
     assert achieved.effective == (abs(achieved.fraction - 0.1) <= 0.1 * 0.1)
     assert rates(isolation) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(OSError(errno.EHOSTUNREACH, "No route to host"), "No route to host"), (TimeoutError("timed out"), "timed out")],
+)
+def test_a_network_over_which_nothing_can_be_sent_says_why(
+    monkeypatch: pytest.MonkeyPatch, error: OSError, said: str
+) -> None:
+    def refuse(namespace: Path, action: object) -> None:
+        raise error
+
+    monkeypatch.setattr(transfer, "call_in_namespace", refuse)
+    with pytest.raises(SqueezeError) as failed:
+        transfer.measure_transfer(Path("/proc/self/ns/net"), "127.0.0.1", "in")
+    assert failed.value.what == f"nothing could be sent over the system's network to measure it: {said}"
+    assert "firewall" in failed.value.advice
 
 
 def test_the_capacity_of_an_unlimited_veth_is_measured_once(

@@ -437,3 +437,15 @@ def test_a_preset_is_compared_with_what_its_paper_found(tmp_path: Path) -> None:
     assert claims["latency grows steeply beyond 2,048 bytes"]["agrees"] is False
     assert claims["latency grows steeply beyond 2,048 bytes"]["here"] == "flat"
     assert any("unlike in the paper" in finding.sentence for finding in record.findings)
+
+
+@pytest.mark.parametrize(("cores", "said"), [(3, True), (4, False), (8, False)])
+def test_fewer_cores_than_the_paper_had_are_said_beside_what_is_unlike_it(
+    cores: int, said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "_system_cores", lambda run: cores)
+    _, record = carry_out(request(workload="", preset="issa-figure-9", out=tmp_path / "study"), FakeBench())
+    words = f"the system has {cores} cores here, and the paper's had 4 hardware threads"
+    claims = [finding.sentence for finding in record.findings if "throughput is flat beyond" in finding.sentence]
+    assert claims
+    assert any(words in sentence for sentence in claims) is said

@@ -51,6 +51,7 @@ def test_points_are_rounded_as_the_file_holds_them_and_come_back_from_it(sparse:
     np.testing.assert_allclose(exactly, described, rtol=0, atol=1e-9)
     # Three decimals: two would hold less than what the file was judged with.
     assert (described == described.round(3)).all() and (described != described.round(2)).any()
+    assert (values == values.round(5)).all() and (values != values.round(4)).any()
     np.testing.assert_allclose(np.linalg.solve(sparse.precision, sparse.weights), values, rtol=0, atol=1e-7)
     again = from_support_points(sparse, described, values)
     others, _ = servers(20, seed=4)

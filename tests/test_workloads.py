@@ -73,6 +73,7 @@ def _plan(system: str, workload: str, protocol: str, **settings: str) -> Workloa
 def test_flags_and_expiry_reach_the_client() -> None:
     planned = _plan("memcached", "ycsb-b", "memcached_text", flags="7", expire_seconds="60")
     assert (planned.flags, planned.expire_seconds) == (7, 60)
+    assert _plan("memcached", "ycsb-b", "memcached_text", batch="1024").batch == 1024
     planned = _plan("redis", "ycsb-b", "resp", expire_seconds="60")
     assert (planned.flags, planned.expire_seconds) == (0, 60)
 
@@ -89,6 +90,8 @@ def test_flags_and_expiry_reach_the_client() -> None:
             r"is for single values; redis-stages also uses .*\(lpop\)",
         ),
         ("memcached", "ycsb-b", "memcached_text", {"flags": "4294967296"}, "flags: 4294967296 is out of bounds"),
+        ("memcached", "ycsb-b", "memcached_text", {"batch": "1025"}, "batch: 1025 is out of bounds"),
+        ("memcached", "ycsb-b", "memcached_text", {"batch": "0"}, "batch: 0 is out of bounds"),
         ("memcached", "ycsb-b", "memcached_text", {"expire_seconds": "2592001"}, "between 0 and 2,592,000"),
         ("memcached", "ycsb-b", "memcached_text", {"expire_seconds": "-1"}, "expire_seconds"),
     ],
