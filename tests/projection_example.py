@@ -131,8 +131,8 @@ def write_pressure(path: Path, elasticity: float = 0.97, half: float = 0.04, **r
                 "phase": "measure",
                 "throughput_operations_per_second": {"estimate": 100_000, "low": 99_000, "high": 101_000},
                 "resources": [
-                    _squeeze("cpu_share", "cpu", elasticity, half),
-                    _squeeze("network_in", "network", 0.0, 0.03),
+                    squeeze("cpu_share", "cpu", elasticity, half),
+                    squeeze("network_in", "network", 0.0, 0.03),
                 ],
             }
         ],
@@ -143,7 +143,8 @@ def write_pressure(path: Path, elasticity: float = 0.97, half: float = 0.04, **r
     return path
 
 
-def _squeeze(name: str, resource: str, elasticity: float, half: float) -> dict[str, Any]:
+def squeeze(name: str, resource: str, elasticity: float, half: float) -> dict[str, Any]:
+    """What a pressure study found of one squeeze at two levels."""
     levels = [
         {
             "asked_fraction": left,

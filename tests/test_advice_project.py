@@ -15,6 +15,7 @@ from projection_example import (
     PROCESSOR,
     noisy,
     server,
+    squeeze,
     write_pressure,
     write_run,
     write_servers,
@@ -104,6 +105,31 @@ def test_elasticity_and_ceilings_take_it_to_another_server(tmp_path: Path) -> No
     wide = figure(other, "throughput")
     assert wide.high / wide.low > throughput.high / throughput.low
     assert "calibration says" in other.answers[0].changes_if
+
+
+@pytest.mark.parametrize(
+    ("of_clock", "least", "most"),
+    [
+        # What less time costs a slower clock costs too: nothing waits for memory, which is no faster there.
+        (0.97, 118_000, 128_000),
+        # Less than half of it: the rest waits for memory.
+        (0.40, 104_000, 114_000),
+        (0.0, 97_000, 104_000),
+    ],
+)
+def test_a_squeezed_clock_tells_what_waits_for_memory(
+    tmp_path: Path, of_clock: float, least: float, most: float
+) -> None:
+    levels = [squeeze("cpu_share", "cpu", 0.97, 0.01), squeeze("core_frequency", "cpu", of_clock, 0.01)]
+    phase = {
+        "phase": "measure",
+        "throughput_operations_per_second": {"estimate": 100_000, "low": 99_000, "high": 101_000},
+        "resources": levels,
+    }
+    pressure = write_pressure(tmp_path / "pressure", phases=[phase])
+    runs = [write_run(tmp_path / "run", noisy(100_000)), pressure]
+    throughput = figure(projected(tmp_path, runs, server(processor=PROCESSOR)).servers[0], "throughput")
+    assert least < throughput.value < most
 
 
 def test_power_is_modelled_and_shared_out(tmp_path: Path) -> None:
@@ -345,7 +371,11 @@ def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     again = read_measurements([run, tmp_path / "." / "run", study, study / "runs" / "squeezed"])
     once = read_measurements([run, study])
     assert [one.throughputs for one in again.points] == [one.throughputs for one in once.points]
-    assert sum("named twice" in remark for remark in again.remarks) == 2
+    assert [remark for remark in again.remarks if "named twice" in remark] == [
+        f"{tmp_path / '.' / 'run'} is named twice, and counts once",
+        f"{study / 'runs' / 'squeezed'} is named twice, and counts once",
+    ]
+    assert not any("named twice" in remark for remark in once.remarks)
 
 
 def test_two_repetitions_far_apart_give_numbers(tmp_path: Path) -> None:

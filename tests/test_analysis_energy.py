@@ -236,6 +236,16 @@ def test_meters_that_contradict_each_other_are_both_shown_and_said() -> None:
     assert "power_contradiction" not in warnings_of(Metered({SERVER: constant(100.0), PACKAGE: constant(80.0)}))
 
 
+TWO = {gauge("server", "ipmi_dcmi"): constant(60.0), gauge("server", "hwmon"): constant(90.0)}
+
+
+@pytest.mark.parametrize("gone", TWO)
+def test_a_meter_that_mostly_said_nothing_contradicts_nobody(gone: str) -> None:
+    assert "power_contradiction" in warnings_of(Metered(TWO))
+    silent = Metered(TWO, unread={gone: lambda seconds: (seconds > -2.5) & (seconds < 14.4)})
+    assert "power_contradiction" not in warnings_of(silent)
+
+
 def step(idle: float, load: float) -> object:
     return lambda seconds: np.where((seconds > 0) & (seconds <= 14.0), load, idle) * (1 + 1e-6 * np.sin(37 * seconds))
 

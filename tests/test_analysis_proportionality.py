@@ -60,6 +60,8 @@ def test_repeated_loads_are_averaged_in_any_order() -> None:
         ([0.0, 1.0], [20.0, 100.0], "not at 0 %, 100 %"),
         ([0.2, 0.5, 1.0], [20.0, 50.0, 100.0], "needs watts when idle"),
         ([0.0, 50.0, 100.0], [20.0, 50.0, 100.0], "not a fraction of the highest"),
+        ([0.0, 0.5, 1.0, 1.2], [20.0, 50.0, 100.0, 110.0], "a load of 1.2 is not a fraction of the highest"),
+        ([-0.1, 0.0, 0.5, 1.0], [20.0, 20.0, 50.0, 100.0], "a load of -0.1 is not a fraction of the highest"),
         ([0.0, 0.5, 1.0], [20.0, 0.0, 100.0], "not above zero"),
         ([0.0, 0.5], [20.0], "2 loads and 1 watts"),
     ],

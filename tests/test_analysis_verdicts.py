@@ -411,6 +411,17 @@ def test_counters_that_were_reset_do_not_make_a_verdict() -> None:
     assert resource(found, "cpu_system").intensity == pytest.approx(0.99, abs=0.01)
 
 
+@pytest.mark.parametrize(("hertz", "said"), [(10.0, True), (0.36, False)])
+def test_memory_grows_where_three_readings_of_a_window_say_so(hertz: float, said: bool) -> None:
+    run = SyntheticRun(hertz=hertz)
+    table = run.samples()
+    seconds = (table["timestamp_ns"] - table["timestamp_ns"][0]) / 1e9
+    table = table.with_columns((1e9 + 1e8 * seconds).alias('process_resident_bytes{process="system"}'))
+    found = characterise(run.run_facts(), table, run.results(), pl.DataFrame())
+    told = [finding for finding in found.findings if "Resident memory grew by" in finding.sentence]
+    assert len(told) == said
+
+
 def test_stages_are_judged_one_by_one() -> None:
     phases: list[tuple[str, str, int | None, float]] = [
         (name, "measure", number, 3.0) for number in (1, 2, 3) for name in ("lpush", "zadd")

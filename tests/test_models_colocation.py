@@ -97,6 +97,13 @@ def test_the_interval_holds_the_value_and_widens_with_the_elasticitys(
     assert "textbook" in known.kept.basis
 
 
+def test_what_an_interval_stands_on_is_said_in_percent() -> None:
+    assert textbook(CORE).basis.endswith("an assumed error of the form of 6 %")
+    assert replace(textbook(CORE), pairs=15).basis.startswith(
+        "modelled: elasticities and uses with sharing fitted to 15"
+    )
+
+
 def test_two_that_want_the_core_get_half_each() -> None:
     slow = textbook(CORE).predict(workload("a"), workload("b"))
     assert slow.value == pytest.approx(0.5)

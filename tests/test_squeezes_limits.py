@@ -12,6 +12,7 @@ from typing import Literal
 import pytest
 
 from host_trees import write_tree
+from rackscope import _native
 from rackscope.errors import SqueezeError
 from rackscope.squeezes import find_squeezes
 from rackscope.squeezes.base import Capacity, Isolation, NotSqueezable, Squeeze, Subject
@@ -312,6 +313,18 @@ def test_the_clock_of_the_systems_cores(tmp_path: Path, journal: Journal) -> Non
     with squeeze.apply(subject, 0.6, journal):
         assert [file.read_text() for file in files] == ["1800000", "1800000"]
     assert [file.read_text() for file in files] == ["3000000", "3000000"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no core 7"), OSError("it is offline"), ValueError("no time")])
+def test_a_clock_that_cannot_be_measured_is_an_error_that_names_the_core(
+    tmp_path: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refuse(seconds: float, core: int) -> None:
+        raise error
+
+    monkeypatch.setattr(_native, "measure_core_clock", refuse)
+    with pytest.raises(SqueezeError, match=f"the clock of core 1 could not be measured: {error}"):
+        CoreFrequency(frequencies(tmp_path)).verify(Subject(Isolation(), (1, 0)), 0.6, journal)
 
 
 def test_a_clock_that_others_share_is_left_alone(tmp_path: Path) -> None:

@@ -170,6 +170,17 @@ def test_colinear_features_still_predict() -> None:
     assert estimate[0] == pytest.approx(1.5, abs=0.05)
 
 
+def test_a_server_of_one_core_says_nothing_of_what_more_cores_cost(tables: dict[str, pl.DataFrame]) -> None:
+    model = find_model("core-count")
+    examples = model.examples(tables)
+    assert (examples.extra["cores"] == 1).any()
+    fitted = model.fit(examples, None).regressions
+    cores = {name: np.exp((one.features * one.spread + one.mean)[:, 0]) for name, one in fitted.items()}
+    assert cores["slowdown"].min() == pytest.approx(2)
+    # Of what its second thread gains it says as much as others.
+    assert cores["gain"].min() == pytest.approx(1)
+
+
 def test_leaving_a_group_out_is_what_fitting_without_it_gives() -> None:
     random = np.random.default_rng(3)
     groups = np.repeat([f"g{number}" for number in range(20)], 4)
