@@ -411,7 +411,32 @@ impl First {
         self.0 & Self::LONGER == 0
     }
 
-    /// Where it is plain, the length of the value.
+    /// Whether there is nothing between the value's length and the key but flags and expiry, as there may be.
+    #[inline]
+    pub fn is_short(self) -> bool {
+        self.0 & (u64::from(HAS_CAS) << 8 | 0x80 << 48) == 0
+    }
+
+    /// Where it is short, the bytes of flags and expiry.
+    #[inline]
+    pub fn option_bytes(self) -> usize {
+        let has = |bit: u8| usize::from((self.0 >> 8) as u8 & bit != 0);
+        4 * (has(HAS_FLAGS) + has(HAS_EXPIRY))
+    }
+
+    /// Flags and the second of expiry, where it is short and these are the bytes behind it.
+    #[inline]
+    pub fn options(self, behind: u64) -> (u32, u32) {
+        let bits = (self.0 >> 8) as u8;
+        match (bits & HAS_FLAGS != 0, bits & HAS_EXPIRY != 0) {
+            (true, true) => (behind as u32, (behind >> 32) as u32),
+            (true, false) => (behind as u32, 0),
+            (false, true) => (0, behind as u32),
+            (false, false) => (0, 0),
+        }
+    }
+
+    /// Where it is short, the length of the value.
     #[inline]
     pub fn value_bytes(self) -> usize {
         (self.0 >> 48) as usize & 0x7f
@@ -444,14 +469,33 @@ impl First {
     /// and the new one are plain and of the same length.
     #[inline]
     pub fn replaced_by(self, contents: &Contents<'_>, now: u32) -> Option<Self> {
-        let plain = contents.flags == 0
-            && contents.expires_at == 0
-            && contents.cas == 0
-            && contents.value.len() == self.value_bytes();
-        if !plain || !self.is_plain() || self.edition() >= EDITION_MAX {
+        let plain = contents.flags == 0 && contents.expires_at == 0 && self.is_plain();
+        self.next(contents, now).filter(|_| plain)
+    }
+
+    /// The same where both are short and have the same fields, with the bytes of these.
+    #[inline]
+    pub fn renewed_by(self, contents: &Contents<'_>, now: u32) -> Option<(Self, u64)> {
+        let fields = (self.0 >> 8) as u8 & (HAS_FLAGS | HAS_EXPIRY);
+        let (flags, expires_at) = (u64::from(contents.flags), u64::from(contents.expires_at));
+        let (wanted, behind) = match (flags != 0, expires_at != 0) {
+            (true, true) => (HAS_FLAGS | HAS_EXPIRY, flags | expires_at << 32),
+            (true, false) => (HAS_FLAGS, flags),
+            (false, true) => (HAS_EXPIRY, expires_at),
+            (false, false) => (0, 0),
+        };
+        let next = self.next(contents, now)?;
+        (self.is_short() && wanted == fields).then_some((next, behind))
+    }
+
+    #[inline]
+    fn next(self, contents: &Contents<'_>, now: u32) -> Option<Self> {
+        let is_same = contents.cas == 0 && contents.value.len() == self.value_bytes();
+        if !is_same || self.edition() >= EDITION_MAX {
             return None;
         }
-        let kept = self.0 & (0xff | 0xff << 48 | Self::BEHIND);
+        let fields = u64::from(HAS_FLAGS | HAS_EXPIRY) << 8;
+        let kept = self.0 & (0xff | fields | 0xff << 48 | Self::BEHIND);
         Some(Self(
             kept | u64::from(contents.marks.0 & Marks::PUBLIC) << 8
                 | u64::from(self.edition() + 1) << 16

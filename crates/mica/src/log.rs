@@ -290,13 +290,39 @@ impl Log {
         {
             return is_same(found, key).then_some(first);
         }
-        self.is_key_at(address, key).then_some(first)
+        self.is_key_at(address, first, key).then_some(first)
     }
 
     #[inline(never)]
-    fn is_key_at(&self, address: Address, key: &[u8]) -> bool {
-        let header_bytes = self.header(address).1;
+    fn is_key_at(&self, address: Address, first: First, key: &[u8]) -> bool {
+        let header_bytes = match first.is_short() {
+            true => PLAIN_BYTES + first.option_bytes(),
+            false => self.header(address).1,
+        };
         is_same(self.slice(address.offset() + header_bytes, key.len()), key)
+    }
+
+    /// Flags and the second of expiry of an item with a short header.
+    #[inline]
+    pub fn options(&self, address: Address, first: First) -> (u32, u32) {
+        first.options(self.word(address.offset() + PLAIN_BYTES))
+    }
+
+    /// The value of an item with a short header.
+    #[inline]
+    pub fn short_value(&self, address: Address, first: First) -> &[u8] {
+        let key_at = address.offset() + PLAIN_BYTES + first.option_bytes();
+        self.slice(key_at + first.key_bytes(), first.value_bytes())
+    }
+
+    /// Write a short header with the bytes of its fields over one with the same fields, and a value of the same length.
+    #[inline]
+    pub fn renew(&mut self, address: Address, (first, options): (First, u64), value: &[u8]) {
+        let options_at = address.offset() + PLAIN_BYTES;
+        let bytes = first.option_bytes();
+        self.set_first(address, first);
+        self.write(options_at, &options.to_le_bytes()[..bytes]);
+        self.write(options_at + bytes + first.key_bytes(), value);
     }
 
     /// The value of an item with a plain header.

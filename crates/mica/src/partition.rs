@@ -178,11 +178,7 @@ impl Partition {
         let Sought { address, first, .. } = sought;
         // What has no expiration time, no flags and a short value is the most that small items are.
         if first.is_plain() && !self.shared.is_flushed(address) && !self.is_to_be_kept(address) {
-            let noted = first.noted(now);
-            if noted != first {
-                let _writing = self.shared.index.versions.write(sought.home);
-                self.log.set_first(address, noted);
-            }
+            self.note(sought.home, address, first, now);
             return Some(Item {
                 value: self.log.plain_value(address, first),
                 flags: 0,
@@ -212,8 +208,35 @@ impl Partition {
         })
     }
 
+    /// Note a hit in an item's first bytes.
+    #[inline]
+    fn note(&mut self, home: usize, address: Address, first: First, now: u32) {
+        let noted = first.noted(now);
+        if noted != first {
+            let _writing = self.shared.index.versions.write(home);
+            self.log.set_first(address, noted);
+        }
+    }
+
     #[inline(never)]
     fn get_and_note(&mut self, sought: Sought, key: Key<'_>, now: u32) -> Option<Item<'_>> {
+        let Sought { address, first, .. } = sought;
+        let (flags, expires_at) = self.log.options(address, first);
+        if first.is_short()
+            && (expires_at == 0 || expires_at > now)
+            && !self.shared.is_flushed(address)
+            && !self.is_to_be_kept(address)
+        {
+            self.note(sought.home, address, first, now);
+            return Some(Item {
+                value: self.log.short_value(address, first),
+                flags,
+                cas: address.cas(first.edition()),
+                expires_at,
+                accessed_at: first.accessed_at(now),
+                marks: first.marks(),
+            });
+        }
         let mut found = self.found(sought, now)?;
         let before = found.header;
         let cas = cas(found.address, &before);
@@ -264,6 +287,18 @@ impl Partition {
         now: u32,
         contents: &Contents<'_>,
     ) -> Result<u64, Error> {
+        let Sought { address, first, .. } = sought;
+        if let Some(next) = first.renewed_by(contents, now)
+            && !self.shared.is_flushed(address)
+            && !self.log.is_near_its_end(address)
+            && matches!(self.log.options(address, first), (_, due) if due == 0 || due > now)
+        {
+            self.statistics.overwritten += 1;
+            self.statistics.items_stored += 1;
+            let _writing = self.shared.index.versions.write(sought.home);
+            self.log.renew(address, next, contents.value);
+            return Ok(address.cas(next.0.edition()));
+        }
         match self.found(sought, now) {
             Some(found) => self.replace(found, key, now, contents),
             None => self.insert(key, now, contents),

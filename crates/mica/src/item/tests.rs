@@ -76,6 +76,50 @@ proptest! {
         }
     }
 
+    /// As does the way for a short value with flags or an expiry.
+    #[test]
+    fn a_short_header_is_renewed_as_any_other_is(
+        start in any::<[u8; 8]>(),
+        fields in 0..8_u8,
+        options in any::<[u8; 16]>(),
+        length in 0..140_usize,
+        flags in prop_oneof![Just(0), any::<u32>()],
+        expires_at in prop_oneof![Just(0), any::<u32>()],
+        now in any::<u32>(),
+    ) {
+        let mut bytes = [0x55; WINDOW_BYTES];
+        bytes[..8].copy_from_slice(&start);
+        bytes[1] = start[1] & Marks::PUBLIC | fields << 4;
+        bytes[6] = length as u8 & 0x7f;
+        bytes[PLAIN_BYTES..PLAIN_BYTES + 16].copy_from_slice(&options);
+        let first = First::from_bytes(*bytes.first_chunk().expect("eight bytes"));
+        let (header, header_bytes) = Header::decode(&bytes);
+        prop_assert_eq!(first.is_short(), header.explicit_cas().is_none());
+        let behind = u64::from_le_bytes(*options.first_chunk().expect("eight bytes"));
+        if first.is_short() {
+            prop_assert_eq!(PLAIN_BYTES + first.option_bytes(), header_bytes);
+            prop_assert_eq!(first.options(behind), (header.flags(), header.expires_at()));
+        }
+        let value = vec![0; length];
+        let contents = Contents { flags, expires_at, ..Contents::of(&value) };
+        let new = Header::new(first.key_bytes(), &contents, now).next_edition(&header);
+        let has_same_fields = new.is_some_and(|new| {
+            let fields = |header: &Header| header.bits & (HAS_FLAGS | HAS_EXPIRY);
+            new.value_bytes == header.value_bytes && fields(&new) == fields(&header)
+        });
+        let renewed = first.renewed_by(&contents, now);
+        prop_assert_eq!(renewed.is_some(), has_same_fields && first.is_short());
+        if let (Some((next, options)), Some(new)) = (renewed, new) {
+            let mut expected = bytes;
+            let length = new.encode(&mut expected);
+            expected[length..].copy_from_slice(&bytes[length..]);
+            bytes[..8].copy_from_slice(&next.to_bytes());
+            let end = PLAIN_BYTES + next.option_bytes();
+            bytes[PLAIN_BYTES..end].copy_from_slice(&options.to_le_bytes()[..end - PLAIN_BYTES]);
+            prop_assert_eq!(bytes, expected);
+        }
+    }
+
     #[test]
     fn any_bytes_are_some_header_within_the_window(bytes in any::<[u8; WINDOW_BYTES]>()) {
         let (_, length) = Header::decode(&bytes);
