@@ -36,7 +36,6 @@ pub struct Work {
 
 impl Measured {
     /// Operations a second of all cores together.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         let operations: u64 = self.by_core.iter().map(|work| work.operations).sum();
         operations as f64 / self.seconds

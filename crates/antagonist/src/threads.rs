@@ -166,13 +166,11 @@ impl Antagonist {
     }
 
     /// Bytes that all threads have moved since the start.
-    #[must_use]
     pub fn moved_bytes(&self) -> u64 {
         self.sum(|used| &used.moved_bytes)
     }
 
     /// How long the threads have been busy since the start, added up.
-    #[must_use]
     pub fn busy(&self) -> Duration {
         Duration::from_nanos(self.sum(|used| &used.busy_nanoseconds))
     }

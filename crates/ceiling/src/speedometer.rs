@@ -50,7 +50,6 @@ impl Speedometer {
     }
 
     /// What each core did since the start, in the order in which the cores were given.
-    #[must_use]
     pub fn read(&self) -> Vec<Reading> {
         self.0
             .states()

@@ -64,7 +64,6 @@ impl StallMeter {
     }
 
     /// What each core did since the start, in the order in which the cores were given.
-    #[must_use]
     pub fn read(&self) -> Vec<Reading> {
         self.0.states().iter().map(Counter::reading).collect()
     }

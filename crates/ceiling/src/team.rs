@@ -25,7 +25,6 @@ pub struct Round {
 
 impl Round {
     /// Units a second.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         self.amount as f64 / self.duration.as_secs_f64()
     }
@@ -44,19 +43,16 @@ pub struct Rounds<State> {
 
 impl<State> Rounds<State> {
     /// Everything that was done in the measured rounds.
-    #[must_use]
     pub fn amount(&self) -> u64 {
         self.rounds.iter().map(|round| round.amount).sum()
     }
 
     /// Time spent inside rounds.
-    #[must_use]
     pub fn duration(&self) -> Duration {
         self.rounds.iter().map(|round| round.duration).sum()
     }
 
     /// Units a second of every round, in order.
-    #[must_use]
     pub fn rates(&self) -> Vec<f64> {
         self.rounds.iter().map(Round::rate).collect()
     }

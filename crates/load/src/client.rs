@@ -229,7 +229,6 @@ impl LoadClient {
     }
 
     /// The intervals that ended since the last call.
-    #[must_use]
     pub fn poll(&self) -> Vec<Interval> {
         self.intervals.take()
     }

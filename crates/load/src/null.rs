@@ -88,7 +88,6 @@ impl NullResponder {
     }
 
     /// Where it listens, as JSON; port 0 has become the one it got.
-    #[must_use]
     pub fn endpoint(&self) -> String {
         let endpoint = match &self.endpoint {
             Endpoint::Tcp(address) => {

@@ -116,7 +116,6 @@ impl Mapping {
     }
 
     /// Its length.
-    #[must_use]
     #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -124,7 +123,6 @@ impl Mapping {
 
     /// Where it lies: valid for [`bytes`](Self::bytes) as long as `self` lives. Who reads or writes there sees to it
     /// that others do not at the same time, and that a mapping for reading is not written.
-    #[must_use]
     #[inline]
     pub fn start(&self) -> NonNull<u8> {
         self.start
@@ -149,7 +147,6 @@ impl Mapping {
 
     /// All whole words of it; none where it is for reading only. Other processes that map a file may change them at any
     /// time.
-    #[must_use]
     #[inline]
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: mapped for as long as `self` lives, aligned to a page, initialised by the system.

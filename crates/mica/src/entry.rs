@@ -82,7 +82,6 @@ impl<'p, 'k> Occupied<'p, 'k> {
 
     /// The item.
     #[inline]
-    #[must_use]
     pub fn item(&self) -> Item<'_> {
         self.partition
             .log

@@ -40,7 +40,6 @@ pub struct Key<'k> {
 impl<'k> Key<'k> {
     /// The key itself.
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> &'k [u8] {
         self.bytes
     }

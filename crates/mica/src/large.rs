@@ -46,7 +46,6 @@ impl Config {
     }
 
     /// The largest item that this memory can be made for: three quarters of a cache, half of a store.
-    #[must_use]
     pub fn item_bytes_limit(&self) -> usize {
         let half = self.log_bytes / 2;
         match self.mode {

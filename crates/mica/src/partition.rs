@@ -94,7 +94,6 @@ impl Partition {
     }
 
     /// A way to read while the owner writes; `None` unless the partition was made for that.
-    #[must_use]
     pub fn reader(&self) -> Option<Reader> {
         self.shared
             .index
@@ -104,7 +103,6 @@ impl Partition {
     }
 
     /// What it holds and what happened to it.
-    #[must_use]
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.statistics;
         if let Some(large) = &self.large {
@@ -114,20 +112,17 @@ impl Partition {
     }
 
     /// Room for items, in bytes.
-    #[must_use]
     pub fn log_bytes(&self) -> usize {
         self.log.capacity() + self.large.as_ref().map_or(0, |large| large.log_bytes())
     }
 
     /// Size of the index at present, in bytes.
-    #[must_use]
     pub fn index_bytes(&self) -> usize {
         let large = self.large.as_ref();
         self.index.bytes(&self.shared.index) + large.map_or(0, |large| large.index_bytes())
     }
 
     /// The largest item that is kept, in bytes: [`HEADER_BYTES`], key and value.
-    #[must_use]
     pub fn item_bytes_max(&self) -> usize {
         let large = self.large.as_ref();
         large.map_or(self.item_bytes_max, |large| large.item_bytes_max)

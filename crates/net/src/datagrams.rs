@@ -127,13 +127,11 @@ impl DatagramSocket {
     }
 
     /// Where it listens, with the port it got.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Datagrams that the kernel takes as one message; 1 where it cannot.
-    #[must_use]
     pub fn datagrams_max(&self) -> usize {
         self.state.max_gso_segments().min(DATAGRAMS_MAX)
     }

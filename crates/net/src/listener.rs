@@ -111,7 +111,6 @@ impl Listener {
     }
 
     /// Where it listens, with the port it got.
-    #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

@@ -32,35 +32,30 @@ pub struct Event(libc::epoll_event);
 impl Event {
     /// The token that the descriptor was added with.
     #[inline]
-    #[must_use]
     pub fn token(&self) -> u64 {
         self.0.u64
     }
 
     /// A read would not block: there is data, the peer closed, or an error waits to be collected.
     #[inline]
-    #[must_use]
     pub fn is_readable(&self) -> bool {
         self.has(libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
     }
 
     /// The peer will send no more than what is there to read.
     #[inline]
-    #[must_use]
     pub fn is_read_closed(&self) -> bool {
         self.has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
     }
 
     /// A write would not block: the socket takes more, or an error waits to be collected.
     #[inline]
-    #[must_use]
     pub fn is_writable(&self) -> bool {
         self.has(libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR)
     }
 
     /// Both directions are closed, or the socket failed. There may still be data to read.
     #[inline]
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.has(libc::EPOLLHUP | libc::EPOLLERR)
     }

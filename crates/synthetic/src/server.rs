@@ -66,13 +66,11 @@ impl Server {
     }
 
     /// Where it listens, with the port that it got.
-    #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
     /// What a reader of the log should know.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.shared.workshop.notes
     }

@@ -147,13 +147,11 @@ impl AsFd for Program {
 
 impl Attachment {
     /// Where the program runs.
-    #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
     /// Why it does not run in native mode, when that was tried first.
-    #[must_use]
     pub fn native_refusal(&self) -> Option<&Error> {
         self.native_refusal.as_ref()
     }

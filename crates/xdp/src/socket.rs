@@ -154,19 +154,16 @@ impl Socket {
     }
 
     /// The name of its interface.
-    #[must_use]
     pub fn interface(&self) -> &str {
         &self.interface
     }
 
     /// Its queue.
-    #[must_use]
     pub fn queue(&self) -> u32 {
         self.queue
     }
 
     /// Whether the network card reads and writes the frames.
-    #[must_use]
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }
@@ -349,7 +346,6 @@ impl Socket {
     }
 
     /// How many packets are in line, or sent and their frames not yet back.
-    #[must_use]
     pub fn transmitting(&self) -> u32 {
         self.transmitting
     }

@@ -27,14 +27,12 @@ pub struct Frame {
 
 impl Frame {
     /// Length of the packet in bytes.
-    #[must_use]
     #[inline]
     pub fn length(&self) -> usize {
         self.length.into()
     }
 
     /// How long a packet may be in this frame, in bytes.
-    #[must_use]
     #[inline]
     pub fn room(&self) -> usize {
         self.room.into()

@@ -69,19 +69,16 @@ impl Channel {
     }
 
     /// Bytes a second that it carries when nothing is taken away.
-    #[must_use]
     pub fn bytes_per_second(&self) -> u64 {
         self.words.bytes_per_second().load(Ordering::Relaxed)
     }
 
     /// Bytes a second that it carries now.
-    #[must_use]
     pub fn bytes_per_second_left(&self) -> u64 {
         left(&self.words, monotonic_ns())
     }
 
     /// Bytes that all who draw from it have drawn so far.
-    #[must_use]
     pub fn carried_bytes(&self) -> u64 {
         self.words.carried_bytes().load(Ordering::Relaxed)
     }

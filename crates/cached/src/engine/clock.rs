@@ -61,7 +61,6 @@ impl Clock {
 
     /// The current second.
     #[inline]
-    #[must_use]
     pub fn now(&self) -> u32 {
         (steady_seconds() - self.zero) as u32
     }

@@ -85,7 +85,6 @@ impl Options {
     }
 
     /// Of how many workers each has partitions of its own; 1 where all have the same.
-    #[must_use]
     pub fn parts(&self) -> usize {
         match self.access {
             Access::Erew | Access::Crew => self.threads,

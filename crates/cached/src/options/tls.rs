@@ -26,7 +26,6 @@ impl TlsOptions {
     pub const HANDSHAKE_SECONDS_MAX: u32 = 10;
 
     /// The file with the private key.
-    #[must_use]
     pub fn key_file(&self) -> &Path {
         self.key.as_ref().unwrap_or(&self.chain)
     }

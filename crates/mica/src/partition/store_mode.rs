@@ -37,7 +37,6 @@ const BUCKETS_BEFORE_REFUSAL: usize = 256;
 
 impl Partition {
     /// Bytes that no item has, in store mode; `None` in cache mode, where every item may make room.
-    #[must_use]
     pub fn free_bytes(&self) -> Option<usize> {
         self.store.as_ref().map(|store| store.heap.free_bytes())
     }

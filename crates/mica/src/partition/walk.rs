@@ -52,7 +52,6 @@ impl Partition {
     }
 
     /// The second of a flush that is yet to happen.
-    #[must_use]
     pub fn flush_due(&self) -> Option<u32> {
         match self.shared.flush_due.load(Relaxed) {
             u32::MAX => None,
@@ -61,7 +60,6 @@ impl Partition {
     }
 
     /// No CAS number that the partition gave so far is larger than this.
-    #[must_use]
     pub fn last_cas(&self) -> u64 {
         let of_large = self.large.as_ref().map_or(0, |large| large.last_cas());
         self.last_cas_of_store()

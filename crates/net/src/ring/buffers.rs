@@ -20,13 +20,11 @@ pub struct Filled {
 
 impl Filled {
     /// How many they are; at least one.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.length as usize
     }
 
     /// Never.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

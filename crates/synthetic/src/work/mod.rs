@@ -179,7 +179,6 @@ impl Workshop {
     }
 
     /// Instructions a microsecond that `cpu` was calibrated to; `None` when there is no such work.
-    #[must_use]
     pub fn instructions_per_microsecond(&self) -> Option<f64> {
         self.instructions
             .as_ref()
@@ -187,7 +186,6 @@ impl Workshop {
     }
 
     /// The channel, where there is such work.
-    #[must_use]
     pub fn channel(&self) -> Option<&Channel> {
         self.channel.as_ref()
     }

@@ -86,7 +86,6 @@ impl Datagrams {
 
     /// The datagram that was begun, without its frame.
     #[inline]
-    #[must_use]
     pub fn body(&self) -> &[u8] {
         &self.bytes[self.whole() + FRAME_BYTES..]
     }
@@ -144,13 +143,11 @@ impl Datagrams {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -132,13 +132,11 @@ impl Packet {
     }
 
     /// IPv4 or IPv6.
-    #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
     /// Where the payload lies in the frame.
-    #[must_use]
     #[inline]
     pub fn payload(&self) -> Range<usize> {
         let start = self.version.header_bytes();

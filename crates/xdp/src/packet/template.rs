@@ -60,13 +60,11 @@ impl Template {
     }
 
     /// IPv4 or IPv6.
-    #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
     /// Where the payload begins in a frame, in bytes.
-    #[must_use]
     #[inline]
     pub fn header_bytes(&self) -> usize {
         self.version.header_bytes()

@@ -106,7 +106,6 @@ pub struct Refusal {
 
 impl<'a> Command<'a> {
     /// The key it is about, if it is about one.
-    #[must_use]
     pub fn key(&self) -> Option<&'a [u8]> {
         match *self {
             Self::Get { key, .. }

@@ -119,7 +119,6 @@ pub enum Command<'a> {
 impl<'a> Command<'a> {
     /// The key it is about, if it is about one.
     #[inline]
-    #[must_use]
     pub fn key(&self) -> Option<&'a [u8]> {
         match *self {
             Self::Get { key, .. }

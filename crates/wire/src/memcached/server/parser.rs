@@ -107,7 +107,6 @@ impl Parser {
     }
 
     /// What it was made with.
-    #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -181,7 +180,6 @@ impl Parser {
 
     /// Where the parser is, for [`restore`](Self::restore).
     #[inline]
-    #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint(self.state)
     }
