@@ -274,6 +274,25 @@ fn a_value_that_is_too_large_is_told_at_once_and_skipped_as_it_comes() {
     );
 }
 
+/// Two bytes behind the value end its line, and all of it is counted in the type that memcached counts with.
+#[test]
+fn a_length_is_too_large_up_to_what_memcached_can_count_and_no_length_beyond() {
+    for (length, is_length) in [(2_147_483_645_u32, true), (2_147_483_646, false)] {
+        for line in [
+            format!("set key 0 0 {length}\r\n"),
+            format!("ms key {length}\r\n"),
+        ] {
+            let seen = first(line.as_bytes()).expect("a command");
+            assert_eq!(seen.contains("TooLarge"), is_length, "{line}: {seen}");
+            assert_eq!(
+                seen.contains("bad command line"),
+                !is_length,
+                "{line}: {seen}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_line_without_end_is_hopeless_unless_it_is_of_keys() {
     let long = vec![b'x'; LINE_BYTES_MAX + 2];

@@ -138,3 +138,37 @@ fn a_small_item_without_options_has_seven_bytes_in_front() {
     assert_eq!(Header::new(8, &Contents::of(&[0; 127]), 5).bytes(), 7);
     assert_eq!(Header::new(8, &Contents::of(&[0; 128]), 5).bytes(), 8);
 }
+
+/// Whoever reads in the middle of a change must see another CAS number behind it: that of the item's own, if it has
+/// one, or of its edition.
+#[test]
+fn an_edition_follows_one_whose_cas_number_is_of_its_own_kind() {
+    let header = |cas| {
+        Header::new(
+            3,
+            &Contents {
+                cas,
+                ..Contents::of(b"value")
+            },
+            0,
+        )
+    };
+    let (plain, own, other) = (header(0), header(7), header(8));
+    let next = plain.next_edition(&plain);
+    assert_eq!(next.map(|next| next.edition), Some(plain.edition + 1));
+    assert_eq!(own.next_edition(&other), Some(own));
+    assert_eq!(own.next_edition(&plain), Some(own));
+    // Not told from the one before: the same number again, or none behind one of its own.
+    assert_eq!(own.next_edition(&own), None);
+    assert_eq!(plain.next_edition(&own), None);
+    let last = Header {
+        edition: EDITION_MAX,
+        ..plain
+    };
+    assert_eq!(plain.next_edition(&last), None);
+    let before = Header {
+        edition: EDITION_MAX - 1,
+        ..plain
+    };
+    assert_eq!(plain.next_edition(&before), Some(last));
+}

@@ -24,6 +24,23 @@ fn memory_is_zeroed_and_keeps_what_is_copied_in() {
 }
 
 #[test]
+fn nothing_is_within_bounds_at_the_very_end() {
+    let memory = Memory::zeroed(64).expect("a little memory");
+    let mut found = b">".to_vec();
+    memory.load(64, 0, &mut found);
+    assert_eq!(found, b">");
+    assert!(memory.equals(64, b""));
+}
+
+#[test]
+#[should_panic(expected = "0 bytes at 65 of 64")]
+fn nothing_is_out_of_bounds_behind_the_end() {
+    Memory::zeroed(64)
+        .expect("a little memory")
+        .load_into(65, &mut []);
+}
+
+#[test]
 #[should_panic(expected = "6 bytes at 60 of 64")]
 fn out_of_bounds_is_refused() {
     Memory::zeroed(64)

@@ -48,6 +48,12 @@ fn one_that_runs_on_is_read_line_by_line() {
     assert_eq!(printer.number(|| false).unwrap(), 251.0);
 }
 
+/// It has always printed more by the time that all was read.
+#[test]
+fn one_that_never_stops_printing_is_read_all_the_same() {
+    assert_eq!(numbers("exec yes 7", 2), [7.0, 7.0]);
+}
+
 #[test]
 fn one_that_ends_is_started_again() {
     let tree = Tree::empty();

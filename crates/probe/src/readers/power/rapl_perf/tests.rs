@@ -77,6 +77,28 @@ fn each_package_is_counted_by_the_cpu_that_answers_for_it() {
     assert_eq!(reader.probes()[0].status, Status::Ok);
 }
 
+#[test]
+fn events_in_other_units_or_without_a_scale_are_left_out() {
+    let path = format!("{FOLDER}/events/energy-ram");
+    for (file, text, is_taken) in [
+        ("unit", "Joules\n", true),
+        ("unit", "Watts\n", false),
+        ("scale", "0\n", false),
+        ("scale", "-1.0\n", false),
+        ("scale", "inf\n", false),
+        ("scale", "NaN\n", false),
+        ("scale", "much\n", false),
+    ] {
+        let tree = server();
+        tree.write(&format!("{path}.{file}"), text);
+        let parts: Vec<&str> = events(&tree.host())
+            .iter()
+            .map(|event| event.part)
+            .collect();
+        assert_eq!(parts.len(), 1 + usize::from(is_taken), "{file}: {text}");
+    }
+}
+
 fn refused(kind: u32, _: u64, _: u32) -> Result<OwnedFd, Errno> {
     assert_eq!(kind, 18);
     Err(Errno::ACCESS)
