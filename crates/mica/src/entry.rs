@@ -120,24 +120,38 @@ impl<'p, 'k> Occupied<'p, 'k> {
     /// Give it another CAS number, `wanted` or, where that is 0, a new one, and return that.
     pub fn renew_cas(&mut self, wanted: u64) -> u64 {
         let old = self.found.header;
-        match (wanted, old.next_edition(&old)) {
-            (0, Some(next)) => self.set_header(next),
-            (0, None) => match self.partition.next_cas() {
-                // Of the same length: in store mode every item has the number in its header.
-                Some(next) => self.set_header(old.with_cas(Some(next))),
-                // Only another place gives it a number that it never had.
-                None => self.relocate(old.with_cas(None)),
-            },
-            _ => self.set_header(old.with_cas(Some(wanted))),
+        if wanted != 0 {
+            self.set_header(old.with_cas(Some(wanted)));
+        } else if let Some(next) = self.changed_header() {
+            self.set_header(next);
+        } else {
+            // Only another place gives it a number that it never had.
+            self.relocate(old.with_cas(None));
         }
         cas(self.found.address, &self.found.header)
+    }
+
+    /// The header with another CAS number, of the same length, as in store mode every item has the number in it. `None`
+    /// where the item's place has no more.
+    #[inline]
+    fn changed_header(&mut self) -> Option<Header> {
+        let old = self.found.header;
+        let counted = |cas| old.with_cas(Some(cas));
+        old.next_edition(&old)
+            .or_else(|| self.partition.next_cas().map(counted))
     }
 
     /// Change bytes of the value, but not how many there are, and return the new CAS number.
     #[inline]
     pub fn edit(&mut self, change: impl FnOnce(&mut [u8])) -> u64 {
-        self.partition.edit(&self.found, change);
-        self.renew_cas(0)
+        // Together with the value: nobody finds the new one under the old number.
+        let Some(header) = self.changed_header() else {
+            // After which there is one.
+            self.renew_cas(0);
+            return self.edit(change);
+        };
+        self.partition.edit(&mut self.found, header, change);
+        cas(self.found.address, &header)
     }
 
     /// Replace the item and return the new CAS number. In cache mode it stays where it is in the log if it is as long

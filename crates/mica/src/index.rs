@@ -1,8 +1,8 @@
 use crate::key::Key;
+use crate::sync::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 use crate::table::{BUCKET_BYTES, CHAIN_MAX, SLOTS, Slot, Table};
 use crate::versions::Versions;
 use crate::{Error, Mode};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 
 /// Items for each bucket at which another bucket is made: 9 of 12 slots. Then an item's share of the index is about
 /// 8 bytes, and few lookups look at a second cache line.

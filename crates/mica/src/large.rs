@@ -11,8 +11,8 @@ use crate::Partition;
 use crate::address::Address;
 use crate::found::Found;
 use crate::item::Header;
+use crate::sync::Ordering::{Relaxed, Release};
 use crate::{Config, Contents, Error, Eviction, HEADER_BYTES, Item, Key, Mode};
-use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A log has items up to this part of all memory; longer ones are large.
 const LARGE_PART: usize = 64;

@@ -53,12 +53,16 @@ mod item;
 mod key;
 mod large;
 mod log;
+#[cfg_attr(loom, path = "models/memory.rs")]
 mod memory;
+#[cfg(all(test, loom))]
+mod models;
 mod partition;
 mod reader;
 mod shared;
 mod statistics;
 mod store;
+#[cfg_attr(loom, path = "models/sync.rs")]
 mod sync;
 mod table;
 mod versions;

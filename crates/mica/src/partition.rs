@@ -12,10 +12,10 @@ use crate::log::Log;
 use crate::reader::Reader;
 use crate::shared::Shared;
 use crate::store::Store;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::table::Slot;
 use crate::{Config, Contents, Error, Eviction, Hasher, Item, Key, Marks, Mode, Statistics, burst};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A circular log, or a heap in store mode, and the index over it. One owner at a time: one that is shared is locked.
 /// Others may [read](Partition::reader) meanwhile.

@@ -4,12 +4,12 @@ use crate::Eviction;
 use crate::address::{Address, cas, near_end};
 use crate::item::{Header, WINDOW_BYTES};
 use crate::shared::Shared;
+use crate::sync::{Ordering::Acquire, Ordering::Relaxed, fence};
 use crate::{Key, Marks};
 use std::sync::Arc;
-use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, fence};
 
 /// How often a lookup is tried again when the owner wrote meanwhile, before the owner is asked instead.
-const ATTEMPTS: usize = 16;
+const ATTEMPTS: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// Hits of the same item within this many seconds are noted once.
 const NOTED_SECONDS: u32 = 60;
@@ -133,11 +133,12 @@ impl Reader {
             }
         }
         let Some((address, header, header_bytes)) = found else {
-            // An item that the head has passed may be this key's, and about to be written anew.
+            // An item that the head has passed may be this key's, and about to be written anew: over itself, perhaps, so
+            // that what was read was no longer this key's. Hence the head must be where it was.
             // Or it may be too large for the log, since it was last seen there. Looked at before the version: where the
             // last large item was replaced by one in the log, this or the version tells of it.
             let has_large = self.shared.has_large.load(Relaxed);
-            return unchanged().then_some(match is_passed || has_large {
+            return (unchanged() && log.head() == head).then_some(match is_passed || has_large {
                 true => Lookup::Ask,
                 false => Lookup::Miss,
             });

@@ -1,9 +1,9 @@
 //! What the owner of a partition and its readers share.
 
 use crate::address::Address;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::{Eviction, Key, index};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What the owner of a partition and its readers share.
 pub(crate) struct Shared {

@@ -1,7 +1,3 @@
-//! Atomics, or the model checker's, whose every interleaving it tries (`--cfg loom`).
+//! Atomics: the model checker has [others](../models/sync.rs).
 
-#[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};
-
-#[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};

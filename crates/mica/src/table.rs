@@ -2,14 +2,14 @@
 
 use crate::Error;
 use crate::memory::Memory;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 /// Slots of a bucket.
 pub(crate) const SLOTS: usize = 12;
 
 /// A bucket is one cache line.
 type Words = [AtomicU64; 8];
-pub(crate) const BUCKET_BYTES: usize = size_of::<Words>();
+pub(crate) const BUCKET_BYTES: usize = 64;
 
 /// Buckets that full ones may be continued in, for each bucket that there may be at most.
 const SPARES_SHARE: usize = 4;

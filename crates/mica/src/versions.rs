@@ -3,10 +3,7 @@
 use crate::sync::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, fence};
 
 /// Stripes of a partition that others read; buckets share them.
-#[cfg(not(loom))]
-const STRIPES: usize = 1024;
-#[cfg(loom)]
-const STRIPES: usize = 2;
+const STRIPES: usize = if cfg!(loom) { 2 } else { 1024 };
 
 /// Odd while a bucket, or an item in it, is being written.
 pub(crate) struct Versions {
@@ -120,10 +117,5 @@ impl Drop for WritingAll<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
-
-/// Every order in which a writer and readers can run, and every value that weak memory lets them see.
-#[cfg(all(test, loom))]
-#[path = "versions/tests/models.rs"]
-mod models;

@@ -4,7 +4,7 @@ use super::Partition;
 use crate::Item;
 use crate::address::Address;
 use crate::item::Header;
-use std::sync::atomic::Ordering::Relaxed;
+use crate::sync::Ordering::Relaxed;
 
 /// An item that is met on a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -203,10 +203,17 @@ impl Partition {
         Ok(cas(found.address, &header))
     }
 
-    /// Change bytes of a value where it lies.
-    pub(crate) fn edit(&mut self, found: &Found, change: impl FnOnce(&mut [u8])) {
+    /// Change bytes of a value where it lies, and the header to one of the same length.
+    pub(crate) fn edit(
+        &mut self,
+        found: &mut Found,
+        header: Header,
+        change: impl FnOnce(&mut [u8]),
+    ) {
+        found.header = header;
         let _writing = self.shared.index.versions.write(found.home);
-        self.log.edit_value(found.address, &found.header, change);
+        self.log.edit_value(found.address, &header, change);
+        self.log.set_header(found.address, &header);
     }
 
     /// Let the index have the size that one more item needs.
