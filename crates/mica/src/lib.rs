@@ -53,18 +53,18 @@ mod item;
 mod key;
 mod large;
 mod log;
-#[cfg_attr(loom, path = "models/memory.rs")]
+#[cfg_attr(loom, path = "tests/memory.rs")]
 mod memory;
-#[cfg(all(test, loom))]
-mod models;
 mod partition;
 mod reader;
 mod shared;
 mod statistics;
 mod store;
-#[cfg_attr(loom, path = "models/sync.rs")]
+#[cfg_attr(loom, path = "tests/sync.rs")]
 mod sync;
 mod table;
+#[cfg(all(test, loom))]
+mod tests;
 mod versions;
 
 pub use burst::burst;
