@@ -174,8 +174,8 @@ def _headline(subject: str, verdict: PhaseJudgement) -> str:
         return f"{subject} is limited by {wording.listing(limiting)}{aside}"
     if verdict.none_limits:
         squeezed = [RESOURCES[one.resource] for one in verdict.resources if one.proven]
-        return f"none of these limits {subject}: {wording.listing(squeezed)}{aside}"
-    return f"no limit of {subject} was proven: {open_words or 'the study is inconclusive'}"
+        return f"None of these limits {subject}: {wording.listing(squeezed)}{aside}"
+    return f"No limit of {subject} was proven: {open_words or 'the study is inconclusive'}"
 
 
 def _bounded_slack_words(one: ResourceVerdict) -> str:
