@@ -79,7 +79,8 @@ def fuzz(task: Task) -> list[list[str]]:
     return [["fuzz/run", "--build"], ["fuzz/run", str(each)]]
 
 
-LOOM = ["cargo", "test", "-p", "mica", "--lib", "--release", "--quiet", "--target-dir", "target/loom", "models"]
+MODELS = ("cache", "large", "store")
+LOOM = ["cargo", "test", "-p", "mica", "--lib", "--release", "--quiet", "--target-dir", "target/loom", "--"]
 DRAWN = {"RACKSCOPE_SUITE": "long"}
 
 PARTS = (
@@ -88,7 +89,7 @@ PARTS = (
         "models",
         "every interleaving of lookups and writes of a partition (loom): a minute, once built",
         1,
-        lambda _task: [LOOM],
+        lambda _task: [[*LOOM, *(f"tests::{name}::" for name in MODELS)]],
         # In less time, fewer preemptions: a model that ends early would show nothing.
         lambda task: {"RUSTFLAGS": "--cfg loom", **({"LOOM_MAX_PREEMPTIONS": "1"} if task.seconds < 30 else {})},
     ),
