@@ -62,7 +62,9 @@ def test_intervals_are_handed_on_until_after_the_end(client: Client) -> None:
 def test_ctrl_c_stops_the_phase_and_keeps_what_it_had_done(client: Client) -> None:
     with pytest.raises(KeyboardInterrupt):
         client.run_phase(MEASURE, Loop(), None, interrupt)
-    assert client._client.calls == ["start", "wait", "stop"]  # type: ignore[attr-defined]
+    generator = client._client
+    assert isinstance(generator, FakeLoad)
+    assert generator.calls == ["start", "wait", "stop"]
     assert client.partial_result() == {"operations": 7}
 
 

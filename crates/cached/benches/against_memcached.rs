@@ -6,12 +6,15 @@
 //!
 //! Beside rates it tells the server's processor time for a request: where the client is the limit, rates say nothing.
 
+#[path = "support/phase.rs"]
+mod phase;
 #[path = "support/running.rs"]
 mod running;
 
 use load::LoadClient;
+use phase::{KEYS, load_all, run_phase};
 use running::Running;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::error::Error;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -114,7 +117,7 @@ impl System {
                 "target": target, "protocol": "memcached_text",
                 "connections": setting.connections, "cores": [CLIENT_CORE], "pipeline": setting.depth,
                 "multiget": setting.keys, "seed": 1, "verify": true,
-                "keys": {"count": 100_000, "size": {"kind": "fixed", "bytes": 24}},
+                "keys": {"count": KEYS, "size": {"kind": "fixed", "bytes": 24}},
                 "values": {"kind": "fixed", "bytes": setting.value_bytes},
             })
             .to_string(),
@@ -126,38 +129,11 @@ impl System {
             server,
             keys: setting.keys,
         };
-        system.phase(
-            &json!({"insert": 1.0}),
-            &json!({"kind": "sequential"}),
-            None,
-        )?;
+        load_all(&mut system.client)?;
         system.measure(1.0)?;
         system.rates.clear();
         system.costs.clear();
         Ok(system)
-    }
-
-    fn phase(
-        &mut self,
-        operations: &Value,
-        distribution: &Value,
-        seconds: Option<f64>,
-    ) -> Result<load::PhaseResult, Box<dyn Error>> {
-        self.client.start_phase(
-            &json!({
-                "name": "phase", "operations": operations, "distribution": distribution, "loop": {"kind": "closed"},
-                "duration_seconds": seconds, "operation_count": seconds.is_none().then_some(100_000), "interval_seconds": 0.25,
-            })
-            .to_string(),
-        )?;
-        while !self.client.wait(Duration::from_secs(1)) {}
-        let result = self.client.phase_result()?;
-        // A rate of wrong answers is none.
-        let failed = result.failed.as_ref().or(result.first_wrong.as_ref());
-        match failed.or(result.first_error.as_ref()) {
-            Some(why) => Err(why.clone().into()),
-            None => Ok(result),
-        }
     }
 
     fn measure(&mut self, seconds: f64) -> Result<(), Box<dyn Error>> {
@@ -167,7 +143,7 @@ impl System {
             1 => json!({"read": 0.95, "update": 0.05}),
             _ => json!({"read": 1.0}),
         };
-        let result = self.phase(&operations, &zipfian, Some(seconds))?;
+        let result = run_phase(&mut self.client, &operations, &zipfian, Some(seconds))?;
         let asked = match self.keys {
             1 => result.operations,
             _ => result.hits + result.misses,

@@ -9,17 +9,19 @@
 #[path = "../../xdp/tests/common/mod.rs"]
 mod common;
 
+#[path = "support/phase.rs"]
+mod phase;
 #[path = "support/running.rs"]
 mod running;
 
 use common::{Pair, pair};
 use load::LoadClient;
+use phase::{KEYS, load_all, run_phase};
 use running::Running;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
@@ -200,41 +202,15 @@ impl System {
             rates: Vec::new(),
             costs: Vec::new(),
         };
-        system.phase(
-            &json!({"insert": 1.0}),
-            &json!({"kind": "sequential"}),
-            None,
-        )?;
+        load_all(&mut system.client)?;
         Ok(Some(system))
-    }
-
-    fn phase(
-        &mut self,
-        operations: &Value,
-        distribution: &Value,
-        seconds: Option<f64>,
-    ) -> Result<load::PhaseResult, Box<dyn Error>> {
-        self.client.start_phase(
-            &json!({
-                "name": "phase", "operations": operations, "distribution": distribution, "loop": {"kind": "closed"},
-                "duration_seconds": seconds, "operation_count": seconds.is_none().then_some(KEYS),
-                "interval_seconds": 0.25,
-            })
-            .to_string(),
-        )?;
-        while !self.client.wait(Duration::from_secs(1)) {}
-        let result = self.client.phase_result()?;
-        let wrong = result.failed.clone().or_else(|| result.first_wrong.clone());
-        match wrong.or_else(|| result.first_error.clone()) {
-            Some(why) => Err(why.into()),
-            None => Ok(result),
-        }
     }
 
     fn measure(&mut self, seconds: f64) -> Result<(), Box<dyn Error>> {
         let zipfian = json!({"kind": "zipfian", "theta": 0.99, "scrambled": true});
         let before = self.server.processor_seconds()?;
-        let result = self.phase(
+        let result = run_phase(
+            &mut self.client,
             &json!({"read": 0.95, "update": 0.05}),
             &zipfian,
             Some(seconds),
@@ -248,8 +224,6 @@ impl System {
         Ok(())
     }
 }
-
-const KEYS: u64 = 100_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args()

@@ -257,7 +257,7 @@ impl Header {
 
     #[inline]
     pub fn is_expired(&self, now: u32) -> bool {
-        self.expires_at != 0 && self.expires_at <= now
+        is_past(self.expires_at, now)
     }
 
     #[inline]
@@ -502,6 +502,12 @@ impl First {
                 | u64::from(now & ACCESSED_MASK) << 24,
         ))
     }
+}
+
+/// Whether the second at which an item expires, 0 for never, has come.
+#[inline]
+pub(crate) fn is_past(expires_at: u32, now: u32) -> bool {
+    expires_at != 0 && expires_at <= now
 }
 
 const ACCESSED_MASK: u32 = (1 << 24) - 1;

@@ -7,7 +7,7 @@ pub use walk::Live;
 use crate::address::{Address, cas};
 use crate::found::{Found, Sought};
 use crate::index::{self, Index};
-use crate::item::{First, HEADER_BYTES, Header};
+use crate::item::{First, HEADER_BYTES, Header, is_past};
 use crate::log::Log;
 use crate::reader::Reader;
 use crate::shared::Shared;
@@ -218,7 +218,7 @@ impl Partition {
         let Sought { address, first, .. } = sought;
         let (flags, expires_at) = self.log.options(address, first);
         if first.is_short()
-            && (expires_at == 0 || expires_at > now)
+            && !is_past(expires_at, now)
             && !self.shared.is_flushed(address)
             && !self.is_to_be_kept(address)
         {
@@ -286,7 +286,7 @@ impl Partition {
         if let Some(next) = first.renewed_by(contents, now)
             && !self.shared.is_flushed(address)
             && !self.log.is_near_its_end(address)
-            && matches!(self.log.options(address, first), (_, due) if due == 0 || due > now)
+            && !is_past(self.log.options(address, first).1, now)
         {
             self.statistics.overwritten += 1;
             self.statistics.items_stored += 1;

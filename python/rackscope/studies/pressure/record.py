@@ -158,16 +158,15 @@ class Account:
 
 def _headline(subject: str, verdict: PhaseJudgement) -> str:
     limiting = [RESOURCES[name] for name in verdict.limits]
+    undecided = [one for one in verdict.resources if one.resource in verdict.open]
+    kinds = {
+        "inconclusive": [RESOURCES[one.resource] for one in undecided if one.proven],
+        "not proven, for want of a squeeze": [RESOURCES[one.resource] for one in undecided if not one.proven],
+    }
     open_words = "; ".join(
-        f"{wording.listing(names)} {'is' if len(names) == 1 else 'are'} {what}"
-        for what, is_proven in (("inconclusive", True), ("not proven, for want of a squeeze", False))
-        if (
-            names := [
-                RESOURCES[one.resource]
-                for one in verdict.resources
-                if one.resource in verdict.open and one.proven is is_proven
-            ]
-        )
+        f"{wording.listing(names)} {'is' if len(names) == 1 else 'are'} {kind}"
+        for kind, names in kinds.items()
+        if names
     )
     aside = f"; {open_words}" if open_words else ""
     if limiting:
