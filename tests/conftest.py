@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import io
+import json
 import os
 import signal
 import subprocess
@@ -31,6 +32,20 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0) 
         if time.monotonic() > deadline:
             pytest.fail(f"still waiting after {seconds} s for: {what}")
         time.sleep(0.02)
+
+
+def interrupt_study(running: subprocess.Popen[str], condition: Callable[[], bool], what: str) -> None:
+    """Ctrl-C once ``condition`` holds or the study has ended; it must end as one that was interrupted, and say so."""
+    try:
+        wait_until(lambda: condition() or running.poll() is not None, what, seconds=240)
+        running.send_signal(signal.SIGINT)
+        output, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.communicate()
+    assert running.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert json.loads(output)["status"] == "interrupted"
 
 
 def process_exists(pid: int) -> bool:

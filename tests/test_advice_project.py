@@ -132,6 +132,20 @@ def test_a_squeezed_clock_tells_what_waits_for_memory(
     assert least < throughput.value < most
 
 
+def test_a_cache_that_was_not_squeezed_is_assumed_as_here_though_its_size_is_known(tmp_path: Path) -> None:
+    caches = [{"level": 3, "kind": "unified", "size_bytes": 32 * 2**20, "instances": 1}]
+    runs = [
+        write_run(tmp_path / "run", noisy(100_000), host__processor={"physical_cores": 4, "caches": caches}),
+        write_pressure(tmp_path / "pressure"),
+    ]
+    answers = [
+        projected(tmp_path, runs, server(processor=PROCESSOR, last_level_cache_bytes=size)).servers[0]
+        for size in (16 * 2**20, 64 * 2**20)
+    ]
+    assert figure(answers[0], "throughput") == figure(answers[1], "throughput")
+    assert all(any("its last-level cache" in note for note in one.notes) for one in answers)
+
+
 def test_power_is_modelled_and_shared_out(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / "run", noisy(100_000)), write_pressure(tmp_path / "pressure")]
     found = projected(tmp_path, runs, server(processor=PROCESSOR), rate=50_000).servers[0]
@@ -157,6 +171,15 @@ def test_runs_over_cores_follow_their_law_to_the_knee(tmp_path: Path) -> None:
     assert chart is not None
     line = next(one for one in chart.series if one.kind == "line")
     assert line.level == 0.90 and max(line.x) <= 8 and len(line.low) == len(line.x)
+
+
+def test_more_core_counts_than_it_takes_serve_as_well(tmp_path: Path) -> None:
+    found = projected(
+        tmp_path, core_runs(tmp_path, (1, 2, 3, 4, 5)),
+        server(name=IDENTITY, processor=PROCESSOR, ceilings="", threads=8, cores=8), cores=6,
+    )  # fmt: skip
+    assert figure(found.servers[0], "throughput").contains(usl(6))
+    assert "core_scaling" in found.servers[0].answers[0].stands_on
 
 
 @pytest.mark.parametrize(("cores", "words"), [(12, "more than 2 times"), (8, "past the knee")])

@@ -7,12 +7,13 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rackscope.advice.job_evidence import JobEvidence, MemoryNeed, read_job_evidence
-from rackscope.advice.scale import NoWayError, advise_scale
+from rackscope.advice.scale import _COUNTS, NoWayError, _thinned, advise_scale
 from rackscope.advice.scale_types import Job, ScaleAdvice
 from rackscope.advice.scale_words import draws_share, spell, spell_between
 from rackscope.cli import main
@@ -348,3 +349,11 @@ def test_the_command_prints_people_and_programs_their_own(files: Path, capsys: p
     assert main([*ask, "9000G", "--json"]) == 1
     failed = capsys.readouterr()
     assert "no way is known" in json.loads(failed.out)["error"]
+
+
+def test_of_many_ways_the_largest_stays() -> None:
+    ways: Any = [SimpleNamespace(machines=count) for count in range(1, 201)]
+    kept = [way.machines for way in _thinned(ways)]
+    assert kept[:8] == list(range(1, 9)) and kept[-1] == 200
+    assert len(kept) <= _COUNTS + 1
+    assert _thinned(ways[:_COUNTS]) == ways[:_COUNTS]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from rackscope.analysis.comparison import Comparison, ComparisonRow, compare
+from rackscope.analysis.wording import numbers
 
 
 def results(throughputs: list[float], phase: str = "measure", **columns: Any) -> pl.DataFrame:
@@ -106,6 +107,14 @@ def test_metrics_that_start_at_zero_are_compared_by_difference() -> None:
     assert not [one for one in compare(A, B).rows if one.metric == "error_ratio"]
 
 
+def test_what_is_zero_on_both_sides_does_not_differ() -> None:
+    found = row(
+        compare(*(results([100e3, 101e3, 99e3], system_cpu_seconds=0.0) for _ in "ab")), "cpu_seconds_per_operation"
+    )
+    assert found.verdict == "no difference seen"
+    assert "by 0 s to 0 s" in found.sentence
+
+
 def test_columns_that_a_run_lacks_are_left_out() -> None:
     assert not [one for one in compare(A, B).rows if one.metric == "response_p50_seconds"]
     assert not [one for one in compare(A, B.drop("system_cpu_seconds")).rows if "cpu" in one.metric]
@@ -201,3 +210,10 @@ def test_no_interval_of_a_time_begins_below_zero() -> None:
     )
     (row,) = compare(noisy, noisy).rows
     assert row.a.low == row.b.low == 0.0 and row.a.high is not None and row.a.high > row.a.estimate
+
+
+@pytest.mark.parametrize(
+    ("cores", "written"), [([0, 1, 2, 3, 8], "0-3,8"), ([5, 0, 2, 1, 4, 5, 7], "0-2,4-5,7"), ([3], "3"), ([], "")]
+)
+def test_core_numbers_are_written_as_users_do(cores: list[int], written: str) -> None:
+    assert numbers(cores) == written

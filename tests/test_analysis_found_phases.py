@@ -91,6 +91,11 @@ def test_steady_noise_is_no_change(seed: int) -> None:
     assert changes_told(found) == []
 
 
+def test_samples_without_any_phase_are_of_none() -> None:
+    run = two_behaviours({"user": 0.2, "system": 0.2}, {"user": 0.45, "system": 0.45})
+    assert changes_told(characterised(run, replace(run.run_facts(), phases=()))) == []
+
+
 def test_changes_that_squeezes_made_are_not_told() -> None:
     run = two_behaviours({"user": 0.2, "system": 0.2}, {"user": 0.45, "system": 0.45})
     facts = one_measured_phase(run)

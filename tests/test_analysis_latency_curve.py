@@ -60,7 +60,7 @@ def test_littles_law() -> None:
 @pytest.mark.parametrize(
     ("point", "reason"),
     [
-        (CurvePoint(1000, 5e-3, 1000, 2e-3, 5.0, errors=100, operations=1000), "no answer"),
+        (CurvePoint(1000, 5e-3, 1000, 2e-3, 5.0, errors=100, operations=1000), "10 % of the requests had no answer"),
         (CurvePoint(1000, 5e-3, 1500, 2e-3, 5.0), "piled up"),
         (CurvePoint(1000, 5e-3, 1000, 2e-3, 5.0), "no response time saw"),
         (CurvePoint(1000, 5e-3, 1000, 2e-3, 0.5), "not spent in the system"),

@@ -83,6 +83,14 @@ def test_outcomes() -> None:
     assert compare_repeated([100.5] * 3, [100.0] * 3).outcome == "equivalent"
 
 
+def test_the_more_is_compared_the_wider_an_interval_of_95_percent_of_all_together() -> None:
+    values = {"a": [100.0, 101.0, 99.0, 100.5], "b": [104.0, 105.0, 103.0, 104.5], "c": [99.0, 102.0, 100.0, 101.0]}
+    [alone] = compare_all_pairs({name: values[name] for name in "ab"})
+    every = compare_all_pairs(values)
+    assert [one.ratio.confidence for one in (alone, *every)] == [0.95] * 4
+    assert every[0].ratio.low < alone.ratio.low and every[0].ratio.high > alone.ratio.high
+
+
 @settings(deadline=None)
 @given(p_values)
 def test_holm(values: list[float]) -> None:

@@ -347,7 +347,7 @@ def test_a_limit_that_is_seen_is_named_whatever_else_is_missing() -> None:
 
 
 def test_no_interface_is_asked_for_on_a_unix_socket() -> None:
-    found = judge(without(SyntheticRun(), "network_", "tcp_"), interface=None, endpoint_kind="unix")
+    found = judge(without(SyntheticRun(), "network_", "tcp_"), interface=None)
     assert phase(found).verdict.kind == "none_near"
     assert not [one for one in phase(found).resources if one.resource == "network"]
 

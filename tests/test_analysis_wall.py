@@ -71,6 +71,33 @@ def test_a_cliff_is_a_wall() -> None:
     assert 2.0**30 < wall.at_bytes.estimate < 2.0**32.5
 
 
+def sloped(slope: float, step: float, *, wall: float | None = None) -> list[SizePoint]:
+    """Sixteen sizes from a GiB on, each ``step`` times the one before; time per byte goes with a power of the size."""
+    generator = np.random.default_rng(1)
+    return [
+        SizePoint(size, 1e-9 * (size / GIB) ** slope * max(1.0, size / (wall or size)) ** 6 * math.exp(noise))
+        for size, noise in zip(GIB * step ** np.arange(16), 0.003 * generator.standard_normal(16), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("slope", [0.1, 0.3, 0.6])
+def test_steady_growth_is_no_wall_and_hides_none(slope: float) -> None:
+    assert find_wall(sloped(slope, 1.5)).at_bytes is None
+    found = find_wall(sloped(slope, 1.5, wall=20 * GIB)).at_bytes
+    assert found is not None
+    assert found.estimate == pytest.approx(20 * GIB, rel=0.3)
+
+
+def test_sizes_that_are_close_together_show_a_wall_too() -> None:
+    found = find_wall(sloped(0.0, 1.03, wall=GIB * 1.03**8)).at_bytes
+    assert found is not None
+    assert found.estimate == pytest.approx(GIB * 1.03**8, rel=0.03)
+
+
+def test_points_that_took_no_time_are_left_out() -> None:
+    assert find_wall([*grown(3), SizePoint(GIB, 0.0)]) == find_wall(grown(3))
+
+
 def test_a_slight_bend_is_no_wall() -> None:
     wall = find_wall(grown(2, steepness=0.05, noise=0.001))
     assert wall.at_bytes is None

@@ -174,6 +174,7 @@ def test_the_simulation_agrees_within_its_interval(network: ClosedNetwork, clien
     assert simulated.throughput_per_second.contains(solution.throughput_per_second)
     assert simulated.response_seconds.contains(solution.response_seconds)
     assert simulated.throughput_per_second.estimate == pytest.approx(solution.throughput_per_second, rel=0.1)
+    assert simulated.throughput_per_second.high is not None, "the upper end is known where responses vary this little"
 
 
 def test_the_intervals_of_the_simulation_cover_what_they_say() -> None:
@@ -208,6 +209,9 @@ def test_constant_service_waits_less() -> None:
         lambda: Station("network", 1e-6, 0),
         lambda: ClosedNetwork(0, (Station("network", 1e-6),)),
         lambda: ClosedNetwork(1, (Station("network", 1e-6),), delay_seconds=-1.0),
+        # Also where the whole takes time.
+        lambda: ClosedNetwork(1, (Station("network", 9.0),), think_seconds=-1.0),
+        lambda: ClosedNetwork(1, (Station("network", 9.0),), delay_seconds=math.inf),
         lambda: ClosedNetwork(1, (Station("network", 1e-6), Station("network", 2e-6))),
         lambda: ClosedNetwork(1, (Station("network", 0.0),)),
         lambda: mean_value_analysis(ClosedNetwork(1, (Station("network", 1e-6),)), 0),

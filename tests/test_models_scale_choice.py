@@ -57,6 +57,13 @@ def test_csv_and_toml_say_the_same() -> None:
     assert parse_job_points(csv, "jobs.csv")[0] == JobPoint("big", 1, 20e9, 50.0, None, "jobs.csv")
 
 
+def test_a_megabyte_is_the_least_that_is_taken_for_a_size() -> None:
+    text = "server,data_bytes,seconds\nbig,{},50\n"
+    assert len(parse_job_points(text.format("1e6"), "jobs.csv")) == 1
+    with pytest.raises(JobPointsError, match="another unit"):
+        parse_job_points(text.format("999999.5"), "jobs.csv")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -187,6 +187,14 @@ def test_doubts_say_what_alone_would_move_it() -> None:
     )
 
 
+def test_a_doubt_is_half_of_what_nine_of_ten_draws_span() -> None:
+    model, ratios = bound_by_cpu(memory_share=(0, 1)), {"core_speed": certain(1.5)}
+    for name, doubt in model.doubts(ratios, likeness="other processor").items():
+        drawn = model.draw(ratios, likeness="other processor", draws=4_000, only=name)
+        low, high = np.quantile(drawn, [0.05, 0.95])
+        assert doubt == pytest.approx(math.log(high / low) / 2)
+
+
 def test_rated_power_is_between_idle_and_full() -> None:
     model = RatedPowerModel(certain(100), certain(300))
     for load, low, high in ((0.0, 95, 105), (0.5, 180, 220), (1.0, 270, 330)):

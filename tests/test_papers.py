@@ -100,7 +100,7 @@ def test_a_page_escapes_what_it_shows() -> None:
     assert "| --- | ---: |" in page.markdown()
 
 
-def test_studies_of_access_and_peers_stand_beside_mica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_studies_stand_beside_mica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     access = record("access", "access modes")
     mix = {"theta": 0.0, "writes_percent": 50}
     access.result = {
@@ -117,13 +117,23 @@ def test_studies_of_access_and_peers_stand_beside_mica(tmp_path: Path, capsys: p
     peers = record("peers", "cache beside memcached")
     systems = {"memcached": {"ratio": {"estimate": 1.25}}, "cache": {}}
     peers.result = {"subject": "cache", "settings": [{"name": "a", "systems": systems}]}
-    paths = [write_example_study(tmp_path / study.kind, study) for study in (access, peers)]
+    transports = record("transports", "transports")
+    transports.result = {
+        "comparisons": [
+            {"first": "af_xdp", "second": "memcached-udp", "condition": name, "ratio": {"estimate": ratio}}
+            for name, ratio in (("base", 20.0), ("uniform", 22.0))
+        ]
+        + [{"first": "erew", "second": "crcw", "condition": "base", "ratio": {"estimate": 1.1}}]
+    }
+    paths = [write_example_study(tmp_path / study.kind, study) for study in (access, peers, transports)]
     assert main(["paper", "han2014", "--json", "--runs", *map(str, paths)]) == 0
     content = json.loads(capsys.readouterr().out)
     assert [row["measured"] for row in content["mica"]] == [
-        "cache over memcached: 1.25x",
-        "on 2 cores EREW is faster in 1 and slower in 0 of 1 mixes (1.67x)",
+        "cache over memcached: 1.25x; af_xdp over memcached-udp: 20.00x to 22.00x",
+        "on 2 cores EREW is faster in 1 and slower in 0 of 1 mixes (1.67x); erew over crcw: 1.10x",
         "EREW from theta 0 to 0.99: 0.90x",
         "CRCW from cores 1 to 2: 1.20x",
+        NOT_MEASURED,
+        NOT_MEASURED,
     ]
     assert {row["measured"] for row in content["mtcp"]} == {NOT_MEASURED}

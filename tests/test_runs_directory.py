@@ -16,7 +16,7 @@ from rackscope.process_identity import boot_id, process_start_ticks
 from rackscope.runs.directory import RunDirectory, RunWriter
 from rackscope.runs.files import write_atomically
 from rackscope.runs.manifest import ClientPart, Manifest, RepetitionPart, SystemPart, WorkloadPart
-from rackscope.runs.tables import RESULT_FIELDS, latency_frame, results_frame
+from rackscope.runs.tables import RESULT_FIELDS, latency_frame, read_table, results_frame
 
 
 def manifest(**changes: object) -> Manifest:
@@ -251,3 +251,11 @@ def test_an_inventory_that_makes_no_sense_is_not_known() -> None:
     facts = run_facts(manifest(host={"online_cores": "many", "memory_total_bytes": -1}))
     assert facts.host_cores == 1
     assert facts.memory_total_bytes is None
+
+
+def test_a_table_of_which_no_part_can_be_read_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "samples.parts").mkdir()
+    (tmp_path / "samples.parts/000001.arrow").write_bytes(b"cut short")
+    assert read_table(tmp_path, "samples").damage == "no part of samples could be read"
+    (tmp_path / "samples.parquet").write_bytes(b"cut short")
+    assert "samples.parquet is damaged" in read_table(tmp_path, "samples").damage

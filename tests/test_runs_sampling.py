@@ -9,7 +9,7 @@ import pytest
 
 from rackscope.errors import ProbeError
 from rackscope.host.meters import parse_meters
-from rackscope.runs.sampling import HostSampler, cgroup_of
+from rackscope.runs.sampling import HostSampler, _interpolate, cgroup_of
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,10 @@ def test_a_moment_that_no_tick_reaches_gives_nothing() -> None:
     sampler = HostSampler(0.01, {"system": os.getpid()})
     sampler._system_rows = [(0, 1.0, 100.0)]
     assert sampler.system_use(10_000_000_000, 20_000_000_000)[0] is None
+
+
+def test_a_moment_beyond_the_ticks_takes_the_nearest_within_a_second() -> None:
+    rows = [(2_000_000_000, 5.0, 0.0), (3_000_000_000, 7.0, 0.0)]
+    at = {seconds: _interpolate(rows, int(seconds * 1e9)) for seconds in (0.9, 1.0, 2.5, 4.0, 4.1)}
+    assert at == {0.9: None, 1.0: 5.0, 2.5: 6.0, 4.0: 7.0, 4.1: None}
+    assert _interpolate([], 0) is None

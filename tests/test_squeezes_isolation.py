@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from conftest import process_exists, wait_until
-from rackscope.errors import UsageError
+from rackscope.errors import SqueezeError, UsageError
 from rackscope.network_namespace import call_in_namespace
 from rackscope.squeezes import control_groups, namespaces
+from rackscope.squeezes import isolation as isolating
 from rackscope.squeezes.base import Isolation
 from rackscope.squeezes.isolation import make_isolation
 from rackscope.squeezes.journal import Journal
@@ -167,6 +168,18 @@ def test_without_any_right_everything_is_missing_and_nothing_raises(
         assert "cpu" in isolation.missing
         assert journal.pending == ()
     assert links() == before
+
+
+def test_a_group_that_cannot_be_made_is_missing_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise SqueezeError("no control group could be made: the limit of groups is reached")
+
+    monkeypatch.setattr(isolating, "make_control_group", refuse)
+    with Journal(tmp_path / "state") as journal, make_isolation("x", journal, network=False) as isolation:
+        assert isolation.missing["control_group"] == "no control group could be made: the limit of groups is reached"
+        assert isolation.control_groups == {}
 
 
 @pytest.mark.parametrize("step", ["_bring_up", "_bring_up_inside"])

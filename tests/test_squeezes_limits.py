@@ -16,7 +16,7 @@ from rackscope import _native
 from rackscope.errors import SqueezeError
 from rackscope.squeezes import find_squeezes
 from rackscope.squeezes.base import Capacity, Isolation, NotSqueezable, Squeeze, Subject
-from rackscope.squeezes.block_device import BlockDevice, find_block_device
+from rackscope.squeezes.block_device import BlockDevice, _block_folder_of_mount, find_block_device
 from rackscope.squeezes.core_frequency import CoreFrequency
 from rackscope.squeezes.cpu_set import CpuSet, cores_left
 from rackscope.squeezes.cpu_share import CpuShare
@@ -24,6 +24,7 @@ from rackscope.squeezes.disk_limits import limit_changes, tightest_limit
 from rackscope.squeezes.dram_capacity import DramCapacity
 from rackscope.squeezes.groups import Group
 from rackscope.squeezes.journal import Journal
+from rackscope.squeezes.loads import _result
 from rackscope.squeezes.provision import Limits, provision
 from squeezes_trees import DISK, journal_in, subject_of, write_groups
 
@@ -60,6 +61,11 @@ def test_they_are_found_in_one_order() -> None:
     assert len(names) == len(set(names))
     expected = ["cpu_share", "cpu_set", "core_frequency", "dram_capacity", "disk_bandwidth", "disk_operations"]
     assert [name for name in names if name in expected] == expected
+
+
+def test_those_that_are_compared_with_a_control_have_one() -> None:
+    for squeeze in find_squeezes():
+        assert squeeze.has_control == (type(squeeze).apply_control is not Squeeze.apply_control), squeeze.name
 
 
 @pytest.mark.parametrize("squeeze", find_squeezes(), ids=lambda squeeze: squeeze.name)
@@ -286,7 +292,9 @@ def test_a_partition_is_limited_as_its_whole_disk_and_a_layer_is_named_after_the
     (layer / "slaves" / "vda1").symlink_to(tmp_path / "sys/devices/virtio/block/vda/vda1")
     (tmp_path / "sys/dev/block/253:0").symlink_to(layer)
     assert find_block_device(tmp_path, tmp_path, "253:0") == BlockDevice("253:0", "dm-0", "vda")
-    assert isinstance(find_block_device(tmp_path, tmp_path, "0:44"), NotSqueezable)
+    nowhere = find_block_device(tmp_path, tmp_path, "0:44")
+    assert isinstance(nowhere, NotSqueezable)
+    assert "is on no block device that is seen from here" in nowhere.reason
     assert isinstance(find_block_device(tmp_path / "absent", tmp_path), NotSqueezable)
 
 
@@ -359,3 +367,22 @@ def test_a_smaller_server_is_all_there_or_not_at_all(isolation: Isolation, versi
     cpu = [path for path in before if path.name.startswith("cpu.")]
     assert cpu
     assert {path: after[path] for path in cpu} == {path: before[path] for path in cpu}
+
+
+def test_a_load_that_failed_is_told_in_its_last_line() -> None:
+    with pytest.raises(SqueezeError, match="failed: no space"):
+        _result(1, b"", b"Traceback\nOSError\nno space")
+    with pytest.raises(SqueezeError, match="failed: status 9"):
+        _result(9, b"", b"")
+    assert _result(0, b'{"bytes": 3}', b"") == {"bytes": 3}
+
+
+def test_a_mount_with_a_number_of_its_own_names_its_device(tmp_path: Path) -> None:
+    (tmp_path / "sys/dev/block/254:1").mkdir(parents=True)
+    tree = {
+        "proc/self/mountinfo": "36 35 0:39 / /proc rw - proc proc rw\n37 35 0:40 / /data rw - btrfs /dev/vda1 rw\n",
+        "sys/class/block/vda1/dev": "254:1\n",
+    }
+    write_tree(tmp_path, tree)
+    assert _block_folder_of_mount(tmp_path, "0:40") == (tmp_path / "sys/dev/block/254:1").resolve()
+    assert _block_folder_of_mount(tmp_path, "0:41") is None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from rackscope.runs.study import StudyRecord
 from rackscope.studies import conduct as conducting
 from rackscope.studies.access import study as access
 from rackscope.studies.access.conduct import build_plan, conduct_access
-from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
+from rackscope.studies.access.plan import ACCESS_MODES, PEERS, Plan, Setting
 from rackscope.studies.access.program import Filled, Measured, program
 from rackscope.studies.access.summary import balance
 from rackscope.studies.base import Request
@@ -27,6 +29,7 @@ PLAN = Plan(10_000, (1, 2), (None, 0.99), (0, 50), 0.4, 6, 600.0)
 
 def request(out: Path | None = None, **others: Any) -> Request:
     values = {"items": None, "cores": None, "writes": "0,5,50,100", "window": 0.4, "repetitions": 7, "budget": 600.0}
+    values["peers"] = False
     return Request(None, {**values, **others}, out)
 
 
@@ -34,6 +37,8 @@ def as_in_the_paper(mode: str, setting: Setting) -> float:
     """EREW scales, CREW does with reads, CRCW suffers from writes."""
     if mode == "EREW":
         return 10e6 * setting.cores
+    if mode in PEERS:
+        return {"papaya": 14e6, "masstree": 2e6}[mode] * setting.cores
     slowed = setting.writes_percent / 100 * (setting.cores - 1)
     return 8e6 * setting.cores * (1 - (0.4 if mode == "CREW" else 0.6) * slowed)
 
@@ -49,6 +54,8 @@ class FakeBench:
         self.noise = random.Random(1)
 
     def fill(self, access: str, cores: int, partitions: int) -> Filled:
+        if access in PEERS:
+            return Filled(None, None, None, 700_000, PLAN.items, 0, 60.0)
         huge = self.huge_page_bytes.get(access, 300_000)
         return Filled(partitions, 1 << 20, 80_000, huge, PLAN.items, 0, 15.4)
 
@@ -59,7 +66,7 @@ class FakeBench:
         operations = int(self.speed(access, setting) * seconds * (1 + 0.004 * self.noise.random()))
         each = operations // setting.cores
         uneven = (0.6, 0.4) if setting.theta and setting.cores == 2 else (1 / setting.cores,) * setting.cores
-        return Measured(seconds, seconds, (each,) * setting.cores, 0, () if access == "CRCW" else uneven)
+        return Measured(seconds, seconds, (each,) * setting.cores, 0, uneven if access in ("EREW", "CREW") else None)
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +114,17 @@ def test_the_mode_that_wins_is_named_with_its_interval(tmp_path: Path) -> None:
     assert {row[4] for row in table.rows} == {"EREW"}
 
 
+def test_a_mode_that_wins_once_is_told_with_that_one_ratio(tmp_path: Path) -> None:
+    def speed(mode: str, setting: Setting) -> float:
+        ahead = mode == "CREW" and (setting.theta, setting.writes_percent) == (None, 0)
+        return as_in_the_paper(mode, setting) * (1.75 if ahead else 1.0)
+
+    first = carried_out(tmp_path, bench=FakeBench(speed)).findings[0].sentence
+    # 16 M/s times 1.75 beside EREW's 20.
+    assert re.search(r"CREW is fastest in 1 of 4 mixes, with 1\.(39|40|41) times the next one's rate", first)
+    assert "EREW is fastest in 3 of 4 mixes, with 1.04 to 1.56 times" in first
+
+
 def test_all_modes_have_partitions_of_the_same_number(tmp_path: Path) -> None:
     plan = Plan(10_000, (1, 2, 4), (None,), (0,), 0.4, 1, 600.0)
     assert {plan.partitions(cores) for cores in plan.cores} == {16}
@@ -115,6 +133,26 @@ def test_all_modes_have_partitions_of_the_same_number(tmp_path: Path) -> None:
     assert [row[:3] for row in layout.rows] == [
         [f"{cores}, {access}", 8, 1 << 20] for cores in (1, 2) for access in ACCESS_MODES
     ]
+
+
+def test_structures_by_others_are_told_beside_the_modes_and_not_among_them(tmp_path: Path) -> None:
+    alone, beside = carried_out(tmp_path / "a"), carried_out(tmp_path / "b", replace(PLAN, with_peers=True))
+    assert [one.sentence for one in beside.findings[:1]] == [one.sentence for one in alone.findings[:1]]
+    assert "papaya" not in str(alone.result)
+    papaya, masstree = (one for one in beside.findings if one.sentence.startswith("Beside"))
+    # Skewed keys: EREW's clients have 16.7 of its 20 M/s, papaya's 28.
+    assert "Beside papaya, on 2 cores: EREW is shown to be faster in 0 and slower in 4 of 4 mixes (x0.59 to 0.71)" in (
+        papaya.sentence
+    )
+    assert "CRCW is shown to be faster in 4 of 4 mixes (x2.80 to 4.00)" in masstree.sentence
+    assert "an item takes 15.4 bytes in partitions and 60.0 in masstree" in masstree.evidence
+    table = next(one for one in beside.tables if one.identifier == "beside-masstree")
+    assert len(table.rows) == 8
+    assert table.rows[0][0] == "2, uniform, 0 %"
+    assert {one["second"] for one in beside.result["comparisons"]} == {"CREW", "CRCW", *PEERS}
+    against = beside.charts[-1]
+    assert [series.label for series in against.series] == [*ACCESS_MODES, *PEERS]
+    assert all(len(series.y) == 4 for series in against.series)
 
 
 @pytest.mark.parametrize(("crcw", "is_said"), [(300_000, False), (290_000, False), (0, True), (None, False)])
@@ -232,6 +270,10 @@ def test_the_program_says_why_it_cannot(tmp_path: Path) -> None:
         assert {(one.partitions, one.log_bytes, one.index_bytes, one.lost) for one in filled.values()} == {
             (4, 1 << 20, filled["EREW"].index_bytes, 0)
         }
+        for peer in PEERS:
+            held = bench.fill(peer, 1, 4)
+            assert (held.partitions, held.lost) == (None, 0)
+            assert bench.measure(peer, Setting(1, 0.99, 50), 0.02).shares is None
         measured = bench.measure("EREW", Setting(1, 0.99, 50), 0.02)
         assert measured.rate > 0
         assert measured.shares == [1.0]

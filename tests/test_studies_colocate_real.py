@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Rackscope, process_exists, wait_until
+from conftest import Rackscope, interrupt_study, process_exists
 
 #: A host that is busy with other things measures each window up to three times.
 SECONDS = 240.0
@@ -71,18 +70,9 @@ def test_ctrl_c_while_two_run_at_once_stops_both(rackscope: Rackscope) -> None:
 
     def together() -> bool:
         phases = [phase["name"] for manifest in manifests_of(folder) for phase in manifest["phases"]]
-        return any(name.startswith("measure beside") for name in phases) or running.poll() is not None
+        return any(name.startswith("measure beside") for name in phases)
 
-    try:
-        wait_until(together, "a pair", seconds=SECONDS)
-        running.send_signal(signal.SIGINT)
-        output, errors = running.communicate(timeout=60)
-    finally:
-        running.kill()
-        running.communicate()
-    assert running.returncode == 130, errors
-    assert "Traceback" not in errors
-    assert json.loads(output)["status"] == "interrupted"
+    interrupt_study(running, together, "a pair")
     kept = json.loads((folder / "study.json").read_text())
     assert kept["status"] == "interrupted"
     assert kept["result"]["workloads"]

@@ -99,3 +99,25 @@ def test_a_window_with_interference_is_measured_again_twice_and_then_kept(monkey
     assert seen.measure(once) == {"system_cpu_seconds": 0.5, "discarded": ""}
     assert (seen.windows, seen.discarded, seen.kept) == (6, 4, 1)
     assert seen.reasons == {"the hypervisor gave the cores to other guests (steal)"}
+
+
+def test_windows_are_measured_once_where_measuring_them_again_did_not_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    disturbed = iter([True] * 6 + [True] * 2 + [False] + [True] * 3)
+    monkeypatch.setattr(Watch, "taken", lambda self, seconds: Taken(others_cores=1.0 if next(disturbed) else 0.0))
+    monkeypatch.setattr(interference, "_own_cpu_seconds", lambda: 0.0)
+    seen, tries = Interference(futile_after=2), 0
+
+    def once(begin: Callable[[], Judge]) -> dict[str, Any]:
+        nonlocal tries
+        tries += 1
+        row: dict[str, Any] = {"system_cpu_seconds": 0.0}
+        return {**row, "discarded": begin()(row) or None}
+
+    made = []
+    for _ in range(6):
+        before = tries
+        seen.measure(once)
+        made.append(tries - before)
+    # Two windows are tried three times each in vain; then once each, until one meets no interference.
+    assert made == [3, 3, 1, 1, 1, 3]
+    assert (seen.kept, seen.discarded) == (5, 6)

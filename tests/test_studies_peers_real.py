@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Rackscope, process_exists, wait_until
+from conftest import Rackscope, interrupt_study, process_exists
 
 #: A host that is busy with other things measures each window up to three times.
 SECONDS = 240.0
@@ -78,18 +77,9 @@ def test_ctrl_c_stops_all_systems_and_keeps_what_there_is(rackscope: Rackscope) 
     def measured() -> bool:
         phases = [phase["name"] for manifest in manifests_of(folder) for phase in manifest["phases"]]
         # Two systems, and each window up to three times: the first round is over.
-        return phases.count("measure") > 6 or running.poll() is not None
+        return phases.count("measure") > 6
 
-    try:
-        wait_until(measured, "some windows", seconds=SECONDS)
-        running.send_signal(signal.SIGINT)
-        output, errors = running.communicate(timeout=60)
-    finally:
-        running.kill()
-        running.communicate()
-    assert running.returncode == 130, errors
-    assert "Traceback" not in errors
-    assert json.loads(output)["status"] == "interrupted"
+    interrupt_study(running, measured, "some windows")
     kept = json.loads((folder / "study.json").read_text())
     assert kept["status"] == "interrupted"
     [setting] = kept["result"]["settings"]

@@ -208,6 +208,8 @@ def test_a_finished_sweep_says_what_matters_and_what_is_best(tmp_path: Path) -> 
     assert any(sentence.startswith("value_size matters most") for sentence in sentences)
     assert any("connections is not shown to matter" in sentence for sentence in sentences)
     assert any("The highest throughput" in one and "value_size=64" in one for one in sentences)
+    assert any(one.startswith("The lowest 99th percentile is 2.00 ms") for one in sentences)
+    assert "001-value_size=64-connections=1-1" in {member.folder for member in record.members}
     assert {chart.identifier for chart in record.charts} == {"throughput", "p99"}
     assert record.charts[0].x.unit == "bytes"
     assert len(record.charts[0].series) == 2

@@ -124,7 +124,7 @@ def test_knobs_can_be_named_and_pinned() -> None:
     with pytest.raises(UsageError, match="both set and to be searched"):
         knobs_of("memcached", named=("threads",), pinned=("threads",))
     with pytest.raises(UsageError, match="no knob to search"):
-        knobs_of("cache", pinned=("threads", "access", "event_loop"))
+        knobs_of("cache", pinned=("threads", "access", "event_loop", "request_direction"))
 
 
 def test_what_helps_is_found_and_what_does_not_is_left_out() -> None:

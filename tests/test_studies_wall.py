@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -246,6 +247,8 @@ def test_a_change_in_time_per_byte_is_found_with_what_broke_there() -> None:
     at = record.result["wall"]["at_bytes"]
     assert at["low"] <= 64 * MEBIBYTE <= at["high"]
     assert "above it time per byte found" in sentences(record)
+    [the_wall] = [one for one in record.findings if one.sentence.startswith("The wall is at")]
+    assert re.match(r"95 % interval [\d.]+ MiB to [\d.]+ MiB, over \d+ runs\.", the_wall.evidence)
     assert [one["resource"] for one in record.result["wall"]["broke"]] == ["misses per read"]
     assert "began to miss" in sentences(record)
 

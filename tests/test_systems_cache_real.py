@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ def drive(running: RunningSystem, protocol: str = "memcached_text", batch: int =
         ({"transport": "udp"}, "memcached_text", 1),
         ({"transport": "udp"}, "batch", 16),
         ({"transport": "udp", "access": "erew", "threads": "2"}, "batch", 4),
+        ({"transport": "udp", "access": "erew", "threads": "2", "request_direction": "server"}, "memcached_text", 1),
+        ({"access": "crew", "threads": "2", "request_direction": "server"}, "memcached_text", 1),
         ({"transport": "tls"}, "memcached_text", 1),
         ({"access": "erew", "threads": "2"}, "memcached_text", 1),
         ({"access": "crew", "threads": "2"}, "memcached_meta", 1),
@@ -63,6 +66,30 @@ def test_a_load_finds_what_it_wrote(tmp_path: Path, knobs: dict[str, str], proto
         assert drive(running, protocol, batch)["hits"] == 5000
         datagrams = int(running.statistics()["datagrams_received"])
         assert (datagrams >= (5000 + _KEYS) / batch) == (knobs.get("transport") == "udp")
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_requests_go_to_owners_unless_the_server_is_to_find_them(tmp_path: Path, transport: str) -> None:
+    knobs = {"transport": transport, "access": "erew", "threads": "2"}
+    ports = {"tcp": "own_ports", "udp": "ports"}[transport]
+    with started("cache", tmp_path / "client", **knobs) as running:
+        own = set(running.target[ports])
+        assert len(own) == 2
+    with started("cache", tmp_path / "server", **knobs, request_direction="server") as running:
+        assert len(running.target.get(ports, [])) == {"tcp": 0, "udp": 1}[transport]
+
+
+def test_memcached_serves_datagrams_with_flags_and_an_end(tmp_path: Path) -> None:
+    message = "transport=udp does not go with a unix socket"
+    with pytest.raises(UsageError, match=message), started("memcached", tmp_path / "unix", "unix", transport="udp"):
+        pass
+    with started("memcached", tmp_path / "udp", transport="udp") as running:
+        assert running.target["kind"] == "udp"
+        counts = {"insert": _KEYS, "read": 1000}
+        result = load(running, _KEYS, counts, protocol="memcached_text", flags=7, expire_seconds=600)
+        assert (result["hits"], result["errors"]) == (1000, 0)
+        stats = running.statistics()
+        assert int(stats["cmd_set"]) == _KEYS
 
 
 def test_io_uring_serves_or_says_why_it_cannot(tmp_path: Path) -> None:
@@ -96,16 +123,14 @@ def test_a_store_refuses_what_a_cache_evicts_for(tmp_path: Path) -> None:
 
 
 def test_items_are_found_again_after_a_warm_restart(tmp_path: Path) -> None:
-    # As nobody it cannot write below this test's own folder.
-    tmp_path.chmod(0o777)
-    for folder in tmp_path.parents:
-        if folder.stat().st_mode & 0o001 == 0:
-            folder.chmod(folder.stat().st_mode | 0o011)
-    knobs = {"memory_file": str(tmp_path / "items"), "memory": "16MiB"}
-    with started("cache", tmp_path / "first", **knobs) as running:
-        drive(running)
-    with started("cache", tmp_path / "second", **knobs) as running:
-        assert running.statistics()["curr_items"] == str(_KEYS)
+    # As nobody it can write there; pytest closes its own folders to others whenever it starts, elsewhere too.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        knobs = {"memory_file": f"{folder}/items", "memory": "16MiB"}
+        with started("cache", tmp_path / "first", **knobs) as running:
+            drive(running)
+        with started("cache", tmp_path / "second", **knobs) as running:
+            assert running.statistics()["curr_items"] == str(_KEYS)
 
 
 def test_af_xdp_is_reached_over_a_veth_made_for_the_run(rackscope: Rackscope) -> None:

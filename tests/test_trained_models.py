@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from rackscope.cli import main
 from rackscope.errors import ModelError, UsageError
 from rackscope.models.trained import find_model, list_models
 from rackscope.models.trained.ask import TrainedModel, train
+from rackscope.models.trained.cloud_servers import points
 from rackscope.models.trained.conformal import calibrate, weighted_quantile
 from rackscope.models.trained.grouped_regression import fit_grouped_regression
 from rackscope.models.trained.processor_generation import generation_year
@@ -72,6 +75,14 @@ def test_processors_and_providers_are_left_out_whole(tables: dict[str, pl.DataFr
     assert scores[0].median_error < 0.08 and scores[0].reaches_aims
 
 
+def test_of_two_providers_each_is_left_out(tables: dict[str, pl.DataFrame]) -> None:
+    model = find_model("redis")
+    examples = model.examples(tables)
+    asked = examples.take((examples.parts == "pipelined, best") & (examples.splits["provider"] != "gamma"))
+    assert len(np.unique(asked.splits["provider"])) == 2
+    assert [score.split for score in validate(model, asked)] == ["CPU model left out", "provider left out"]
+
+
 def test_quarters_of_the_processors_are_held_out_and_averaged(tables: dict[str, pl.DataFrame]) -> None:
     model = find_model("redis")
     examples = model.examples(tables)
@@ -108,6 +119,15 @@ def test_measured_points_tell_what_a_second_thread_brings() -> None:
     assert left_out["core-count-few-points"] - 1 < 0.5 * (left_out["core-count"] - 1)
 
 
+def test_workers_beyond_the_cores_are_told_apart_where_threads_share_them(tables: dict[str, pl.DataFrame]) -> None:
+    model = find_model("core-count")
+    examples = model.examples(tables)
+    located = model.fit(examples, None).locate(examples)
+    beyond = examples.extra["workers"] > examples.extra["cores"]
+    assert set(located.names[beyond]) == {"beyond"} and set(located.names[~beyond]) == {"within"}
+    assert (~beyond & (examples.extra["threads"] > examples.extra["cores"])).any()
+
+
 def test_nothing_that_is_predicted_is_looked_at(tables: dict[str, pl.DataFrame]) -> None:
     """Predictions of servers stay the same when what is predicted of them changes."""
     model = find_model("redis")
@@ -125,6 +145,17 @@ def test_the_most_of_a_web_server_is_not_below_its_light_load(trained: Callable[
     asked = {one.name: CLOUD[one.name] for one in model.model.inputs} | {"web_requests_per_second": light}
     for part, answer in model.predict(asked).items():
         assert light[part.removeprefix("responses of ")] <= answer.low <= answer.value <= answer.high
+
+
+def test_where_a_fit_would_say_less_than_the_light_load_that_is_what_it_says(
+    tables: dict[str, pl.DataFrame], trained: Callable[[str], TrainedModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples, fitted = find_model("web-anchored").examples(tables), trained("web-anchored").fitted
+    located = fitted.locate(examples)
+    monkeypatch.setattr(type(fitted), "locate", lambda *_: replace(located, centre=located.centre - 9.0))
+    found = fitted.predict(examples)
+    for one in (found.estimate, found.low, found.high):
+        np.testing.assert_array_equal(one, located.anchor)
 
 
 @pytest.mark.parametrize(
@@ -437,3 +468,9 @@ def test_a_folder_without_any_table_gives_a_line(tmp_path: Path, capsys: pytest.
     (tmp_path / "specpower-servers.csv.gz").write_bytes(b"\x00\x01 no table")
     assert main(["models", "validate", "--on", str(tmp_path)]) == 1
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("said", [{}, {1: -1500.0}, {0: 1500.0}, {1: math.inf}, {"one": 1.0}, 3.0])
+def test_numbers_by_number_are_above_zero(said: object) -> None:
+    with pytest.raises(ModelError, match="'operations_per_second' is not numbers by number"):
+        points({"operations_per_second": said}, "operations_per_second")

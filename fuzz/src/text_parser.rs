@@ -82,7 +82,10 @@ impl Pieces<'_> {
         }
         loop {
             let held = &self.stream[self.at..end];
+            let before = self.parser.checkpoint();
             let plain = self.parser.plain_get(held);
+            let after = self.parser.checkpoint();
+            self.parser.restore(before);
             let mut room = KeyBuffer::default();
             let (consumed, step) = self.parser.next(held, &mut room);
             assert!(consumed <= held.len());
@@ -98,13 +101,15 @@ impl Pieces<'_> {
                 }
                 Step::Request(request) => request,
             };
-            if let Some((length, key)) = plain {
+            if let Some(plain) = plain {
                 let expected = Command::Get {
-                    key,
+                    key: plain.key,
                     with_cas: false,
-                    last: true,
+                    last: plain.left == 0,
                 };
-                assert_eq!((length, expected), (consumed, request.command));
+                assert_eq!((plain.consumed, expected), (consumed, request.command));
+                assert_eq!(after, self.parser.checkpoint());
+                assert_eq!(after, Checkpoint::plain(plain.left));
             }
             check(&request, self.parser.limits());
             self.wanted = 0;
@@ -117,10 +122,7 @@ impl Pieces<'_> {
                 return false;
             }
             if self.looks_ahead {
-                let checkpoint = match plain {
-                    Some(_) => Checkpoint::default(),
-                    None => self.parser.checkpoint(),
-                };
+                let checkpoint = self.parser.checkpoint();
                 self.look_ahead(end);
                 self.parser.restore(checkpoint);
             }

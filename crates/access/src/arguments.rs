@@ -18,7 +18,8 @@ usage: rackscope-access [options]
       --rounds N       how often each is made                                    [5]
       --cores N        with this many cores only                                 [1, 2, 4, ... as many as there are]
       --partitions N   partitions, the same under every access mode   [4 for each of the most cores]
-      --access NAME    only erew, crew or crcw
+      --access NAME    only erew, crew or crcw, or a structure by others: papaya or masstree
+      --peers          structures by others too
       --json           measure what is asked for on standard input, one JSON object a line, and answer each with one
   -V, --version        print the version and exit
   -h, --help           print this and exit
@@ -55,6 +56,23 @@ pub struct Options {
     pub partitions: Option<usize>,
     /// Only this.
     pub access: Option<Access>,
+    /// Structures by others too.
+    pub with_peers: bool,
+}
+
+impl Options {
+    /// What is measured.
+    pub fn accesses(&self) -> Vec<Access> {
+        let peers = if self.with_peers {
+            &Access::PEERS[..]
+        } else {
+            &[]
+        };
+        self.access.map_or_else(
+            || Access::MODES.iter().chain(peers).copied().collect(),
+            |only| vec![only],
+        )
+    }
 }
 
 impl Default for Options {
@@ -66,6 +84,7 @@ impl Default for Options {
             cores: None,
             partitions: None,
             access: None,
+            with_peers: false,
         }
     }
 }
@@ -114,10 +133,14 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, E
             }
             Long("access") => {
                 let name = parser.value()?.string()?;
-                let wrong =
-                    || Error::Value(format!("--access takes erew, crew or crcw, not {name}"));
+                let wrong = || {
+                    Error::Value(format!(
+                        "--access takes erew, crew, crcw, papaya or masstree, not {name}"
+                    ))
+                };
                 options.access = Some(Access::named(&name).ok_or_else(wrong)?);
             }
+            Long("peers") => options.with_peers = true,
             Long("json") => is_json = true,
             // What cargo gives to every benchmark.
             Long("bench") => {}

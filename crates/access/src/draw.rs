@@ -7,6 +7,18 @@ const DRAWN: usize = 1 << 22;
 /// A multiplier that spreads the frequent keys over all of them.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// What a core asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) id: u64,
+    pub(crate) is_set: bool,
+}
+
+/// What is stored under an id.
+pub(crate) fn value_of(id: u64) -> [u8; 8] {
+    (!id).to_le_bytes()
+}
+
 /// Ids below `items` in the order of their use: uniform, or zipfian with exponent `theta` and the frequent ones spread
 /// over all. Refuses a `theta` that is not between zero and one.
 pub fn draw(items: u64, theta: Option<f64>) -> Result<Vec<u64>, Error> {

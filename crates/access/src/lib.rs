@@ -10,6 +10,7 @@ pub mod arguments;
 pub mod draw;
 mod error;
 pub mod measure;
+mod peers;
 pub mod requests;
 pub mod store;
 pub mod table;

@@ -1,7 +1,9 @@
 //! One measurement: every core asks for what it may ask for, in bursts, for a while.
 
 use crate::Error;
-use crate::store::{Access, Storages, Store, set, value_of};
+use crate::draw::{Request, value_of};
+use crate::peers::{Shared, Structure};
+use crate::store::{Access, Storages, Store, set};
 use cached::Clock;
 use cached::storage::{Read, Storage};
 use mica::{Hasher, Key};
@@ -70,7 +72,25 @@ pub fn measure(store: &mut Store, ids: &[u64], sets: u64, seconds: f64) -> Resul
         Storages::Erew(storages) => task.measure(storages),
         Storages::Crew(storages) => task.measure(storages),
         Storages::Crcw(storages) => task.measure(storages),
+        Storages::Papaya(views) => task.measure(&mut views[..store.cores]),
+        Storages::Masstree(views) => task.measure(&mut views[..store.cores]),
     }
+}
+
+/// A store as one core works on it.
+trait View {
+    /// Whether it is the core's own to write.
+    fn is_own(&self, key: Key<'_>) -> bool;
+
+    /// Do what is asked, and check what is read. `out` is for values, so that none is made for each.
+    fn carry_out(
+        &mut self,
+        hasher: &Hasher,
+        now: u32,
+        burst: &[Request],
+        done: &mut Work,
+        out: &mut Vec<u8>,
+    );
 }
 
 /// What all cores are to do.
@@ -84,30 +104,23 @@ struct Task<'t> {
     seconds: f64,
 }
 
-/// What a core asks for.
-#[derive(Clone, Copy)]
-struct Request {
-    id: u64,
-    is_set: bool,
-}
-
 impl Task<'_> {
-    fn measure<S: Storage + Send>(&self, storages: &mut [S]) -> Result<Measured, Error> {
+    fn measure<V: View + Send>(&self, views: &mut [V]) -> Result<Measured, Error> {
         let is_over = AtomicBool::new(false);
-        let start_line = Barrier::new(storages.len() + 1);
+        let start_line = Barrier::new(views.len() + 1);
         let usable = net::affinity::allowed_cores();
         std::thread::scope(|scope| {
-            let threads: Vec<_> = storages
+            let threads: Vec<_> = views
                 .iter_mut()
                 .enumerate()
-                .map(|(core, storage)| {
+                .map(|(core, view)| {
                     let (is_over, start_line) = (&is_over, &start_line);
                     let on = usable.get(core).copied();
                     scope.spawn(move || {
-                        let prepared = self.prepare(storage, core, on);
+                        let prepared = self.prepare(view, core, on);
                         // Reached in any case: the others wait for it.
                         start_line.wait();
-                        prepared.map(|asked| self.work(storage, core, &asked, is_over))
+                        prepared.map(|asked| self.work(view, core, &asked, is_over))
                     })
                 })
                 .collect();
@@ -130,9 +143,9 @@ impl Task<'_> {
 
     /// Under EREW each core is given its own keys, as by a client that knows the partitions; under CREW it is given its
     /// own to write, the nearest to those that were drawn.
-    fn prepare<S: Storage>(
+    fn prepare<V: View>(
         &self,
-        storage: &S,
+        view: &V,
         core: usize,
         on: Option<usize>,
     ) -> Result<Vec<Request>, Error> {
@@ -141,7 +154,7 @@ impl Task<'_> {
         }
         let is_own = |id: &u64| {
             let name = id.to_le_bytes();
-            storage.other_worker(self.hasher.key(&name)).is_none()
+            view.is_own(self.hasher.key(&name))
         };
         let drawn: Vec<u64> = self
             .ids
@@ -165,16 +178,15 @@ impl Task<'_> {
         Ok(requests.collect())
     }
 
-    fn work<S: Storage>(
+    fn work<V: View>(
         &self,
-        storage: &mut S,
+        view: &mut V,
         core: usize,
         asked: &[Request],
         is_over: &AtomicBool,
     ) -> Work {
         let mut done = Work::default();
         let mut at = core * 7919 * BURST % asked.len();
-        let mut names = [[0; 8]; BURST];
         let mut out = Vec::with_capacity(64);
         loop {
             if at + BURST > asked.len() {
@@ -182,39 +194,73 @@ impl Task<'_> {
             }
             let burst = &asked[at..at + BURST];
             at += BURST;
-            for (name, request) in names.iter_mut().zip(burst) {
-                *name = request.id.to_le_bytes();
-            }
-            let keys: [Key<'_>; BURST] =
-                std::array::from_fn(|number| self.hasher.key(&names[number]));
             // As a worker does for all that a wake-up brings.
             let now = self.clock.now();
-            let carry_out = |storage: &mut S, number: usize, key: Key<'_>| {
-                let Request { id, is_set } = burst[number];
-                if is_set {
-                    return set(storage, key, now, id);
-                }
-                out.clear();
-                match storage.read(key, now, &mut out, |_, _| ()) {
-                    // Not assert_eq: to show the value it would be kept in memory, each time.
-                    Read::Hit => assert!(out == value_of(id), "the value of another key"),
-                    Read::Miss => done.missed += 1,
-                    Read::OtherWorker(_) => done.unsettled += 1,
-                }
-                black_box(&out);
-            };
-            mica::burst(
-                storage,
-                &keys,
-                S::prefetch_bucket,
-                S::prefetch_item,
-                S::prefetch_further,
-                carry_out,
-            );
+            view.carry_out(self.hasher, now, burst, &mut done, &mut out);
             done.operations += BURST as u64;
             if is_over.load(Relaxed) {
                 return done;
             }
         }
+    }
+}
+
+impl<S: Storage> View for S {
+    fn is_own(&self, key: Key<'_>) -> bool {
+        self.other_worker(key).is_none()
+    }
+
+    fn carry_out(
+        &mut self,
+        hasher: &Hasher,
+        now: u32,
+        burst: &[Request],
+        done: &mut Work,
+        out: &mut Vec<u8>,
+    ) {
+        let mut names = [[0; 8]; BURST];
+        for (name, request) in names.iter_mut().zip(burst) {
+            *name = request.id.to_le_bytes();
+        }
+        let keys: [Key<'_>; BURST] = std::array::from_fn(|number| hasher.key(&names[number]));
+        let carry_out = |storage: &mut S, number: usize, key: Key<'_>| {
+            let Request { id, is_set } = burst[number];
+            if is_set {
+                return set(storage, key, now, id);
+            }
+            out.clear();
+            match storage.read(key, now, out, |_, _| ()) {
+                // Not assert_eq: to show the value it would be kept in memory, each time.
+                Read::Hit => assert!(*out == value_of(id), "the value of another key"),
+                Read::Miss => done.missed += 1,
+                Read::OtherWorker(_) => done.unsettled += 1,
+            }
+            black_box(&out);
+        };
+        mica::burst(
+            self,
+            &keys,
+            S::prefetch_bucket,
+            S::prefetch_item,
+            S::prefetch_further,
+            carry_out,
+        );
+    }
+}
+
+impl<S: Structure> View for Shared<S> {
+    fn is_own(&self, _: Key<'_>) -> bool {
+        true
+    }
+
+    fn carry_out(
+        &mut self,
+        _: &Hasher,
+        _: u32,
+        burst: &[Request],
+        done: &mut Work,
+        _: &mut Vec<u8>,
+    ) {
+        done.missed += self.0.carry_out(burst);
     }
 }

@@ -9,13 +9,14 @@
 //!               "shares": [0.52, 0.48]}}
 //! ```
 //!
-//! `log_bytes` is the length of each partition's log, `index_bytes` the size of all indexes, and `huge_page_bytes` what came
-//! in huge pages while the store was filled (null where the system does not tell).
+//! `access` is also `papaya` or `masstree`, structures by others, which are filled once for any number of cores. `log_bytes` is the length of each partition's log, `index_bytes`
+//! the size of all indexes (null where there are no partitions), and `huge_page_bytes` what came in huge pages while the store
+//! was filled (null where the system does not tell).
 //!
 //! Stores stay until the end, so that measurements of all of them can take turns; `"theta": null` is uniform.
 //! `cpu_seconds` are all that this process used for the request, `operations` those of each core, `unsettled` lookups
 //! that would have to ask the owner, `missed` those of items that had made room for others, and `shares` what part of the
-//! requests falls to the partitions of each core where partitions belong to cores (null under CRCW). What cannot be done is answered with `{"error": "why"}`. The program
+//! requests falls to the partitions of each core where partitions belong to cores (else null). What cannot be done is answered with `{"error": "why"}`. The program
 //! ends when its input does.
 
 use crate::Error;
@@ -91,15 +92,23 @@ impl Bench {
 
     fn fill(&mut self, access: Access, cores: usize, partitions: usize) -> Result<Value, Error> {
         let begun = Instant::now();
-        let store = Store::filled(self.items, cores, partitions, access)?;
-        let holds = store.holds;
-        self.stores
-            .retain(|store| (store.access, store.cores) != (access, cores));
-        self.stores.push(store);
+        let filled = self.stores.iter().find(|store| store.access == access);
+        let holds = match filled {
+            Some(store) if access.is_peer() => store.holds,
+            _ => {
+                let store = Store::filled(self.items, cores, partitions, access)?;
+                let holds = store.holds;
+                self.stores
+                    .retain(|store| (store.access, store.cores) != (access, cores));
+                self.stores.push(store);
+                holds
+            }
+        };
+        let layout = holds.layout;
         Ok(json!({"filled": {
-            "partitions": holds.partitions,
-            "log_bytes": holds.log_bytes,
-            "index_bytes": holds.index_bytes,
+            "partitions": layout.map(|one| one.partitions),
+            "log_bytes": layout.map(|one| one.log_bytes),
+            "index_bytes": layout.map(|one| one.index_bytes),
             "huge_page_bytes": holds.huge_page_bytes,
             "items": self.items,
             "lost": holds.lost,
@@ -126,18 +135,20 @@ impl Bench {
             self.drawn.push((theta, draw(self.items, theta)?));
         }
         let ids = self.drawn.iter().find(|(drawn, _)| *drawn == theta);
-        let store = self
-            .stores
-            .iter_mut()
-            .find(|store| (store.access, store.cores) == (access, cores));
+        let usable = net::affinity::allowed_cores().len();
+        let store = self.stores.iter_mut().find(|store| {
+            let is_for_all = access.is_peer() && (1..=usable).contains(&cores);
+            store.access == access && (is_for_all || store.cores == cores)
+        });
         let (Some((_, ids)), Some(store)) = (ids, store) else {
             return Err(Error::Request(format!(
                 "{} on {cores} cores was not filled",
                 access.label()
             )));
         };
+        store.cores = cores;
         let measured = measure(store, ids, writes_percent, seconds)?;
-        let shares = (access != Access::Crcw).then(|| shares(store, ids));
+        let shares = access.has_owners().then(|| shares(store, ids));
         let operations: Vec<u64> = measured
             .by_core
             .iter()

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::arguments::Options;
 use crate::draw::draw;
 use crate::measure::{BURST, measure};
-use crate::store::{Access, Store, partitions_for};
+use crate::store::{Holds, Store, partitions_for};
 
 /// Of 100 operations, how many write.
 const SETS: [u64; 3] = [0, 50, 100];
@@ -28,27 +28,14 @@ pub fn print(options: &Options) -> Result<(), Error> {
         let partitions = options
             .partitions
             .unwrap_or_else(|| partitions_for(cores, most_cores));
-        for access in Access::ALL {
-            if options.access.is_none_or(|only| only == access) {
-                let mut store = Store::filled(options.items, cores, partitions, access)?;
-                let holds = store.holds;
-                eprintln!(
-                    "filled {} partitions, logs of {} MiB: {} MiB in huge pages, {} items lost, {:.2} bytes an item beside \
-                     key and value",
-                    holds.partitions,
-                    holds.log_bytes >> 20,
-                    holds
-                        .huge_page_bytes
-                        .map_or_else(|| "unknown".to_owned(), |bytes| (bytes >> 20).to_string()),
-                    holds.lost,
-                    holds.overhead_bytes
-                );
-                rows.extend(block(&mut store, &drawn, options)?);
-            }
+        for access in options.accesses() {
+            let mut store = Store::filled(options.items, cores, partitions, access)?;
+            eprintln!("{}: {}", access.label(), told(&store.holds));
+            rows.extend(block(&mut store, &drawn, options)?);
         }
     }
     println!(
-        "{:>6} {:>5}  {:<10} {:>5}  {:>9}  range (million operations/s)",
+        "{:>8} {:>5}  {:<10} {:>5}  {:>9}  range (million operations/s)",
         "access", "cores", "keys", "sets", "median"
     );
     for row in rows {
@@ -66,6 +53,27 @@ fn core_counts(only: Option<usize>) -> Vec<usize> {
             .take_while(|&count| count <= usable)
             .collect(),
     }
+}
+
+/// What was filled.
+fn told(holds: &Holds) -> String {
+    let unknown = || "unknown".to_owned();
+    let layout = holds.layout.map(|layout| {
+        let mebibytes = layout.log_bytes >> 20;
+        format!(
+            "{} partitions, logs of {mebibytes} MiB, ",
+            layout.partitions
+        )
+    });
+    let huge = holds.huge_page_bytes.map(|bytes| (bytes >> 20).to_string());
+    let overhead = holds.overhead_bytes.map(|bytes| format!("{bytes:.2}"));
+    format!(
+        "{}{} MiB in huge pages, {} items lost, {} bytes an item beside key and value",
+        layout.unwrap_or_default(),
+        huge.unwrap_or_else(unknown),
+        holds.lost,
+        overhead.unwrap_or_else(unknown),
+    )
 }
 
 fn block(store: &mut Store, drawn: &[Vec<u64>], options: &Options) -> Result<Vec<String>, Error> {
@@ -93,7 +101,7 @@ fn block(store: &mut Store, drawn: &[Vec<u64>], options: &Options) -> Result<Vec
         let (least, most) = (rates[0] / 1e6, rates[rates.len() - 1] / 1e6);
         let median = rates[rates.len() / 2] / 1e6;
         format!(
-            "{:>6} {:>5}  {keys:<10} {sets:>4} %  {median:>9.2}  {least:.2} to {most:.2}",
+            "{:>8} {:>5}  {keys:<10} {sets:>4} %  {median:>9.2}  {least:.2} to {most:.2}",
             store.access.label(),
             store.cores,
         )

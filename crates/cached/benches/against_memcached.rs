@@ -6,13 +6,19 @@
 //!
 //! Beside rates it tells the server's processor time for a request: where the client is the limit, rates say nothing.
 
+#[path = "support/arguments.rs"]
+mod arguments;
+#[path = "support/pairs.rs"]
+mod pairs;
 #[path = "support/phase.rs"]
 mod phase;
 #[path = "support/running.rs"]
 mod running;
 
+use arguments::arguments;
 use load::LoadClient;
-use phase::{KEYS, load_all, run_phase};
+use pairs::{median, processor_seconds, ratio};
+use phase::{KEYS, Until, load_all, run_phase};
 use running::Running;
 use serde_json::json;
 use std::error::Error;
@@ -129,7 +135,7 @@ impl System {
             server,
             keys: setting.keys,
         };
-        load_all(&mut system.client)?;
+        load_all(&mut system.client, KEYS)?;
         system.measure(1.0)?;
         system.rates.clear();
         system.costs.clear();
@@ -143,7 +149,12 @@ impl System {
             1 => json!({"read": 0.95, "update": 0.05}),
             _ => json!({"read": 1.0}),
         };
-        let result = run_phase(&mut self.client, &operations, &zipfian, Some(seconds))?;
+        let result = run_phase(
+            &mut self.client,
+            &operations,
+            &zipfian,
+            Until::Seconds(seconds),
+        )?;
         let asked = match self.keys {
             1 => result.operations,
             _ => result.hits + result.misses,
@@ -155,43 +166,8 @@ impl System {
     }
 }
 
-/// Time on a processor of all threads of a process so far, which the kernel counts in nanoseconds (`schedstat`).
-fn processor_seconds(pid: u32) -> Result<f64, Box<dyn Error>> {
-    let mut nanoseconds = 0;
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
-        let spent = text.split_whitespace().next().unwrap_or_default();
-        nanoseconds += spent.parse::<u64>()?;
-    }
-    Ok(nanoseconds as f64 / 1e9)
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
-        _ => sorted[middle],
-    }
-}
-
-/// The median of the ratios of measurements that were made in one round, and its 95 % interval by order statistics, which
-/// assumes no distribution (Conover 1999, section 3.2); of fewer than six, the smallest and the largest.
-fn ratio(a: &[f64], b: &[f64]) -> String {
-    let mut ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();
-    ratios.sort_by(f64::total_cmp);
-    let count = ratios.len() as f64;
-    let below = ((count / 2.0 - 0.98 * count.sqrt()) as usize).min(ratios.len() - 1);
-    let (least, most) = (ratios[below], ratios[ratios.len() - 1 - below]);
-    format!("{:.3} ({least:.3} to {most:.3})", median(&ratios))
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
+    let arguments = arguments();
     let [ours, theirs, rest @ ..] = &arguments[..] else {
         return Err("give the paths of rackscope-cached and of memcached".into());
     };

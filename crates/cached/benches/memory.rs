@@ -3,9 +3,12 @@
 //! Each is given room for all of them, filled, and asked how many it holds; what it takes is its resident size in
 //! `/proc/PID/status`.
 
+#[path = "support/arguments.rs"]
+mod arguments;
 #[path = "support/running.rs"]
 mod running;
 
+use arguments::arguments;
 use load::LoadClient;
 use running::Running;
 use serde_json::json;
@@ -75,10 +78,7 @@ fn resident_bytes(pid: u32) -> Result<u64, Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
+    let arguments = arguments();
     let [ours, theirs, rest @ ..] = &arguments[..] else {
         return Err("give the paths of rackscope-cached and of memcached".into());
     };

@@ -9,14 +9,17 @@
 #[path = "../../xdp/tests/common/mod.rs"]
 mod common;
 
+#[path = "support/arguments.rs"]
+mod arguments;
 #[path = "support/phase.rs"]
 mod phase;
 #[path = "support/running.rs"]
 mod running;
 
+use arguments::arguments;
 use common::{Pair, pair};
 use load::LoadClient;
-use phase::{KEYS, load_all, run_phase};
+use phase::{KEYS, Until, load_all, run_phase};
 use running::Running;
 use serde_json::json;
 use std::error::Error;
@@ -202,7 +205,7 @@ impl System {
             rates: Vec::new(),
             costs: Vec::new(),
         };
-        load_all(&mut system.client)?;
+        load_all(&mut system.client, KEYS)?;
         Ok(Some(system))
     }
 
@@ -213,7 +216,7 @@ impl System {
             &mut self.client,
             &json!({"read": 0.95, "update": 0.05}),
             &zipfian,
-            Some(seconds),
+            Until::Seconds(seconds),
         )?;
         let operations = result.operations as f64;
         self.rates.push(operations / result.duration_seconds);
@@ -226,10 +229,7 @@ impl System {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
+    let arguments = arguments();
     let [program, rest @ ..] = &arguments[..] else {
         return Err("give the path of rackscope-cached".into());
     };

@@ -7,8 +7,8 @@
 //!   own carrier and connections, and buffers that all of them share, so that an idle connection holds no memory for bytes.
 //! * `session`: what one client sends and is replied: protocols, passwords, commands in bursts, watching.
 //! * `engine`: a command and the storage in, a reply out; no sockets. With one worker it owns all partitions; with more,
-//!   either each owns its share of the keys and a connection moves to the worker that its next command is for (EREW; CREW
-//!   where all may read), or all share them and a writer takes a lock (CRCW).
+//!   either each owns its share of the keys and commands go to the worker that owns theirs (EREW; CREW where all may
+//!   read), or all share them and a writer takes a lock (CRCW).
 //!
 //! [`options`] is what was asked for, which all of them read. [`storage`] and [`Clock`] are open to programs that measure how
 //! workers get at partitions, without a client.

@@ -265,6 +265,75 @@ fn a_load_of_datagrams_reads_what_it_wrote() {
     }
 }
 
+/// Of an open loop every operation that was due is told of, however slow this host is; flags and a time to live come back
+/// over datagrams as they were given.
+#[test]
+fn an_open_loop_asks_for_all_that_is_due_and_items_have_flags_and_an_end() {
+    for (arguments, protocol, batch) in [
+        (&[][..], "memcached_text", 1),
+        (&["-t", "2", "--access", "erew"], "memcached_text", 1),
+        (&[], "batch", 32),
+    ] {
+        let (server, address) = server(arguments);
+        let (_, port) = address.rsplit_once(':').expect("a port");
+        let config = serde_json::json!({
+            "target": {"kind": "udp", "host": "127.0.0.1", "ports": [port.parse::<u16>().expect("a port")]},
+            "protocol": protocol, "batch": batch, "connections": 2, "pipeline": 64, "seed": 7, "verify": true,
+            "flags": 4711, "expire_seconds": 1,
+            "keys": {"count": 500, "size": {"kind": "fixed", "bytes": 24}},
+            "values": {"kind": "fixed", "bytes": 100},
+        });
+        let client = load::LoadClient::new(&config.to_string()).expect("a client");
+        let phase = |mix: serde_json::Value, kind: &str, most: serde_json::Value| {
+            let mut phase = serde_json::json!({
+                "name": "phase", "operations": mix, "distribution": {"kind": kind}, "interval_seconds": 0.25,
+                "loop": {"kind": "open", "arrivals": "constant", "rate_per_second": 10_000.0},
+            });
+            phase
+                .as_object_mut()
+                .expect("an object")
+                .extend(most.as_object().expect("an object").clone());
+            client.start_phase(&phase.to_string()).expect("a phase");
+            assert!(client.wait(PATIENCE));
+            client.phase_result().expect("a result")
+        };
+        let inserts = serde_json::json!({"insert": 1.0});
+        let stored = phase(
+            inserts,
+            "sequential",
+            serde_json::json!({"operation_count": 500}),
+        );
+        assert_eq!((stored.operations, stored.failed), (500, None));
+        let mix = serde_json::json!({"read": 0.5, "update": 0.5});
+        let result = phase(
+            mix,
+            "uniform",
+            serde_json::json!({"duration_seconds": 0.3, "record_latency": true}),
+        );
+        let due = result.operations + result.errors + result.unsent_operations;
+        assert_eq!(
+            (&result.failed, due, result.wrong_values),
+            (&None, 3000, 0),
+            "{:?}",
+            result.first_wrong
+        );
+        assert!(result.hits > 0 && result.lag_p99_seconds.is_some());
+        // The client has checked flags; here is that of what was written nothing stays.
+        let mut sender = Sender::to(&address);
+        let deadline = Instant::now() + PATIENCE;
+        for id in 0..500 {
+            let key = format!("user{id:020}");
+            let mut answer = sender.text(&format!("mg {key} f\r\n"));
+            while answer != "EN\r\n" {
+                assert_eq!(answer, "HD f4711\r\n");
+                assert!(Instant::now() < deadline, "it never ends");
+                answer = sender.text(&format!("mg {key} f\r\n"));
+            }
+        }
+        drop(server);
+    }
+}
+
 /// What an entry says of its length is believed only as far as there are bytes: what is in front of it is carried out, and
 /// nothing behind it.
 #[test]

@@ -1,6 +1,7 @@
 //! The server as clients and operators meet it: one program, so that it is linked once.
 
 mod administration;
+mod arrivals;
 #[path = "support/authority.rs"]
 mod authority;
 mod binary;
@@ -10,6 +11,7 @@ mod datagrams;
 mod differential;
 mod evictions;
 mod floors;
+mod forwarding;
 mod io_uring;
 mod large_items;
 mod memory_file;

@@ -69,7 +69,7 @@ fn a_burst_of_many_commands_is_answered_in_order() {
     assert!(told == answers.as_bytes(), "{}", shown(&told));
 }
 
-/// With each worker's keys its own, a connection goes from one to another with its keys, and with answers that the
+/// With each worker's keys its own, a connection goes from one to another with long commands, and with answers that the
 /// client does not read yet.
 #[test]
 fn a_connection_moves_between_workers() {
@@ -91,6 +91,7 @@ fn a_connection_moves_between_workers() {
             assert!(client.ask(reads.as_bytes()) == expected.as_bytes());
             assert!(client.ask_slowly(b"get k0 k1 k2\r\n").len() > 60_000);
             assert!(client.statistic("moves") > 100, "{mode}");
+            assert!(client.statistic("forwards") > 100, "{mode}");
             client.send(b"get k0 k1 k2 k3\r\nquit\r\n");
             // Without the server's last word this is an error.
             assert!(client.rest().len() > 80_000);

@@ -1,6 +1,10 @@
 //! When the operations of an open loop are meant to start.
-use crate::config::ArrivalKind;
+use crate::config::{ArrivalKind, LoopConfig};
+use crate::phase::Phase;
 use crate::random::Random;
+
+/// A wait ends so long before the next arrival, and the rest is spun: longer than it takes to be woken.
+pub(crate) const SPIN_BEFORE_ARRIVAL: u64 = 60_000;
 
 /// The intended starts of one worker. They wait for nothing: those that the worker could not keep are still here,
 /// in order, so that this is also the queue of the operations that are late, of any length and without memory.
@@ -18,6 +22,26 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
+    /// Those of `worker` in a phase; none where its loop is closed.
+    pub(crate) fn of(phase: &Phase, worker: usize, seed: u64) -> Option<Self> {
+        let LoopConfig::Open {
+            arrivals,
+            rate_per_second,
+        } = phase.config.control
+        else {
+            return None;
+        };
+        let random = Random::new(seed, [phase.number, (worker as u64) << 1 | 1]);
+        let workers = (worker, phase.statistics.len());
+        Some(Self::new(
+            arrivals,
+            rate_per_second,
+            phase.start,
+            workers,
+            random,
+        ))
+    }
+
     /// For worker number `worker` of `workers`, which share `rate` arrivals a second from `start` (monotonic
     /// nanoseconds) on.
     pub(crate) fn new(

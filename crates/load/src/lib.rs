@@ -38,7 +38,7 @@ mod worker_phase;
 
 pub use client::LoadClient;
 #[doc(hidden)]
-#[cfg(feature = "harness")]
+#[cfg(any(test, feature = "harness"))]
 pub use datagrams::{Silent, Tally};
 pub use error::Error;
 pub use monitor::Interval;

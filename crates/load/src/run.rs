@@ -1,21 +1,18 @@
 //! A worker's part of one phase: when to start operations, when to wait, when to stop.
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, SPIN_BEFORE_ARRIVAL};
 use crate::clock;
-use crate::config::{self, ClientConfig, LoopConfig};
+use crate::config::{self, ClientConfig};
 use crate::data_set::DataSet;
 use crate::datagrams;
 use crate::exchange::{Exchange, Failure};
 use crate::phase::Phase;
 use crate::protocol::{MemcachedMeta, MemcachedText, Protocol, Redis};
-use crate::random::Random;
 use crate::worker::{WAKER_TOKEN, Worker};
 use crate::worker_phase::WorkerPhase;
 use net::{Event, affinity};
 use std::io;
 use std::time::Duration;
 
-/// A wait ends so long before the next arrival, and the rest is spun: longer than it takes to be woken.
-const SPIN_BEFORE_ARRIVAL: u64 = 60_000;
 /// A pinned worker keeps looking for replies so long before it sleeps, so that its own waking up is not measured.
 const SPIN_BEFORE_SLEEP: u64 = 50_000;
 /// How often to look for connections that have fallen silent.
@@ -74,26 +71,12 @@ struct Run<'a, P> {
 impl<'a, P: Protocol> Run<'a, P> {
     fn new(worker: &Worker, part: WorkerPhase<'a>, config: &ClientConfig) -> Self {
         let phase = part.phase;
-        let (index, workers) = (worker.index, phase.statistics.len());
-        let arrivals = match phase.config.control {
-            LoopConfig::Closed {} => None,
-            LoopConfig::Open {
-                arrivals,
-                rate_per_second,
-            } => Some(Arrivals::new(
-                arrivals,
-                rate_per_second,
-                phase.start,
-                (index, workers),
-                Random::new(config.seed, [phase.number, (index as u64) << 1 | 1]),
-            )),
-        };
         Self {
             exchange: Exchange::new(part, config.multiget),
             pipeline: config.pipeline,
             members: config.target.members(),
             stall: clock::from_seconds(config.stall_timeout_seconds),
-            arrivals,
+            arrivals: Arrivals::of(phase, worker.index, config.seed),
             issuing: true,
             spins: worker.core.is_some(),
             stopped_at: None,
@@ -381,10 +364,8 @@ impl<'a, P: Protocol> Run<'a, P> {
 
     fn count_unsent(&mut self) {
         if let Some(arrivals) = &mut self.arrivals {
-            let now = self.stopped_at.unwrap_or_else(clock::now);
-            let end = self.exchange.part.phase.deadline.min(now);
-            let unsent = arrivals.count_until(end).min(self.exchange.part.quota);
-            self.exchange.part.statistics.unsent.set(unsent);
+            let end = self.stopped_at.unwrap_or_else(clock::now);
+            self.exchange.part.count_unsent(arrivals, end);
         }
     }
 }

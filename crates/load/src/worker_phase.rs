@@ -1,4 +1,5 @@
 //! What a worker draws and counts in one phase, whatever carries its requests.
+use crate::arrivals::Arrivals;
 use crate::clock;
 use crate::config::ClientConfig;
 use crate::data_set::DataSet;
@@ -61,6 +62,12 @@ impl<'a> WorkerPhase<'a> {
     pub(crate) fn end(&self) {
         self.statistics.cpu.set(clock::thread_cpu());
         self.statistics.ended.set(clock::now());
+    }
+
+    /// What was due before `end`, and not sent.
+    pub(crate) fn count_unsent(&self, arrivals: &mut Arrivals, end: u64) {
+        let unsent = arrivals.count_until(self.phase.deadline.min(end));
+        self.statistics.unsent.set(unsent.min(self.quota));
     }
 
     /// An operation and the number of its key.

@@ -9,12 +9,21 @@ use std::sync::Arc;
 /// A log so long fills huge pages; a shorter one would leave much of its last one unused.
 const HUGE_LOG_BYTES: usize = 32 << 20;
 
+/// What a prefetch fetches.
+const LINE_BYTES: usize = 64;
+
+/// The most that is fetched of an item ahead. Behind that, processors see by themselves where a copy goes on.
+const FETCHED_BYTES_MAX: usize = 4 * LINE_BYTES;
+
 /// What readers share with the writer of a log.
 pub(crate) struct Shared {
     pub memory: Memory,
     /// The oldest item, and the next to write, as [`Address`]s.
     head: AtomicU64,
     tail: AtomicU64,
+    /// How far behind its first byte an item's last one usually is: a running mean of those that were written. A hint
+    /// that may be seen late, and so none of what the models check.
+    reach: std::sync::atomic::AtomicUsize,
 }
 
 impl Shared {
@@ -24,12 +33,32 @@ impl Shared {
         self.memory.bytes() - WINDOW_BYTES
     }
 
-    /// Have the item at a position fetched: its header and the bytes behind that, which may lie in two cache lines.
+    /// Have the item at a position fetched: the cache lines in which an item of the usual length lies.
     #[inline]
     pub fn prefetch(&self, position: u32) {
         let offset = Address::from_bits(u64::from(position)).offset();
+        let reach = self.reach.load(Relaxed);
         self.memory.prefetch(offset);
-        self.memory.prefetch(offset + WINDOW_BYTES - 1);
+        let mut at = LINE_BYTES;
+        while at < reach {
+            self.memory.prefetch(offset + at);
+            at += LINE_BYTES;
+        }
+        self.memory.prefetch(offset + reach);
+    }
+
+    /// An item of so many bytes is written.
+    #[inline]
+    fn note_length(&self, item_bytes: usize) {
+        let before = self.reach.load(Relaxed);
+        let last = item_bytes.clamp(1, FETCHED_BYTES_MAX) - 1;
+        // An eighth of the way, rounded up so that items of one length are met exactly.
+        let step = last.abs_diff(before).div_ceil(8);
+        if last > before {
+            self.reach.store(before + step, Relaxed);
+        } else if last < before {
+            self.reach.store(before - step, Relaxed);
+        }
     }
 
     #[inline]
@@ -97,6 +126,7 @@ impl Log {
                 memory,
                 head: AtomicU64::new(head.bits()),
                 tail: AtomicU64::new(tail.bits()),
+                reach: (WINDOW_BYTES - 1).into(),
             }),
             hasher,
             end: 0,
@@ -358,6 +388,7 @@ impl Log {
     /// Write a whole item.
     #[inline]
     pub fn write_item(&mut self, address: Address, header: &Header, key: &[u8], value: &[u8]) {
+        self.shared.note_length(header.item_bytes());
         let mut window = [0; WINDOW_BYTES];
         let header_bytes = header.encode(&mut window);
         let mut at = address.offset();

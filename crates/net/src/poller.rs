@@ -14,6 +14,8 @@ impl Interest {
     pub const READ: Self = Self(epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP));
     /// It can be written to.
     pub const WRITE: Self = Self(epoll::EventFlags::OUT);
+    /// Nothing but errors and hang-ups.
+    pub const NONE: Self = Self(epoll::EventFlags::empty());
     /// Report changes only (`EPOLLET`): after an event, read or write until `WouldBlock`.
     pub const EDGE: Self = Self(epoll::EventFlags::ET);
 

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use wire::memcached::server::{
-    Command, Direction, KeyBuffer, LINE_BYTES_MAX, Limits, Parser, Request, Step, StoreMode,
+    Checkpoint, Command, Direction, KeyBuffer, LINE_BYTES_MAX, Limits, Parser, PlainGet, Request,
+    Step, StoreMode,
 };
 
 const LIMITS: Limits = Limits {
@@ -436,28 +437,60 @@ proptest! {
         prop_assert_eq!(commands(&stream, &pieces, false), commands(&stream, &[], true));
     }
 
+    /// A line with a key that is too long is refused as a whole, wherever that is.
+    #[test]
+    fn a_long_key_is_seen_among_others(
+        lengths in prop::collection::vec(prop_oneof![4 => 1..40_usize, 1 => 245..255_usize], 1..30),
+        spaces in prop::collection::vec(1..4_usize, 30),
+    ) {
+        let mut line = b"get".to_vec();
+        for (length, spaces) in lengths.iter().zip(spaces) {
+            line.resize(line.len() + spaces, b' ');
+            line.resize(line.len() + length, b'k');
+        }
+        line.extend_from_slice(b"\r\n");
+        let mut room = KeyBuffer::default();
+        let (_, step) = Parser::new(LIMITS).next(&line, &mut room);
+        let is_got = matches!(step, Step::Request(Request { command: Command::Get { .. }, .. }));
+        prop_assert_eq!(is_got, lengths.iter().all(|&length| length <= 250), "{:?}", step);
+    }
+
     /// What the short way says of a line, the long one says too; and what clients send goes the short way.
     #[test]
     fn a_plain_get_is_a_get(
-        key in "[!-~]{1,260}",
+        keys in prop::collection::vec("[!-~]{1,260}", 1..6),
         odd in prop_oneof![8 => Just(None), 2 => any::<(u8, prop::sample::Index)>().prop_map(Some)],
         behind in prop::collection::vec(any::<u8>(), 0..12),
     ) {
-        let mut stream = format!("get {key}\r\n").into_bytes();
+        let mut stream = format!("get {}\r\n", keys.join(" ")).into_bytes();
         if let Some((byte, at)) = &odd {
             let at = at.index(stream.len());
             stream[at] = *byte;
         }
         stream.extend_from_slice(&behind);
         let mut parser = Parser::new(Limits { item_bytes_max: 1 << 20 });
-        let found = parser.plain_get(&stream);
-        prop_assert!(odd.is_some() || (key.len() <= 250) == found.is_some());
-        if let Some((consumed, key)) = found {
+        let is_short = keys.iter().all(|key| key.len() <= 250);
+        let mut rest = &stream[..];
+        for number in 0..keys.len() {
+            let before = parser.checkpoint();
+            let found = parser.plain_get(rest);
+            let after = parser.checkpoint();
+            // The first of several begins a line, which is looked at as a whole.
+            let is_plain = is_short && (number > 0 || keys.len() == 1);
+            prop_assert!(odd.is_some() || is_plain == found.is_some());
+            parser.restore(before);
             let mut room = KeyBuffer::default();
-            let (expected, step) = parser.next(&stream, &mut room);
-            prop_assert_eq!(consumed, expected);
-            let command = Command::Get { key, with_cas: false, last: true };
-            prop_assert_eq!(step, Step::Request(Request { command, quiet: false }));
+            let (consumed, step) = parser.next(rest, &mut room);
+            if let Some(PlainGet { key, consumed: short, left }) = found {
+                prop_assert_eq!(short, consumed);
+                let command = Command::Get { key, with_cas: false, last: left == 0 };
+                prop_assert_eq!(step, Step::Request(Request { command, quiet: false }));
+                prop_assert_eq!((after, Checkpoint::plain(left)), (parser.checkpoint(), after));
+            }
+            if !is_short || odd.is_some() && found.is_none() {
+                break;
+            }
+            rest = &rest[consumed..];
         }
     }
 }

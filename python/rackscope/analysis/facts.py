@@ -76,7 +76,6 @@ class RunFacts:
     multiget: int = 1
     #: How sentences call the system.
     system: str = _UNNAMED
-    endpoint_kind: Literal["tcp", "unix"] = "tcp"
     #: Interface that requests came over; ``None`` on a unix socket.
     interface: str | None = "lo"
     sampler: SamplerCost | None = None

@@ -96,7 +96,7 @@ def _equivalent(values: Sequence[float], level: float, margin: float) -> bool:
 def _sentence(change: KnobPairs, ratio: Interval, worth: Worth) -> str:
     what = f"{change.knob} from {change.before} to {change.after}"
     if ratio.low is None or ratio.high is None or worth == "too few pairs":
-        return f"{what}: {ratio.count} pairs of runs are too few for a verdict."
+        return f"{what}: too few pairs of runs for a verdict ({ratio.count})."
     margin = packaged_thresholds().limit("comparison.equivalence")
     change_of = f"{(ratio.estimate - 1) * 100:+.1f} %"
     bounds = f"95 % interval {(ratio.low - 1) * 100:+.1f} % to {(ratio.high - 1) * 100:+.1f} %, {ratio.count} pairs"

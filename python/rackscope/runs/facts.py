@@ -47,7 +47,6 @@ def run_facts(manifest: Manifest) -> RunFacts:
         pipeline=manifest.client.pipeline,
         multiget=manifest.client.multiget,
         system=manifest.system.name,
-        endpoint_kind="unix" if unix else "tcp",
         interface=None if unix else manifest.system.interface or "lo",
         sampler=_sampler_cost(manifest.overhead),
         wanted_half_width=manifest.repetition.target_relative_half_width,

@@ -52,6 +52,10 @@ class Cache(ServerSystem):
              "how clients reach it: tcp (or the unix socket), tls (-Z), udp (-U), or af_xdp (--xdp): datagrams that "
              "bypass the kernel's network stack, over a veth made for the run; takes root, and at most 16 connections",
              f"{_MANUAL}; Lim 2014, section 4", choices=("tcp", "tls", "udp", "af_xdp")),
+        Knob("request_direction", "choice", "client", None,
+             "who finds the worker that owns a key under access=erew and crew: client (requests go to that worker's "
+             "port or socket) or server (they go to the common one and are forwarded; not with protocol=batch)",
+             "Lim 2014, section 4", choices=("client", "server")),
         Knob("certificate", "text", "", None,
              "path of a PEM file with certificate and key for transport=tls; empty: openssl makes one for the run",
              _MANUAL),
@@ -174,14 +178,17 @@ class _Dialect(MemcachedDialect):
             return [value for name, value in partitions.items() if name.endswith(f":{what}")]
 
         transport = self.launch.knobs["transport"]
+        is_directed = self.launch.knobs["request_direction"] == "client"
         if transport == "tls":
             tls = {"trusted_file": str(_certificate(self.launch))}
             return {"kind": "tcp", "host": endpoint.host, "port": endpoint.port + 1, "tls": tls}
+        if transport == "tcp" and not is_directed:
+            return endpoint.target()
         if transport == "tcp":
             own = {"own_ports": [int(port) for port in of_workers("port")]}
             return endpoint.target() | (own if endpoint.kind == "tcp" else {"own_paths": of_workers("socket")})
         common = told(endpoint, b"stats settings\r\n")["udpport"]
-        ports = [int(port) for port in of_workers("udp_port") or [common]]
+        ports = [int(port) for port in (of_workers("udp_port") if is_directed else []) or [common]]
         if transport == "udp":
             return {"kind": "udp", "host": endpoint.host, "ports": ports}
         interface, inside = self.launch.host_interface or "", self.launch.system_interface or ""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from rackscope.errors import UsageError
 from rackscope.systems.account import Account
-from rackscope.systems.base import KEY_VALUE, Endpoint, Knob, Launch, bounded
+from rackscope.systems.base import KEY_VALUE, Acquired, Endpoint, Knob, Launch, RunningSystem, bounded
 from rackscope.systems.server import ServerSystem, needs_root_flag
-from rackscope.systems.text_socket import MemcachedDialect
+from rackscope.systems.text_socket import Dialect, MemcachedDialect
 
 _TABLE_2 = "Awasthi 2015, Table 2"
 _MANUAL = "memcached -h"
@@ -32,7 +35,6 @@ class Memcached(ServerSystem):
     programs = ("memcached",)
     version_pattern = r"memcached (\S+)"
     packages = ("memcached",)
-    dialect = MemcachedDialect()
     knobs = (
         bounded("memory", "memory", "4GiB", "memory for items (-m); a size or a percentage of what is available",
                 f"{_TABLE_2}: 4 GB -> 60 GB of 128. Its text says over 90 %, which would leave a client here nothing",
@@ -54,8 +56,18 @@ class Memcached(ServerSystem):
                 1_000_000),
         bounded("slab_chunk_min", "size", "48", "smallest slot for key, value and flags (-n)", _MANUAL, 1, 10240),
         bounded("backlog", "integer", "1024", "connections that may wait to be accepted (-b)", _MANUAL, 1, 65535),
+        Knob("transport", "choice", "tcp", None, "how clients reach it: tcp (or the unix socket), or udp (-U)", _MANUAL,
+             choices=("tcp", "udp")),
         Knob("large_pages", "flag", "no", None, "ask for large memory pages (-L)", _MANUAL),
     )  # fmt: skip
+
+    def dialect_of(self, launch: Launch) -> Dialect:
+        return _Dialect(launch.knobs["transport"])
+
+    def start(self, acquired: Acquired, launch: Launch) -> RunningSystem:
+        if launch.knobs["transport"] == "udp" and launch.endpoint_kind == "unix":
+            raise UsageError("transport=udp does not go with a unix socket", "Leave --endpoint out.")
+        return super().start(acquired, launch)
 
     def served_connections(self, knobs: Mapping[str, str]) -> str:
         own = _OWN_CONNECTIONS + _OWN_CONNECTIONS_PER_THREAD * int(knobs["threads"])
@@ -67,7 +79,8 @@ class Memcached(ServerSystem):
     def arguments(self, launch: Launch, endpoint: Endpoint, account: Account | None = None) -> list[str]:
         knobs = launch.knobs
         if endpoint.kind == "tcp":
-            arguments = ["-l", endpoint.host, "-p", str(endpoint.port), "-U", "0"]
+            arguments = ["-l", endpoint.host, "-p", str(endpoint.port)]
+            arguments += ["-U", str(endpoint.port) if knobs["transport"] == "udp" else "0"]
         else:
             arguments = ["-s", endpoint.path, "-a", "700"]
         arguments += [
@@ -88,6 +101,18 @@ class Memcached(ServerSystem):
                 arguments.append(flag)
         # It refuses to run as root without being told as whom.
         return [*arguments, "-u", "root"] if needs_root_flag(account) else arguments
+
+
+@dataclass(frozen=True)
+class _Dialect(MemcachedDialect):
+    """What rackscope asks itself goes over TCP, whatever clients use."""
+
+    transport: str
+
+    def target(self, endpoint: Endpoint) -> Mapping[str, Any]:
+        if self.transport == "udp":
+            return {"kind": "udp", "host": endpoint.host, "ports": [endpoint.port]}
+        return endpoint.target()
 
 
 SYSTEM = Memcached()

@@ -20,8 +20,15 @@ fn a_table_is_what_is_asked_for_unless_json_is() {
             cores: Some(2),
             partitions: Some(8),
             access: Some(Access::Crcw),
+            with_peers: false,
         }
     );
+    assert_eq!(options.accesses(), [Access::Crcw]);
+    let Ok(Request::Table(options)) = parsed("--peers") else {
+        panic!("a table");
+    };
+    let labels: Vec<_> = options.accesses().iter().map(|one| one.label()).collect();
+    assert_eq!(labels, ["EREW", "CREW", "CRCW", "papaya", "masstree"]);
     assert_eq!(
         parsed("--json --items 5000").expect("a request"),
         Request::Json { items: 5000 }
@@ -37,7 +44,7 @@ fn what_cannot_be_is_named() {
         ("--partitions 0", "--partitions takes"),
         (
             "--access erow",
-            "--access takes erew, crew or crcw, not erow",
+            "--access takes erew, crew, crcw, papaya or masstree, not erow",
         ),
         ("--frobnicate", "frobnicate"),
         ("--items", "--items"),

@@ -55,6 +55,40 @@ fn cores_own_shares_that_sum_to_one() {
 }
 
 #[test]
+fn a_structure_by_others_is_filled_once_for_any_number_of_cores() {
+    let cores = net::affinity::allowed_cores().len().min(2);
+    let fill = |cores: usize| {
+        format!(r#"{{"fill": {{"access": "papaya", "cores": {cores}, "partitions": {cores}}}}}"#)
+    };
+    let measure = |cores: usize| {
+        format!(
+            r#"{{"measure": {{"access": "papaya", "cores": {cores}, "theta": null, "writes_percent": 50, "seconds": 0.01}}}}"#
+        )
+    };
+    let lines = [
+        fill(1),
+        fill(cores),
+        measure(cores),
+        measure(1),
+        measure(100_000),
+    ];
+    let [first, again, many, one, too_many] = &answers(&lines.join("\n"))[..] else {
+        panic!("five answers");
+    };
+    assert_eq!(first["filled"]["lost"], 0);
+    assert_eq!(
+        first["filled"]["overhead_bytes"],
+        again["filled"]["overhead_bytes"]
+    );
+    for (answer, cores) in [(many, cores), (one, 1)] {
+        let operations = answer["measured"]["operations"].as_array();
+        assert_eq!(operations.map(Vec::len), Some(cores), "{answer}");
+        assert_eq!(answer["measured"]["missed"], 0);
+    }
+    assert!(too_many.get("error").is_some());
+}
+
+#[test]
 fn what_cannot_be_done_is_an_answer_and_the_next_one_is_taken() {
     let lines = [
         "nonsense",

@@ -22,7 +22,7 @@ fn partitions(store: &mut Store) -> (Vec<(usize, usize)>, usize) {
 #[test]
 fn every_access_mode_has_partitions_of_the_same_number_and_size() {
     for cores in 1..=net::affinity::allowed_cores().len().min(2) {
-        let mut stores = Access::ALL.map(|access| filled(access, cores));
+        let mut stores = Access::MODES.map(|access| filled(access, cores));
         let [(first, index_bytes), others @ ..] = stores.each_mut().map(partitions);
         assert_eq!(first.len(), PARTITIONS);
         for (other, bytes) in others {
@@ -32,8 +32,9 @@ fn every_access_mode_has_partitions_of_the_same_number_and_size() {
         }
         for store in &stores {
             assert_eq!(store.holds.lost, 0);
-            assert_eq!(store.holds.partitions, PARTITIONS);
-            assert_eq!(store.holds.log_bytes, first[0].0);
+            let layout = store.holds.layout.expect("partitions");
+            assert_eq!(layout.partitions, PARTITIONS);
+            assert_eq!(layout.log_bytes, first[0].0);
         }
     }
 }
@@ -48,7 +49,7 @@ fn logs_are_as_long_with_any_number_of_cores() {
 
 #[test]
 fn reads_are_noted_at_the_clock_s_second_in_every_access_mode() {
-    for access in Access::ALL {
+    for access in Access::MODES {
         let mut store = filled(access, 1);
         let later = 1000;
         let unix = store.clock.unix_seconds(store.clock.now());
@@ -71,6 +72,7 @@ fn reads_are_noted_at_the_clock_s_second_in_every_access_mode() {
                 Storages::Erew(all) => all[0].with(key, noted),
                 Storages::Crew(all) => all[0].with(key, noted),
                 Storages::Crcw(all) => all[0].with(key, noted),
+                Storages::Papaya(_) | Storages::Masstree(_) => panic!("no partitions"),
             };
             assert!(is_noted, "{access:?}: {id}");
         }
@@ -84,5 +86,27 @@ fn partitions_that_cores_cannot_share_out_evenly_are_refused() {
     }
     if net::affinity::allowed_cores().len() > 1 {
         assert!(Store::filled(ITEMS, 2, 3, Access::Crew).is_err());
+    }
+}
+
+#[test]
+fn every_item_of_another_structure_is_found_while_all_cores_write() {
+    let ids: Vec<u64> = (0..ITEMS).collect();
+    for access in Access::PEERS {
+        for cores in 1..=net::affinity::allowed_cores().len().min(2) {
+            let mut store = Store::filled(ITEMS, cores, cores, access).expect("room");
+            assert_eq!(store.holds.lost, 0, "{access:?}");
+            assert!(store.holds.layout.is_none());
+            for sets in [0, 50, 100] {
+                let measured = measure(&mut store, &ids, sets, 0.02).expect("one core each");
+                assert_eq!(measured.by_core.len(), cores);
+                for work in measured.by_core {
+                    assert!(
+                        work.operations > 0 && work.missed == 0,
+                        "{access:?}: {work:?}"
+                    );
+                }
+            }
+        }
     }
 }

@@ -5,20 +5,31 @@ use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Duration;
 
-/// Keys of the data set, each of which is asked for once where no time is given.
+/// Keys of the data set.
 pub const KEYS: u64 = 100_000;
 
-/// In a closed loop, for so many seconds. A rate of wrong answers is none: these are an error.
+/// When a phase ends.
+#[allow(dead_code, reason = "a benchmark may need only one")]
+pub enum Until {
+    Seconds(f64),
+    Operations(u64),
+}
+
+/// In a closed loop. A rate of wrong answers is none: these are an error.
 pub fn run_phase(
     client: &mut LoadClient,
     operations: &Value,
     distribution: &Value,
-    seconds: Option<f64>,
+    until: Until,
 ) -> Result<PhaseResult, Box<dyn Error>> {
+    let (seconds, operations_max) = match until {
+        Until::Seconds(seconds) => (Some(seconds), None),
+        Until::Operations(count) => (None, Some(count)),
+    };
     client.start_phase(
         &json!({
             "name": "phase", "operations": operations, "distribution": distribution, "loop": {"kind": "closed"},
-            "duration_seconds": seconds, "operation_count": seconds.is_none().then_some(KEYS), "interval_seconds": 0.25,
+            "duration_seconds": seconds, "operation_count": operations_max, "interval_seconds": 0.25,
         })
         .to_string(),
     )?;
@@ -31,8 +42,8 @@ pub fn run_phase(
     }
 }
 
-/// Every key is written once.
-pub fn load_all(client: &mut LoadClient) -> Result<(), Box<dyn Error>> {
+/// Every one of `keys` keys is written once.
+pub fn load_all(client: &mut LoadClient, keys: u64) -> Result<(), Box<dyn Error>> {
     let (inserts, in_order) = (json!({"insert": 1.0}), json!({"kind": "sequential"}));
-    run_phase(client, &inserts, &in_order, None).map(drop)
+    run_phase(client, &inserts, &in_order, Until::Operations(keys)).map(drop)
 }

@@ -3,6 +3,7 @@ use super::tls::{Stage, TlsSession};
 use crate::engine::client_memory::{Charge, ClientBuffer, Spent};
 use crate::engine::{Count, Counters, Storage};
 use crate::options::Options;
+use crate::session::batch::{Address, Returned};
 use crate::session::{Outlet, Status, Tools};
 use net::{Interest, Stream};
 use std::io::{ErrorKind, IoSlice};
@@ -25,6 +26,8 @@ pub(crate) struct Connection {
     /// For what a TLS session keeps of what was received.
     pub(super) charge: Charge,
     interest: Interest,
+    /// There may be more to receive, of which the poller would not tell by itself.
+    is_more: bool,
     /// The second at which a TLS handshake is given up.
     handshake_until: u32,
 }
@@ -32,6 +35,8 @@ pub(crate) struct Connection {
 /// The sending side of a connection.
 pub(super) struct Output {
     pub stream: Stream,
+    /// Where other workers' replies find it.
+    pub address: Option<Address>,
     /// Where the stream is encrypted.
     pub encryption: Option<Box<TlsSession>>,
     /// Bytes that the socket did not take; the first `sent` of them are sent.
@@ -53,6 +58,7 @@ impl Connection {
             client,
             output: Output {
                 stream: arrival.stream,
+                address: None,
                 encryption,
                 pending: ClientBuffer::default(),
                 sent: 0,
@@ -60,31 +66,61 @@ impl Connection {
             input: ClientBuffer::default(),
             charge: Charge::default(),
             interest: Interest::READ,
+            is_more: false,
         })
+    }
+
+    /// What is polled for while the client's next bytes are waited for. Of a plain stream it is reported once that there
+    /// are some: to report it for as long as they are there, the kernel would look at the socket again each time the worker
+    /// waits. What did not fill the room that there was is all that there is. Where it did, or may be a client's last,
+    /// the poller is asked to look again. A TLS session may leave something unread in any case.
+    #[inline]
+    fn reading(&self) -> Interest {
+        match self.output.encryption {
+            None => Interest::READ.or(Interest::EDGE),
+            Some(_) => Interest::READ,
+        }
     }
 
     pub fn stream(&self) -> &Stream {
         &self.output.stream
     }
 
-    /// What the poller must watch for from now on, if that changed.
+    /// What a poller is to watch for at first.
+    pub fn first_interest(&mut self) -> Interest {
+        self.interest = self.reading();
+        self.interest
+    }
+
+    /// What the poller must be told to watch for now, if it is to be told.
     #[inline]
     pub fn changed_interest(&mut self, status: Status) -> Option<Interest> {
         let wanted = match status {
-            Status::Reading => Interest::READ,
+            Status::Reading => self.reading(),
             Status::Writing => Interest::WRITE,
-            Status::Ended | Status::OtherWorker(_) => return None,
+            // The poller would say it again and again.
+            Status::Waiting if self.is_more && self.output.encryption.is_some() => Interest::NONE,
+            Status::Waiting | Status::Ended | Status::OtherWorker(_) => return None,
         };
-        (wanted != self.interest).then(|| {
+        let is_more = std::mem::take(&mut self.is_more);
+        (wanted != self.interest || is_more).then(|| {
             self.interest = wanted;
             wanted
         })
     }
 
-    /// The socket is ready for what was waited for: do a bounded piece of work.
+    /// The socket is ready for what was waited for, and `is_last` if its client sends nothing more: do a bounded piece of
+    /// work.
     #[inline]
-    pub fn advance<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+    pub fn advance<S: Storage>(&mut self, is_last: bool, tools: &mut Tools<'_, S>) -> Status {
         self.client.active_at = tools.context.now;
+        if self.output.pending.is_empty() && self.client.session.is_waiting() {
+            // It is looked at once other workers have replied.
+            self.is_more = true;
+            return Status::Waiting;
+        }
+        // The end is found by receiving once more.
+        self.is_more = is_last;
         if self.output.pending.is_empty() {
             return match self.output.encryption {
                 None => self.receive(tools),
@@ -92,6 +128,7 @@ impl Connection {
             };
         }
         let status = match self.output.send_pending(tools.context.counters) {
+            Status::Reading if self.client.session.is_waiting() => return self.go_on(tools),
             Status::Reading if self.client.session.is_over() => Status::Ended,
             // Commands that waited for the replies before them.
             Status::Reading => self.run_held(tools),
@@ -102,12 +139,42 @@ impl Connection {
 
     /// It comes from another worker: go on with what it brings.
     pub fn resume<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
-        // Whichever it is to be is a change.
-        self.interest = Interest::READ;
         let status = if self.output.pending.is_empty() {
             self.run_held(tools)
         } else {
             Status::Writing
+        };
+        self.settle(status)
+    }
+
+    /// Other workers replied to some of its commands.
+    pub fn take_back<S: Storage>(
+        &mut self,
+        returned: &Returned<'_>,
+        tools: &mut Tools<'_, S>,
+    ) -> Status {
+        let counters = tools.context.counters;
+        self.client.active_at = tools.context.now;
+        match self.client.session.take_back(returned, counters) {
+            Err(Spent) => {
+                counters.add(Count::RepliesOutOfMemory, 1);
+                Status::Ended
+            }
+            // It does not take those before.
+            Ok(()) if !self.output.pending.is_empty() => Status::Writing,
+            Ok(()) => self.go_on(tools),
+        }
+    }
+
+    fn go_on<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        let status = match self.output.encryption {
+            None => self.client.session.go_on(&mut self.output, tools),
+            Some(_) => self.go_on_encrypted(tools),
+        };
+        let status = match status {
+            // Commands that waited for the replies before them.
+            Status::Reading if !self.input.is_empty() => self.run_held(tools),
+            status => status,
         };
         self.settle(status)
     }
@@ -124,6 +191,7 @@ impl Connection {
             Ok(bytes) => bytes,
             Err(status) => return status,
         };
+        self.is_more |= held + received == tools.scratch.len();
         tools
             .context
             .counters
@@ -164,10 +232,11 @@ impl Connection {
         tools: &mut Tools<'_, S>,
     ) -> Status {
         self.input = ClientBuffer::default();
-        if status == Status::Reading && self.output.encryption.is_none() {
+        let is_told = matches!(status, Status::Reading | Status::Waiting);
+        if is_told && self.output.encryption.is_none() {
             return self.client.session.refuse(&mut self.output, tools);
         }
-        if status == Status::Reading {
+        if is_told {
             return self.refuse_encrypted(tools);
         }
         // It does not take the replies before, so it would not take this one.
@@ -182,11 +251,14 @@ impl Connection {
         let wanted = self.client.session.wanted();
         let growth = wanted.saturating_sub(held).min(held).max(GROWTH_BYTES);
         let stream = &self.output.stream;
+        let mut is_filled = false;
         let read = self
             .input
             .fill(growth, tools.context.counters.allowance(), |room| {
                 let read = stream.read(room);
-                (*read.as_ref().unwrap_or(&0), read)
+                let bytes = *read.as_ref().unwrap_or(&0);
+                is_filled = bytes == room.len();
+                (bytes, read)
             });
         let Ok(read) = read else {
             return self.refuse(Status::Reading, tools);
@@ -195,6 +267,7 @@ impl Connection {
             Ok(bytes) => bytes,
             Err(status) => return status,
         };
+        self.is_more |= is_filled;
         tools.context.counters.add(Count::BytesRead, bytes as u64);
         if self.input.len() < wanted {
             return Status::Reading;
@@ -222,7 +295,8 @@ impl Connected for Connection {
 
     #[cfg(feature = "harness")]
     fn client_bytes(&self) -> usize {
-        self.input.capacity() + self.output.pending.capacity()
+        let awaited = self.client.session.awaited_bytes();
+        self.input.capacity() + self.output.pending.capacity() + awaited
     }
 
     fn is_handshake_overdue(&self, now: u32) -> bool {
@@ -233,6 +307,10 @@ impl Connected for Connection {
 }
 
 impl Outlet for Output {
+    fn address(&self) -> Option<Address> {
+        self.address
+    }
+
     /// What the socket does not take is kept for later.
     fn send(&mut self, replies: &mut Vec<u8>, counters: &Counters) -> Status {
         let (sent, status) = write_all(&self.stream, replies);

@@ -28,6 +28,11 @@ pub(crate) trait Connected {
         0
     }
 
+    /// Whether it waits for the server itself.
+    fn is_waiting(&self) -> bool {
+        self.client().session.is_waiting()
+    }
+
     /// Whether its handshake took too long by second `now`.
     fn is_handshake_overdue(&self, _now: u32) -> bool {
         false
@@ -79,6 +84,7 @@ impl<C: Connected> Connections<C> {
         };
         let count = |connection: &C| match connection {
             one if one.is_handshake_overdue(now) => Some(Count::TlsHandshakeErrors),
+            one if one.is_waiting() => None,
             one => is_idle(one.client()).then_some(Count::IdleKicks),
         };
         let slots = (0..).zip(&self.0);

@@ -4,6 +4,7 @@ use super::connection::{Connection, MOVED_BYTES_MAX, Output, SCRATCH_BYTES, rece
 use super::tls::{ENCRYPTED_BYTES_MAX, RECORD_BYTES_MAX, Stage};
 use crate::engine::{Count, Counters, Storage};
 use crate::options::Options;
+use crate::session::batch::Address;
 use crate::session::{Outlet, Status, Tools};
 
 /// Bytes of the shared buffer for what comes encrypted, and for what is encrypted to go; the rest is for what that
@@ -135,6 +136,19 @@ impl Connection {
         self.client.session.refuse(&mut outlet, tools)
     }
 
+    /// As [`go_on`](Self::go_on), encrypted.
+    #[inline(never)]
+    pub(super) fn go_on_encrypted<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> Status {
+        let scratch = std::mem::take(&mut tools.scratch);
+        let mut outlet = Sealing {
+            output: &mut self.output,
+            buffer: &mut scratch[..RECORDS_BYTES],
+        };
+        let status = self.client.session.go_on(&mut outlet, tools);
+        tools.scratch = scratch;
+        status
+    }
+
     /// Carry out the commands in `bytes` and send the replies, encrypted.
     #[inline(never)]
     pub(super) fn run_encrypted<S: Storage>(
@@ -177,7 +191,7 @@ impl Connection {
         let is_over = match status {
             Status::Reading => encryption.stage() == Stage::Closed,
             // It has more to say, or to do.
-            Status::Writing | Status::OtherWorker(_) => false,
+            Status::Writing | Status::Waiting | Status::OtherWorker(_) => false,
             Status::Ended => self.client.session.is_over(),
         };
         if !is_over {
@@ -201,6 +215,10 @@ struct Sealing<'o> {
 }
 
 impl Outlet for Sealing<'_> {
+    fn address(&self) -> Option<Address> {
+        self.output.address
+    }
+
     /// What the socket does not take is kept for later, encrypted.
     fn send(&mut self, replies: &mut Vec<u8>, counters: &Counters) -> Status {
         let Output {

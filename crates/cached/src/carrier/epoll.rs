@@ -4,6 +4,7 @@ use super::datagrams::{Buffers, ForwardedDatagram, Source};
 use super::inbox::{Inbox, Message};
 use super::worker::Carrier;
 use crate::engine::{Count, Counters, Storage};
+use crate::session::batch::{Address, Returned};
 use crate::session::{Status, Tools};
 use net::{Events, Interest, Poller};
 use std::io;
@@ -26,6 +27,8 @@ pub(crate) struct Epoll {
     connections: Connections<Connection>,
     /// Tokens to be used again.
     free: Vec<u64>,
+    /// Connections that it polled so far.
+    polled: u64,
     sources: Vec<Source>,
     /// Made when a datagram comes.
     datagrams: Option<Box<Buffers>>,
@@ -40,6 +43,7 @@ impl Epoll {
             events: Events::with_capacity(EVENTS),
             connections: Connections::default(),
             free: Vec::new(),
+            polled: 0,
             sources,
             datagrams: None,
             inboxes,
@@ -91,7 +95,13 @@ impl Epoll {
         let next = self.connections.next_token();
         let token = self.free.pop().unwrap_or(next);
         let connection = self.connections.insert(token, connection);
-        let added = self.poller.add(connection.stream(), token, Interest::READ);
+        self.polled += 1;
+        connection.output.address = Some(Address {
+            token,
+            number: self.polled,
+        });
+        let interest = connection.first_interest();
+        let added = self.poller.add(connection.stream(), token, interest);
         if added.is_err() {
             // The kernel has no memory to poll it.
             self.take(token);
@@ -125,9 +135,9 @@ impl Carrier for Epoll {
         Ok(())
     }
 
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.poller.wait(&mut self.events, timeout)?;
-        Ok(())
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        let events = self.poller.wait(&mut self.events, timeout)?;
+        Ok(!events.is_empty())
     }
 
     fn serve<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> io::Result<bool> {
@@ -136,7 +146,8 @@ impl Carrier for Epoll {
         for event in &*events {
             let token = event.token();
             if token < FIRST_SOURCE {
-                self.serve_connection(token, tools, Connection::advance);
+                let is_last = event.is_read_closed();
+                self.serve_connection(token, tools, |one, tools| one.advance(is_last, tools));
             } else if token == WAKE {
                 is_woken = true;
             } else if let Some(source) = self.sources.get_mut((token - FIRST_SOURCE) as usize) {
@@ -172,6 +183,15 @@ impl Carrier for Epoll {
         match self.insert(connection) {
             Some(token) => self.serve_connection(token, tools, Connection::resume),
             None => tools.context.counters.add(Count::Closed, 1),
+        }
+    }
+
+    fn take_back<S: Storage>(&mut self, returned: &Returned<'_>, tools: &mut Tools<'_, S>) {
+        let Address { token, .. } = returned.address;
+        let connection = self.connections.get(token);
+        // Another may have its token by now.
+        if connection.is_some_and(|one| one.output.address == Some(returned.address)) {
+            self.serve_connection(token, tools, |one, tools| one.take_back(returned, tools));
         }
     }
 

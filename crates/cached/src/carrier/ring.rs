@@ -7,6 +7,7 @@ use super::datagrams::ForwardedDatagram;
 use super::worker::Carrier;
 use crate::engine::{Count, Storage};
 use crate::session::Tools;
+use crate::session::batch::Returned;
 use net::{Completion, Ring, SendMode, Unavailable};
 use std::io;
 use std::time::Duration;
@@ -146,8 +147,9 @@ impl Carrier for RingCarrier {
         self.ring.enable()
     }
 
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.ring.wait(timeout)
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        self.ring.wait(timeout)?;
+        Ok(true)
     }
 
     fn serve<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> io::Result<bool> {
@@ -189,6 +191,8 @@ impl Carrier for RingCarrier {
     }
 
     fn resume<S: Storage>(&mut self, _: Box<Connection>, _: &mut Tools<'_, S>) {}
+
+    fn take_back<S: Storage>(&mut self, _: &Returned<'_>, _: &mut Tools<'_, S>) {}
 
     fn resume_datagram<S: Storage>(&mut self, _: ForwardedDatagram, _: &mut Tools<'_, S>) {}
 

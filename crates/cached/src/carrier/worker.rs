@@ -3,10 +3,14 @@
 use super::connection::{Connection, SCRATCH_BYTES};
 use super::connections::{Arrival, ClientState, Connected, Connections};
 use super::datagrams::ForwardedDatagram;
-use super::inbox::{Message, Messages};
+use super::inbox::{Inbox, Message, Messages};
 use crate::engine::statistics::totals;
 use crate::engine::{Context, Count, Partitions, ServerState, Storage};
 use crate::session::accounts::Accounts;
+#[cfg(feature = "harness")]
+use crate::session::batch::ForwardLimits;
+use crate::session::batch::Returned;
+use crate::session::lanes::Lanes;
 use crate::session::{BURST, Session, Tools};
 use net::Waker;
 use std::io;
@@ -18,6 +22,9 @@ use wire::memcached::server::KeyBuffer;
 /// How often connections are closed whose time is over.
 const IDLE_CHECK: Duration = Duration::from_secs(1);
 
+/// Commands for other workers wait for more of them during so many turns, as long as there are clients to serve.
+const TURNS_HELD_MAX: u32 = 4;
+
 /// The buffer for replies is cut back to what a burst of small ones takes when it has grown beyond this.
 const REPLIES_KEPT_BYTES_MAX: usize = 4 << 20;
 
@@ -28,8 +35,9 @@ pub(crate) trait Carrier {
     /// The worker's thread begins.
     fn start(&mut self) -> io::Result<()>;
 
-    /// Wait until there is something to do, at most `timeout` (for ever when `None`).
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
+    /// Wait until there is something to do, at most `timeout` (for ever when `None`); false where it is known that there
+    /// is nothing.
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool>;
 
     /// Serve all that is ready; whether the worker was woken to read its inbox.
     fn serve<S: Storage>(&mut self, tools: &mut Tools<'_, S>) -> io::Result<bool>;
@@ -49,6 +57,9 @@ pub(crate) trait Carrier {
 
     /// Go on with a connection that comes from another worker.
     fn resume<S: Storage>(&mut self, connection: Box<Connection>, tools: &mut Tools<'_, S>);
+
+    /// Another worker carried out commands of a connection, which may be gone.
+    fn take_back<S: Storage>(&mut self, returned: &Returned<'_>, tools: &mut Tools<'_, S>);
 
     /// Go on with a datagram that comes from another worker.
     fn resume_datagram<S: Storage>(
@@ -73,6 +84,8 @@ pub(crate) struct Post {
     pub index: usize,
     pub waker: Arc<Waker>,
     pub inbox: Messages,
+    /// Of all workers, by number.
+    pub inboxes: Arc<[Inbox]>,
     pub shared: Arc<Shared>,
 }
 
@@ -82,6 +95,10 @@ pub(crate) struct Worker<S, C> {
     storage: S,
     carrier: C,
     buffers: Buffers,
+    /// Whether others have to wake it.
+    is_asleep: bool,
+    /// Turns since a command was put into a batch that did not leave yet.
+    turns_held: u32,
     /// The second in which it last looked for connections whose time is over.
     checked_at: u32,
 }
@@ -94,6 +111,8 @@ impl<S, C> Worker<S, C> {
             storage,
             carrier,
             buffers: Buffers::default(),
+            is_asleep: false,
+            turns_held: 0,
         }
     }
 }
@@ -113,6 +132,10 @@ pub(crate) trait Serve: Send {
     /// Bytes that its buffers hold for clients.
     #[cfg(feature = "harness")]
     fn held(&mut self) -> usize;
+
+    /// Have this much under way at other workers.
+    #[cfg(feature = "harness")]
+    fn limit_forwarding(&mut self, limits: ForwardLimits);
 
     /// What it had, once it has ended.
     fn into_storage(self: Box<Self>) -> Box<dyn Partitions>;
@@ -141,16 +164,39 @@ impl<S: Storage + Send + 'static, C: Carrier + Send> Serve for Worker<S, C> {
         all.map(|connection| connection.client_bytes()).sum()
     }
 
+    #[cfg(feature = "harness")]
+    fn limit_forwarding(&mut self, limits: ForwardLimits) {
+        self.buffers.lanes.limits = limits;
+    }
+
     fn turn(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         let Self {
             post,
             storage,
             carrier,
             buffers,
+            is_asleep,
+            turns_held,
             checked_at,
         } = self;
         buffers.shrink();
-        carrier.wait(timeout)?;
+        // What is for others leaves once there is nothing else to do: more goes together, and fewer are woken.
+        let holds = buffers.lanes.is_filled();
+        let mut has_mail = false;
+        if !*is_asleep && !holds {
+            *is_asleep = true;
+            has_mail = post.inbox.fall_asleep();
+        }
+        let at_most = if has_mail || holds {
+            Some(Duration::ZERO)
+        } else {
+            timeout
+        };
+        let has_events = carrier.wait(at_most)?;
+        if *is_asleep && (has_events || has_mail) {
+            *is_asleep = false;
+            post.inbox.wake_up();
+        }
         let now = post.shared.state.clock.now();
         let mut tools = buffers.tools(post.index, storage, &post.shared, now);
         let is_woken = carrier.serve(&mut tools)?;
@@ -162,12 +208,21 @@ impl<S: Storage + Send + 'static, C: Carrier + Send> Serve for Worker<S, C> {
                 carrier.close(token, &mut tools);
             }
         }
-        // Only now, so that no event of this batch meets a new connection under the token of one that ended.
         if is_woken {
             post.waker.reset();
-            return Ok(read_inbox(&post.inbox, carrier, &mut tools));
         }
-        Ok(true)
+        // Only now, so that no event of this batch meets a new connection under the token of one that ended.
+        let goes_on = *is_asleep || !post.inbox.has_mail() || read_inbox(post, carrier, &mut tools);
+        *turns_held += 1;
+        if !holds {
+            *turns_held = 0;
+        } else if !has_events || *turns_held >= TURNS_HELD_MAX {
+            *turns_held = 0;
+            tools.lanes.leave(|owner, batch| {
+                post.inboxes[owner].send(Message::Batch(batch));
+            });
+        }
+        Ok(goes_on)
     }
 
     fn into_storage(self: Box<Self>) -> Box<dyn Partitions> {
@@ -177,12 +232,12 @@ impl<S: Storage + Send + 'static, C: Carrier + Send> Serve for Worker<S, C> {
 
 /// Do what the inbox says; false at the end.
 fn read_inbox<S: Storage>(
-    inbox: &Messages,
+    post: &Post,
     carrier: &mut impl Carrier,
     tools: &mut Tools<'_, S>,
 ) -> bool {
     loop {
-        match inbox.next() {
+        match post.inbox.next() {
             Ok(Message::Serve(arrival)) => {
                 tools.context.counters.add(Count::Opened, 1);
                 let client = ClientState {
@@ -195,6 +250,16 @@ fn read_inbox<S: Storage>(
             }
             Ok(Message::Connection(connection)) => carrier.resume(connection, tools),
             Ok(Message::Datagram(datagram)) => carrier.resume_datagram(*datagram, tools),
+            Ok(Message::Batch(batch)) if batch.home() == post.index => {
+                for returned in batch.returned() {
+                    carrier.take_back(&returned, tools);
+                }
+                tools.lanes.take_back(batch);
+            }
+            Ok(Message::Batch(mut batch)) => {
+                batch.carry_out(tools);
+                post.inboxes[batch.home()].send(Message::Batch(batch));
+            }
             Ok(Message::Total(reply_to)) => {
                 // The asking thread may have stopped waiting.
                 _ = reply_to.send(totals(tools.context.storage));
@@ -210,6 +275,7 @@ pub(crate) struct Buffers {
     scratch: Vec<u8>,
     out: Vec<u8>,
     key_buffers: [KeyBuffer; BURST],
+    lanes: Lanes,
 }
 
 impl Default for Buffers {
@@ -218,6 +284,7 @@ impl Default for Buffers {
             scratch: vec![0; SCRATCH_BYTES],
             out: Vec::with_capacity(SCRATCH_BYTES * 2),
             key_buffers: std::array::from_fn(|_| KeyBuffer::default()),
+            lanes: Lanes::default(),
         }
     }
 }
@@ -246,6 +313,7 @@ impl Buffers {
             scratch: &mut self.scratch,
             out: &mut self.out,
             key_buffers: &mut self.key_buffers,
+            lanes: &mut self.lanes,
         }
     }
 

@@ -38,16 +38,20 @@ pub(crate) fn workers(
         let waker = Arc::new(waker);
         let (inbox, messages) = Inbox::new(Arc::clone(&waker));
         inboxes.push(inbox);
-        let post = Post {
-            index,
-            waker,
-            inbox: messages,
-            shared: Arc::clone(shared),
-        };
-        posts.push((post, waiting, sources));
+        posts.push((index, waker, messages, waiting, sources));
     }
     let inboxes: Arc<[Inbox]> = inboxes.into();
     let posts = posts.into_iter();
+    let posts = posts.map(|(index, waker, inbox, waiting, sources)| {
+        let post = Post {
+            index,
+            waker,
+            inbox,
+            inboxes: Arc::clone(&inboxes),
+            shared: Arc::clone(shared),
+        };
+        (post, waiting, sources)
+    });
     if workers > 1 && options.parts() == 1 {
         let storage = SharedPartitions::new(hasher.clone(), partitions);
         let all = posts.map(|post| worker(post, storage.clone(), &inboxes));

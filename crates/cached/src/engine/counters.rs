@@ -39,6 +39,8 @@ pub(crate) enum Count {
     AuthenticationFailures,
     /// Times a connection, or a datagram, went to the worker that its next command is for.
     Moves,
+    /// Commands that another worker carried out, whose connection stayed.
+    Forwards,
     DatagramsReceived,
     DatagramsSent,
     /// Datagrams that could not be sent at once.

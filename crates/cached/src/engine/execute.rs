@@ -15,7 +15,8 @@ use wire::memcached::server::{Command, Direction, Request, reply};
 /// costs less than the copy.
 const SENT_IN_PLACE_BYTES: usize = 16 << 10;
 
-/// Carry out `request`, whose key is `key` if it has one, and append the reply to `out`.
+/// Carry out `request`, whose key is `key` if it has one, and append the reply to `out`. The key is this worker's, or the
+/// command a read that any worker may be able to carry out.
 #[inline]
 pub(crate) fn execute<S: Storage>(
     request: &Request<'_>,
@@ -24,7 +25,7 @@ pub(crate) fn execute<S: Storage>(
     out: &mut Vec<u8>,
 ) -> After {
     if context.storage.parts() > 1
-        && let Some(worker) = other_worker(context, &request.command, key)
+        && let Some(worker) = next_worker(context, &request.command)
     {
         return After::OtherWorker(worker);
     }
@@ -36,20 +37,12 @@ pub(crate) fn execute<S: Storage>(
     after
 }
 
-/// The worker that must carry out `command`, or its part of it, if that is not this one.
-fn other_worker<S: Storage>(
-    context: &mut Context<'_, S>,
-    command: &Command<'_>,
-    key: Key<'_>,
-) -> Option<usize> {
+/// The worker that is next to do its part of `command`, if all have theirs and this one is not the last.
+fn next_worker<S: Storage>(context: &mut Context<'_, S>, command: &Command<'_>) -> Option<usize> {
     match *command {
-        // Any worker may be able to.
-        Command::Get { .. } => None,
         Command::Flush { delay } => context.flush_here(delay),
         Command::Stats { section } => context.gather_statistics(section),
-        _ => command
-            .key()
-            .and_then(|_| context.storage.other_worker(key)),
+        _ => None,
     }
 }
 

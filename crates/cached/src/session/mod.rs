@@ -1,14 +1,23 @@
 //! What one client sends and is replied, whatever carries it: bytes in, commands carried out in bursts, replies out.
 //!
 //! * [`text`] and [`binary`]: a burst of commands of either protocol.
+//! * [`batch`]: commands that another worker carries out; [`lanes`]: what is on its way; [`awaited`]: what a connection
+//!   waits for meanwhile; [`forward`]: how a session comes from one to the other.
 //! * [`accounts`] and [`password`]: who may use the server, and how a client shows it.
 
 pub(crate) mod accounts;
+mod awaited;
+pub(crate) mod batch;
 mod binary;
+mod forward;
+pub(crate) mod lanes;
 mod password;
 mod text;
 
 use self::accounts::Accounts;
+use self::awaited::Awaited;
+use self::batch::Address;
+use self::lanes::Lanes;
 use crate::engine::{Context, Count, Counters, Gather, ServerState, Storage};
 use crate::options::Protocols;
 use wire::memcached::binary as binary_protocol;
@@ -38,6 +47,8 @@ pub(crate) struct Session {
     is_admitted: bool,
     /// What other workers found for its command that all have their part in.
     gathered: Option<Box<Gather>>,
+    /// What other workers carry out for it.
+    awaited: Option<Box<Awaited>>,
 }
 
 /// What a client speaks, which its first byte shows.
@@ -49,6 +60,20 @@ enum Protocol {
 
 /// Where replies go.
 pub(crate) trait Outlet {
+    /// Whether all commands are of this worker's keys: another worker saw to that.
+    const IS_FORWARDED: bool = false;
+
+    /// Where replies of other workers find it; `None` where they cannot.
+    fn address(&self) -> Option<Address> {
+        None
+    }
+
+    /// A command was carried out. Says whether `replies`, which are not sent yet, are to be sent before more are made.
+    #[inline]
+    fn replied(&mut self, replies: &[u8]) -> bool {
+        replies.len() >= SEND_BYTES
+    }
+
     /// Take `replies`, all of them, and leave none. Unless it is [`Status::Reading`], no more are to be made for now.
     fn send(&mut self, replies: &mut Vec<u8>, counters: &Counters) -> Status;
 
@@ -78,6 +103,8 @@ pub(crate) enum Status {
     Reading,
     /// The client to take replies.
     Writing,
+    /// Other workers' replies.
+    Waiting,
     /// Nothing: it has ended.
     Ended,
     /// This worker, which the next command is for.
@@ -95,6 +122,8 @@ pub(crate) struct Tools<'w, S> {
     pub out: &'w mut Vec<u8>,
     /// For binary keys.
     pub key_buffers: &'w mut [KeyBuffer; BURST],
+    /// What other workers carry out.
+    pub lanes: &'w mut Lanes,
 }
 
 impl Session {
@@ -115,6 +144,7 @@ impl Session {
             is_over: false,
             is_admitted,
             gathered: None,
+            awaited: None,
         }
     }
 
@@ -204,24 +234,28 @@ impl Session {
         outlet: &mut impl Outlet,
         tools: &mut Tools<'_, S>,
     ) -> (usize, Status) {
+        if self.is_waiting() {
+            return (consumed, self.wait(tools.out, tools.context.counters));
+        }
         match outlet.send(tools.out, tools.context.counters) {
             Status::Reading if self.is_over => (consumed, Status::Ended),
             status => (consumed, status),
         }
     }
-}
 
-/// Send the replies if there are many. Says what is waited for if that keeps more from being made.
-fn send_many(
-    outlet: &mut impl Outlet,
-    replies: &mut Vec<u8>,
-    counters: &Counters,
-) -> Option<Status> {
-    if replies.len() < SEND_BYTES {
-        return None;
+    /// There are many replies: send them. Says what is waited for if that keeps more from being made.
+    fn send_many(
+        &mut self,
+        outlet: &mut impl Outlet,
+        replies: &mut Vec<u8>,
+        counters: &Counters,
+    ) -> Option<Status> {
+        let status = match self.is_waiting() {
+            true => self.wait(replies, counters),
+            false => outlet.send(replies, counters),
+        };
+        (status != Status::Reading).then_some(status)
     }
-    let status = outlet.send(replies, counters);
-    (status != Status::Reading).then_some(status)
 }
 
 /// What is kept.

@@ -1,7 +1,8 @@
 //! What is simulated, as a seed has it.
 
 use super::history::Rules;
-use cached::options::{Access, Options};
+use cached::options::{Access, Options, Transport};
+use cached::simulated_server::ForwardLimits;
 use mica::Config;
 
 /// What is simulated.
@@ -18,6 +19,10 @@ pub struct Scene {
     /// Of so many values, two are longer than a few bytes.
     pub small_values: usize,
     pub memory: Memory,
+    /// Whether some clients encrypt.
+    pub is_encrypted: bool,
+    /// Of what is under way between workers.
+    pub limits: ForwardLimits,
 }
 
 /// How much there is for items.
@@ -51,14 +56,14 @@ impl Random {
     }
 }
 
-/// Which scene a seed stands for: every access mode, one worker to three, memory that is ample or short.
+/// Which scene a seed stands for: every access mode, one worker to three, epoll or io_uring, memory that is ample or short.
 pub fn scene(random: &mut Random) -> Scene {
     let threads = 1 + random.below(3);
     let access = [Access::Erew, Access::Crew, Access::Crcw][random.below(3)];
     let is_store = random.once_in(2);
-    let memory = match random.below(4) {
-        0 | 1 => Memory::Short,
-        2 if !is_store => Memory::Apart,
+    let memory = match random.below(6) {
+        0..3 => Memory::Short,
+        3 | 4 if !is_store => Memory::Apart,
         _ => Memory::Ample,
     };
     let is_short = memory == Memory::Short;
@@ -82,17 +87,38 @@ pub fn scene(random: &mut Random) -> Scene {
     }
     let largest = layout.item_bytes_max;
     // Values that clients' buffers have no room for.
-    let is_tight = memory == Memory::Apart && random.once_in(2);
+    let is_tight = memory == Memory::Apart && !random.once_in(4);
+    // Which serves no datagrams, encrypts nothing and forwards nothing.
+    let is_alone = threads == 1 || access == Access::Crcw;
+    let has_ring = is_alone && random.once_in(2) && net::Ring::probe().is_ok();
+    let udp_port = (!has_ring && random.once_in(2)).then_some(0);
+    let is_encrypted = !has_ring && random.once_in(2);
     let options = Options {
         threads,
+        transport: if has_ring {
+            Transport::IoUring
+        } else {
+            Transport::Epoll
+        },
         access,
         evicts: !is_store,
-        idle_seconds_max: if random.once_in(3) { 5 } else { 0 },
+        // A ring lets go of a client some time after it decided to, in which that may still be heard.
+        idle_seconds_max: if random.once_in(3) && !has_ring { 5 } else { 0 },
         client_memory_mebibytes: is_tight.then_some(1),
-        udp_port: random.once_in(2).then_some(0),
+        udp_port,
         ..Options::default()
     };
     let parts = options.parts();
+    // Few commands reach the limits of a real server.
+    let limits = match random.once_in(2) {
+        true => ForwardLimits {
+            commands: 1 + random.below(4),
+            command_bytes: 2 << 10,
+            request_bytes: 4 << 10,
+            reply_bytes: 1 << random.below(15),
+        },
+        false => ForwardLimits::default(),
+    };
     Scene {
         options,
         layout,
@@ -112,9 +138,11 @@ pub fn scene(random: &mut Random) -> Scene {
         small_values: match memory {
             _ if is_full => 2,
             Memory::Short => 4,
-            _ if is_tight => 4,
+            _ if is_tight => 2,
             _ => 6,
         },
         memory,
+        is_encrypted,
+        limits,
     }
 }

@@ -5,18 +5,25 @@ use super::dialect::{Dialect, Read, Request};
 use super::history::{
     Action, Item, Known, Mode, Operation, Outcome, Rules, State, Violation, explain,
 };
+use super::link::{Link, SIDES};
 use super::scene::{Memory, Random, Scene};
 use cached::options::Access;
 use cached::simulated_server::{SimulatedServer, now, wait};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io::ErrorKind;
+use std::sync::Arc;
 
 const CLIENTS_MAX: usize = 6;
+/// Where there is little memory for what they send and are sent: enough to need more.
+const CLIENTS_MAX_TIGHT: usize = 24;
 /// Requests that a client has under way.
 const DEPTH_MAX: usize = 5;
 /// Operations of a key before they must be explained.
 const OPERATIONS_MAX: usize = 60;
+/// Operations of a key that are under way at once: each may come first, and all their orders are tried.
+const WIDTH_MAX: usize = 10;
+/// Operations of a key that may have taken place or not, at any time since.
+const LOST_MAX: usize = 5;
 
 /// Explained operations of a key that are told with one that is not.
 const REMEMBERED: usize = 20;
@@ -24,7 +31,7 @@ const REMEMBERED: usize = 20;
 /// A client's side of a connection.
 struct Client {
     number: u64,
-    stream: UnixStream,
+    link: Link,
     dialect: Dialect,
     to_send: VecDeque<u8>,
     /// Bytes that it sent or will send, and that it sent.
@@ -81,11 +88,19 @@ pub struct World {
     pub restarts: u64,
     /// Stores that were refused for want of memory.
     pub refusals: u64,
+    /// Commands that workers had others carry out.
+    pub forwards: u64,
 }
 
 impl World {
     pub fn new(scene: Scene, seed: u64) -> Result<Self, String> {
-        let server = SimulatedServer::start(&scene.options, scene.layout, scene.partitions, None)?;
+        let server = SimulatedServer::start(
+            &scene.options,
+            scene.layout,
+            scene.partitions,
+            scene.limits,
+            None,
+        )?;
         let names = (0..scene.keys).map(|index| format!("key-{index}").into_bytes());
         let key = || Key {
             states: vec![None],
@@ -106,6 +121,7 @@ impl World {
             hits: 0,
             restarts: 0,
             refusals: 0,
+            forwards: 0,
             random: Random(seed),
             scene,
         };
@@ -122,7 +138,9 @@ impl World {
             self.step += 1;
             self.happen().map_err(|error| self.describe(&error))?;
         }
-        self.settle().map_err(|error| self.describe(&error))
+        self.settle().map_err(|error| self.describe(&error))?;
+        self.forwards += self.server().forwards();
+        Ok(())
     }
 
     fn describe(&self, error: &str) -> String {
@@ -194,23 +212,42 @@ impl World {
     }
 
     fn connect(&mut self) -> Result<(), String> {
-        if self.clients.len() == CLIENTS_MAX {
-            return Ok(());
-        }
+        let is_tight = self.scene.options.client_memory_mebibytes.is_some();
+        let (count, most) = if is_tight {
+            (4, CLIENTS_MAX_TIGHT)
+        } else {
+            (1, CLIENTS_MAX)
+        };
+        let free = most - self.clients.len();
+        (0..count.min(free)).try_for_each(|_| self.connect_one())
+    }
+
+    fn connect_one(&mut self) -> Result<(), String> {
         let worker = self.random.below(self.scene.options.threads);
         // Some kernels' buffers take little, so that replies wait in the server.
         let send_bytes = self.random.once_in(2).then_some(4 << 10);
-        let stream = self
-            .server()
-            .connect(worker, send_bytes)
-            .map_err(|error| error.to_string())?;
-        stream
-            .set_nonblocking(true)
-            .map_err(|error| error.to_string())?;
+        let is_encrypted = self.scene.is_encrypted && self.random.once_in(2);
+        let tls = is_encrypted.then(|| Arc::clone(&SIDES.0));
+        let stream = self.server().connect(worker, send_bytes, tls);
+        let stream = stream.map_err(|error| error.to_string())?;
+        let mut link = Link::new(stream, is_encrypted)?;
+        // The lengths of signatures differ: a handshake has a generator of its own, so that a seed stays the same.
+        let mut pieces = Random(self.random.below(1 << 30) as u64);
+        loop {
+            match link.shake(1 + pieces.below(500)) {
+                Ok(true) => self.turn(worker)?,
+                Ok(false) => break,
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    return Err(format!("the handshake: {error}"));
+                }
+                // The server had no memory for it.
+                Err(_) => return self.give_up(),
+            }
+        }
         self.connected += 1;
         self.clients.push(Client {
             number: self.connected,
-            stream,
+            link,
             dialect: [Dialect::Text, Dialect::Text, Dialect::Meta, Dialect::Binary]
                 [self.random.below(4)],
             to_send: VecDeque::new(),
@@ -239,16 +276,21 @@ impl World {
         if self.is_crowded(&request) {
             return self.settle();
         }
-        self.submit(index, request);
+        let is_wide = |key: &Vec<u8>| self.keys[key].under_way >= WIDTH_MAX;
+        if !request.keys.iter().any(is_wide) {
+            self.submit(index, request);
+        }
         Ok(())
     }
 
     /// Whether more operations of a key are to be explained than should be.
     pub fn is_crowded(&self, request: &Request) -> bool {
-        let is_crowded = |key: &Vec<u8>| {
-            self.keys[key].operations.len() + self.keys[key].under_way >= OPERATIONS_MAX
-        };
-        request.keys.iter().any(is_crowded)
+        request.keys.iter().any(|key| {
+            let key = &self.keys[key];
+            let lost = key.operations.iter();
+            let lost = lost.filter(|one| one.known == Known::Lost).count();
+            key.operations.len() + key.under_way >= OPERATIONS_MAX || lost > LOST_MAX
+        })
     }
 
     /// A request is under way, or is not any more and was not carried out.
@@ -376,6 +418,10 @@ impl World {
         let most = match self.random.below(4) {
             0 => 1 + self.random.below(20),
             1 => 1 + self.random.below(2000),
+            // Where memory for them is little, clients are slow to say all.
+            _ if self.scene.options.client_memory_mebibytes.is_some() => {
+                1 + self.random.below(50_000)
+            }
             _ => usize::MAX,
         };
         self.send_at_most(index, most)
@@ -385,15 +431,14 @@ impl World {
         let step = self.step;
         let client = &mut self.clients[index];
         let (front, _) = client.to_send.as_slices();
-        let front = &front[..front.len().min(most)];
         if front.is_empty() {
             return Ok(());
         }
         let is_answered = |one: &UnderWay| one.since.is_none() || one.request.is_quiet;
         let is_read = client.under_way.iter().all(is_answered);
-        match client.stream.write(front) {
+        match client.link.send(front, most) {
             Ok(bytes) => {
-                if is_read {
+                if is_read && bytes > 0 {
                     // The server waits for nothing else of this client.
                     client.heard = now();
                 }
@@ -422,11 +467,11 @@ impl World {
         } else {
             1 + self.random.below(30_000)
         };
-        let mut bytes = vec![0; most];
-        match client.stream.read(&mut bytes) {
-            Ok(0) => return self.ended(index),
-            Ok(length) => client.received.extend(&bytes[..length]),
+        match client.link.receive(most) {
+            Ok(None) => return self.ended(index),
+            Ok(Some(bytes)) => client.received.extend(bytes),
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::InvalidData => return Err(error.to_string()),
             Err(_) => return self.ended(index),
         }
         self.take_replies(index)
@@ -558,14 +603,19 @@ impl World {
         let most = self.scene.options.idle_seconds_max;
         let silent = now() - self.clients[index].heard;
         if most == 0 || silent < most {
-            self.given_up += 1;
-            if self.given_up > self.server().given_up() {
-                return Err(format!(
-                    "the server closed a connection that it heard of {silent} s ago"
-                ));
-            }
+            let closed = self.give_up();
+            closed.map_err(|error| format!("{error}; it heard of it {silent} s ago"))?;
         }
         self.lose(index)
+    }
+
+    /// The server closed a connection; as many as it says were closed for want of memory.
+    fn give_up(&mut self) -> Result<(), String> {
+        self.given_up += 1;
+        if self.given_up > self.server().given_up() {
+            return Err("the server closed a connection".to_owned());
+        }
+        Ok(())
     }
 
     fn lose(&mut self, index: usize) -> Result<(), String> {
@@ -604,10 +654,10 @@ impl World {
             self.turn_all()?;
             self.read_post(round)?;
             let waits = |client: &Client| {
-                client
-                    .under_way
-                    .iter()
-                    .any(|one| !one.request.is_quiet || one.since.is_none())
+                // What is refused is replied to before all of it is sent.
+                let mut under_way = client.under_way.iter();
+                !client.to_send.is_empty()
+                    || under_way.any(|one| !one.request.is_quiet || one.since.is_none())
             };
             if round > 3 && !self.clients.iter().any(waits) && !self.is_post_awaited() {
                 break;
@@ -665,12 +715,12 @@ impl World {
         else {
             return Ok(());
         };
-        if client.stream.write(b"flush_all\r\n").is_err() {
+        let asked = b"flush_all\r\n";
+        if !matches!(client.link.send(asked, usize::MAX), Ok(sent) if sent == asked.len()) {
             return Ok(());
         }
         client.sent += 11;
         client.written += 11;
-        let mut reply = Vec::new();
         for _ in 0..64 {
             self.turn_all()?;
         }
@@ -679,11 +729,9 @@ impl World {
             .iter_mut()
             .find(|one| one.dialect != Dialect::Binary);
         let client = client.expect("it was there");
-        let mut bytes = [0; 64];
-        match client.stream.read(&mut bytes) {
-            Ok(length) if length > 0 => reply.extend(&bytes[..length]),
-            _ => return self.settle(),
-        }
+        let Ok(Some(reply)) = client.link.receive(1 << 10) else {
+            return self.settle();
+        };
         if reply != b"OK\r\n" {
             return Err(format!("flush_all was replied {}", reply.escape_ascii()));
         }
@@ -725,18 +773,21 @@ impl World {
         let Some(server) = self.server.take() else {
             return Ok(());
         };
+        self.forwards += server.forwards();
         let file = server.stop().map_err(|error| error.to_string())?;
         wait(self.random.below(3) as u32);
         let Scene {
             options,
             layout,
             partitions,
+            limits,
             ..
         } = &self.scene;
         self.server = Some(SimulatedServer::start(
             options,
             *layout,
             *partitions,
+            *limits,
             Some(&file),
         )?);
         self.restarts += 1;

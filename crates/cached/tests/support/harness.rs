@@ -188,7 +188,7 @@ fn step<S: Storage>(storage: &mut S, worker: &mut Rest, line: &mut Line) -> Wait
         buffers,
     } = worker;
     let mut tools: Tools<'_, S> = buffers.tools(0, storage, shared, *now);
-    line.0.advance(&mut tools).into()
+    line.0.advance(false, &mut tools).into()
 }
 
 impl From<Status> for Waiting {
@@ -196,8 +196,8 @@ impl From<Status> for Waiting {
         match status {
             Status::Reading => Self::ToRead,
             Status::Writing => Self::ToWrite,
-            // There is no other worker to go to.
-            Status::Ended | Status::OtherWorker(_) => Self::Over,
+            // There is no other worker to go to, or to wait for.
+            Status::Ended | Status::OtherWorker(_) | Status::Waiting => Self::Over,
         }
     }
 }

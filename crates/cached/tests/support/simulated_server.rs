@@ -12,9 +12,11 @@ use crate::engine::counters::Totals;
 use crate::engine::state::Addresses;
 use crate::engine::{Clock, Count, ServerState};
 use crate::options::Options;
+pub use crate::session::batch::ForwardLimits;
 use mica::{Config, Hasher, Partition};
 use net::{DatagramSocket, Stream};
 use rustix::net::sockopt;
+use rustls::ServerConfig;
 use std::io::{self, Cursor};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -36,7 +38,7 @@ pub struct SimulatedServer {
 
 impl SimulatedServer {
     /// A server with so many partitions of this layout for each worker (EREW, CREW) or for all (CRCW), which begins with
-    /// what an earlier one left.
+    /// what an earlier one left. `limits` are of what is under way between workers.
     ///
     /// # Errors
     /// What is wrong with the layout or the file, or what the system says.
@@ -44,6 +46,7 @@ impl SimulatedServer {
         options: &Options,
         layout: Config,
         partitions: usize,
+        limits: ForwardLimits,
         left: Option<&[u8]>,
     ) -> Result<Self, String> {
         let hasher = Hasher::new(HASH_SEED);
@@ -86,6 +89,7 @@ impl SimulatedServer {
         let workers = workers(&shared, &hasher, all, sources);
         let mut workers = workers.map_err(|error| error.to_string())?;
         for (worker, _) in &mut workers {
+            worker.limit_forwarding(limits);
             worker.start().map_err(|error| error.to_string())?;
         }
         Ok(Self {
@@ -110,19 +114,24 @@ impl SimulatedServer {
         Ok(())
     }
 
-    /// A client connects to a worker, and gets the other end. Where `send_bytes` is given, the kernel takes about as many
+    /// A client connects to a worker, encrypted where there is what to do that with, and gets the other end. Where `send_bytes` is given, the kernel takes about as many
     /// bytes of replies that the client does not read.
     ///
     /// # Errors
     /// What the system says.
-    pub fn connect(&self, worker: usize, send_bytes: Option<usize>) -> io::Result<UnixStream> {
+    pub fn connect(
+        &self,
+        worker: usize,
+        send_bytes: Option<usize>,
+        tls: Option<Arc<ServerConfig>>,
+    ) -> io::Result<UnixStream> {
         let (stream, client) = Stream::pair()?;
         if let Some(bytes) = send_bytes {
             sockopt::set_socket_send_buffer_size(&stream, bytes)?;
         }
         self.workers[worker]
             .1
-            .send(Message::Serve(Arrival { stream, tls: None }));
+            .send(Message::Serve(Arrival { stream, tls }));
         Ok(client)
     }
 
@@ -147,9 +156,14 @@ impl SimulatedServer {
         self.count(&[Count::ReadsOutOfMemory, Count::RepliesOutOfMemory])
     }
 
-    /// Times that a connection or a datagram went from one worker to another.
+    /// Times that a connection, a datagram or a command went from one worker to another.
     pub fn moves(&self) -> u64 {
-        self.count(&[Count::Moves])
+        self.count(&[Count::Moves, Count::Forwards])
+    }
+
+    /// Commands that another worker carried out.
+    pub fn forwards(&self) -> u64 {
+        self.count(&[Count::Forwards])
     }
 
     /// Datagrams that it says are lost.

@@ -119,10 +119,6 @@ impl PhaseConfig {
 
     /// Check what datagrams cannot do.
     pub fn check_for_datagrams(&self) -> Result<(), Error> {
-        require!(
-            matches!(self.control, LoopConfig::Closed {}),
-            "over udp and xdp the loop must be closed"
-        );
         let can = |operation: &Operation| {
             matches!(
                 operation,

@@ -1,6 +1,7 @@
 //! A worker's part of one phase.
 use super::flow::{Flow, Link};
 use super::window::{Sent, Window};
+use crate::arrivals::{Arrivals, SPIN_BEFORE_ARRIVAL};
 use crate::clock;
 use crate::config::{ClientConfig, Protocol};
 use crate::keys::KeyKind;
@@ -34,6 +35,8 @@ struct Gathered {
 struct Next {
     operation: Operation,
     id: u64,
+    /// When it is to be sent.
+    intended: u64,
     /// The server's worker that it is for.
     owner: usize,
     /// How long it is at most.
@@ -56,6 +59,8 @@ pub(crate) struct Run<'a> {
     next: Option<Next>,
     /// The flow to try first.
     turn: usize,
+    /// In an open loop.
+    arrivals: Option<Arrivals>,
 }
 
 impl<'a> Run<'a> {
@@ -78,6 +83,7 @@ impl<'a> Run<'a> {
                 .collect(),
             entries_bytes_max: datagram_bytes_max.unwrap_or(0).saturating_sub(FRAME_BYTES),
             key_and_head_bytes_max: batch::SET_HEAD_BYTES + part.data.keys.most(),
+            arrivals: Arrivals::of(part.phase, worker.index, config.seed),
             part,
             next: None,
             turn: 0,
@@ -86,7 +92,9 @@ impl<'a> Run<'a> {
 
     /// Do it.
     pub(crate) fn drive(&mut self, worker: &mut Worker) {
-        self.part.wait_for_start(0);
+        // The first arrival of an open loop is waited for like all others.
+        let before = self.arrivals.as_ref().map_or(0, |_| SPIN_BEFORE_ARRIVAL);
+        self.part.wait_for_start(before);
         if let Err(error) = self.exchange(worker) {
             self.part
                 .phase
@@ -99,22 +107,30 @@ impl<'a> Run<'a> {
         let mut received = Received::default();
         let mut now = clock::now();
         let (mut quiet_since, mut next_check) = (now, now + LOSS_CHECK);
+        let mut over_at = None;
         loop {
+            let began = now;
             let all_drawn = self.part.quota == 0 && self.next.is_none();
             let is_over =
                 self.part.phase.is_stopped() || now >= self.part.phase.deadline || all_drawn;
             if is_over {
+                over_at = over_at.or(Some(now));
                 self.flush(&mut worker.flows, now);
             } else {
                 self.fill(&mut worker.flows, now);
             }
+            let mut sent = 0;
             for flow in &mut worker.flows {
-                self.part.statistics.bytes_sent.add(flow.send()?);
+                sent += flow.send()?;
             }
+            self.part.statistics.bytes_sent.add(sent);
             if is_over && self.part.outstanding == 0 && self.next.is_none() {
+                if let (Some(arrivals), Some(end)) = (&mut self.arrivals, over_at) {
+                    self.part.count_unsent(arrivals, end);
+                }
                 return Ok(());
             }
-            let mut is_quiet = true;
+            let mut is_quiet = sent == 0;
             for number in 0..worker.flows.len() {
                 let (before, rest) = worker.flows.split_at_mut(number);
                 let Some((Flow { link, window, .. }, behind)) = rest.split_first_mut() else {
@@ -140,9 +156,14 @@ impl<'a> Run<'a> {
             }
             if !is_quiet {
                 quiet_since = now;
-            } else if now - quiet_since > SPIN_BEFORE_SLEEP {
+                continue;
+            }
+            let sleep = self.sleep(now);
+            if now - quiet_since <= SPIN_BEFORE_SLEEP || sleep.is_zero() {
+                self.part.statistics.idle.add(now - began);
+            } else {
                 self.part.statistics.idle_since.set(now);
-                worker.poll(SLEEP_MAX)?;
+                worker.poll(sleep)?;
                 if worker
                     .events
                     .iter()
@@ -151,10 +172,25 @@ impl<'a> Run<'a> {
                     worker.waker.reset();
                 }
                 let woke = clock::now();
-                self.part.statistics.idle.add(woke - now);
+                self.part.statistics.idle.add(woke - began);
                 self.part.statistics.idle_since.set(0);
                 now = woke;
             }
+        }
+    }
+
+    /// How long there is nothing to do, if nothing comes: not up to the next arrival, so that it is not sent late. One that
+    /// found no room waits for an answer.
+    fn sleep(&self, now: u64) -> Duration {
+        let Some(arrivals) = &self.arrivals else {
+            return SLEEP_MAX;
+        };
+        match arrivals.next().checked_sub(now) {
+            Some(early) => {
+                let asleep = early.saturating_sub(SPIN_BEFORE_ARRIVAL);
+                Duration::from_nanos(asleep).min(SLEEP_MAX)
+            }
+            None => SLEEP_MAX,
         }
     }
 
@@ -165,10 +201,14 @@ impl<'a> Run<'a> {
                 return;
             }
         }
-        while let Some(next) = self.next.take().or_else(|| self.draw_next()) {
+        while let Some(next) = self.next.take().or_else(|| self.draw_next(now)) {
             if !self.gather(flows, next, now) {
                 return;
             }
+        }
+        if self.arrivals.is_some() {
+            // What is due does not wait for what is not.
+            self.place_all(flows, now);
         }
     }
 
@@ -177,6 +217,11 @@ impl<'a> Run<'a> {
         if let Some(next) = self.next.take() {
             self.gather(flows, next, now);
         }
+        self.place_all(flows, now);
+    }
+
+    /// Make datagrams of what was gathered, as far as there is room.
+    fn place_all(&mut self, flows: &mut [Flow], now: u64) {
         for owner in 0..self.gathered.len() {
             if !self.gathered[owner].requests.is_empty() {
                 self.place(flows, owner, now);
@@ -184,9 +229,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The next request, unless there were enough.
-    fn draw_next(&mut self) -> Option<Next> {
-        self.part.quota = self.part.quota.checked_sub(1)?;
+    /// The next request, unless there were enough, or it is not due yet.
+    fn draw_next(&mut self, now: u64) -> Option<Next> {
+        let quota = self.part.quota.checked_sub(1)?;
+        let mut intended = now;
+        if let Some(arrivals) = &mut self.arrivals {
+            intended = arrivals.next();
+            if intended > now || intended >= self.part.phase.deadline {
+                return None;
+            }
+            arrivals.advance();
+        }
+        self.part.quota = quota;
         let (operation, id) = self.part.draw();
         let owner = self.part.owner(KeyKind::User, id, self.gathered.len());
         let value_bytes = match operation {
@@ -196,6 +250,7 @@ impl<'a> Run<'a> {
         Some(Next {
             operation,
             id,
+            intended,
             owner,
             bytes: self.key_and_head_bytes_max + value_bytes,
         })
@@ -215,6 +270,7 @@ impl<'a> Run<'a> {
         gathered.requests.push(Sent {
             operation: next.operation,
             id: next.id,
+            intended: next.intended,
             floor: 0,
         });
         gathered.requests.len() < self.batch || self.place(flows, owner, now)
@@ -361,8 +417,8 @@ impl<'a> Run<'a> {
             self.part.end_write(sent.operation, sent.id, is_refused);
         }
         let (sent_at, now) = times;
-        self.part
-            .complete(sent.operation, is_refused, (sent_at, sent_at, now));
+        let times = (sent.intended, sent_at, now);
+        self.part.complete(sent.operation, is_refused, times);
     }
 
     /// What was sent before `time` and not answered is lost.

@@ -12,6 +12,8 @@ pub(crate) const SLOTS_MAX: usize = 1 << SLOT_BITS;
 pub(crate) struct Sent {
     pub(crate) operation: Operation,
     pub(crate) id: u64,
+    /// When it was to be sent.
+    pub(crate) intended: u64,
     /// The least version that a read may see.
     pub(crate) floor: u64,
 }

@@ -2,6 +2,23 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
+#[test]
+fn what_is_fetched_ahead_follows_the_length_of_items() {
+    let log = Log::new(1 << 16, Hasher::new(1)).expect("a small log");
+    let reach = || log.shared.reach.load(Relaxed);
+    for (bytes, expected) in [(63, 62), (23, 22), (131, 130), (100_000, 255), (1, 0)] {
+        for _ in 0..64 {
+            log.shared.note_length(bytes);
+        }
+        assert_eq!(reach(), expected, "items of {bytes} bytes");
+    }
+    for _ in 0..64 {
+        log.shared.note_length(100);
+    }
+    log.shared.note_length(1000);
+    assert!((100..130).contains(&reach()), "one long item among many");
+}
+
 proptest! {
     #[test]
     fn keys_are_compared_whole(one in prop::collection::vec(any::<u8>(), 0..40), at in any::<prop::sample::Index>(), with in 1..=255_u8) {

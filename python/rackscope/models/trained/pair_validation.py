@@ -85,6 +85,11 @@ def validate_pairs(
         found += [_score(way, part, "all", one) for way, one in joined.items() if way != "throughput_ratio"]
         if "throughput_ratio" in joined:
             answered = np.isfinite(joined["throughput_ratio"][0])
+            if not answered.any():
+                raise ModelError(
+                    "throughput_ratio answers for none of the pairs of servers",
+                    f"Give {SCALING} of the servers in the other table, or leave it out.",
+                )
             found += [_score(way, part, _ANSWERED, one[:, answered]) for way, one in joined.items()]
     return found
 

@@ -1,4 +1,4 @@
-"""The numbers of Han 2014's slides, and beside MICA's what ``study access`` and ``study peers`` measured here."""
+"""The numbers of Han 2014's slides, and beside MICA's what studies of access, peers and transports measured here."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def make(measured: Sequence[Measured], _say: Callable[[str], None]) -> Content:
                 (
                     Table(("what", "value"), printed.MICA_SETUP),
                     "Throughput by system and by mode of parallel data access is in the slides' plots alone. "
-                    "`rackscope study access` measures the three modes in process, `rackscope study peers` the cache "
-                    "engine beside other caches.",
+                    "`rackscope study access` measures the three modes in process, `rackscope study transports` from "
+                    "end to end, over UDP and past the kernel, `rackscope study peers` the cache beside others.",
                     Table(columns, tuple((one.what, one.value, here[one.what]) for one in printed.MICA)),
                 ),
             ),
@@ -55,13 +55,32 @@ def make(measured: Sequence[Measured], _say: Callable[[str], None]) -> Content:
 _CHANGES = {"EREW skewed over uniform": ("EREW", "theta"), "CRCW over cores": ("CRCW", "cores")}
 
 
+#: Claims that pairs of ``study transports`` show.
+_PAIRS = {
+    "best peer": (("udp", "memcached-udp"), ("af_xdp", "memcached-udp")),
+    "EREW over CRCW": (("erew", "crcw"),),
+    "past the kernel": (("af_xdp", "udp-batch-veth"), ("af_xdp", "udp-deep")),
+    "request direction": (("erew-directed", "erew-forwarded"),),
+}
+
+
 def _measured(claim: printed.Claim, study: Measured) -> list[str]:
     kind, result = study.record.kind, study.record.result
+    if kind == "transports":
+        return _pairs(result, _PAIRS.get(claim.shown_by, ()))
     if kind == "peers":
         return _over_peers(result) if claim.shown_by == "best peer" else []
     if claim.shown_by == "EREW over CRCW":
         return _modes(result)
     return _changes(result, *_CHANGES[claim.shown_by]) if claim.shown_by in _CHANGES else []
+
+
+def _pairs(result: Result, wanted: Sequence[tuple[str, str]]) -> list[str]:
+    """Throughput of one over another, from the least to the most of all loads."""
+    ratios: dict[tuple[str, str], list[float]] = {}
+    for one in result.get("comparisons", ()):
+        ratios.setdefault((one["first"], one["second"]), []).append(one["ratio"]["estimate"])
+    return [f"{' over '.join(pair)}: {_span(ratios[pair])}" for pair in wanted if pair in ratios]
 
 
 def _over_peers(result: Result) -> list[str]:
@@ -117,11 +136,12 @@ PAPER = Paper(
     make=make,
     figures=(
         ("MICA, parallel data access", "EREW against CRCW over cores and skew", "`rackscope study access`"),
-        ("MICA, throughput", "the cache beside memcached", "`rackscope study peers`"),
-        ("MICA, throughput and latency", "response time over load", "`rackscope study peers`"),
-        ("MICA, request direction", "by the client, by the card", NOT_MEASURED),
+        ("MICA, throughput", "beside others, over UDP and past the kernel", "`rackscope study transports`"),
+        ("MICA, key-value data structures", "beside a Masstree", "`rackscope study access --peers`"),
+        ("MICA, throughput and latency", "response time over load", "`rackscope study transports`"),
+        ("MICA, request direction", "by the client (not by the card)", "`rackscope study transports`"),
         ("mTCP, message benchmark", "64 bytes a connection over cores", NOT_MEASURED),
         ("mTCP, web server", "lighttpd, SPECweb2009", NOT_MEASURED),
     ),
-    studies=("access", "peers"),
+    studies=("access", "peers", "transports"),
 )

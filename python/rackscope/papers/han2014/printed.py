@@ -33,6 +33,8 @@ MICA = (
     Claim("EREW against CRCW", "EREW is faster (no number)", "EREW over CRCW"),
     Claim("EREW under skewed keys", "hardly slower (no number)", "EREW skewed over uniform"),
     Claim("cores in CRCW", "limited by locks and cache lines (no number)", "CRCW over cores"),
+    Claim("an own network stack over the kernel's UDP", "UDP's packets are a bound (no number)", "past the kernel"),
+    Claim("requests sent to the core that owns the key", "EREW requires it (no number)", "request direction"),
 )
 
 MTCP = (

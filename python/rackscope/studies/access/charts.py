@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rackscope.analysis.intervals import Interval, ratio_of_means
+from rackscope.analysis.wording import listing
 from rackscope.runs.study import Axis, Chart
-from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
+from rackscope.studies.access.plan import Plan, Setting
 from rackscope.studies.access.summary import Summary, typical_writes
 from rackscope.studies.kit import axis, chart, counted, drawable, estimates_by, line, reference
 
@@ -26,7 +27,7 @@ def _over_writes(plan: Plan, summary: Summary) -> list[Chart]:
     for theta in plan.thetas if len(plan.writes) > 1 else ():
         settings = {Setting(cores, theta, writes): float(at) for at, writes in enumerate(plan.writes)}
         title = f"Over the percentage of writes: {Setting(cores, theta, 0).keys} keys, {counted(cores, 'core')}"
-        charts.append(_lines(f"writes-{_word(theta)}", title, x, summary, settings))
+        charts.append(_lines(f"writes-{_word(theta)}", title, x, plan, summary, settings))
     return charts
 
 
@@ -36,23 +37,25 @@ def _over_cores(plan: Plan, summary: Summary) -> list[Chart]:
     for theta in plan.thetas if len(plan.cores) > 1 else ():
         settings = {Setting(cores, theta, writes): float(cores) for cores in plan.cores}
         title = f"Over cores: {next(iter(settings)).mix}"
-        charts.append(_lines(f"cores-{_word(theta)}", title, x, summary, settings))
+        charts.append(_lines(f"cores-{_word(theta)}", title, x, plan, summary, settings))
     return charts
 
 
-def _lines(identifier: str, title: str, x: Axis, summary: Summary, settings: Mapping[Setting, float]) -> Chart:
-    """A line for each access mode, over the positions of the settings."""
+def _lines(
+    identifier: str, title: str, x: Axis, plan: Plan, summary: Summary, settings: Mapping[Setting, float]
+) -> Chart:
+    """A line for each structure, over the positions of the settings."""
 
     def median(access: str, setting: Setting) -> Interval | None:
         cell = summary.cells.get((access, setting))
         return None if cell is None else drawable(cell.median)
 
-    y, series = axis("throughput", "operations/s"), estimates_by(ACCESS_MODES, settings, median, "line")
+    y, series = axis("throughput", "operations/s"), estimates_by(plan.structures, settings, median, "line")
     return chart(identifier, title, x, y, series, caption="Medians over rounds, with their 95 % intervals.")
 
 
 def _over_skew(plan: Plan, summary: Summary) -> Chart | None:
-    """What skew does to each mode, at every percentage of writes."""
+    """What skew does to each structure, at every percentage of writes."""
     cores, (even, skewed) = max(plan.cores), (plan.thetas[0], plan.thetas[-1])
     if even == skewed:
         return None
@@ -67,29 +70,30 @@ def _over_skew(plan: Plan, summary: Summary) -> Chart | None:
         f"Effect of skew: {name} keys against uniform ones, {counted(cores, 'core')}",
         axis("writes", categories=[f"{writes} %" for writes in plan.writes]),
         axis(f"throughput with {name} keys / with uniform keys", logarithmic=True),
-        estimates_by(ACCESS_MODES, plan.writes, ratio),
+        estimates_by(plan.structures, plan.writes, ratio),
         caption="Ratio of mean throughputs, with its 95 % interval.",
         references=[reference("the same", 1.0)],
     )
 
 
 def _against(plan: Plan, summary: Summary) -> Chart | None:
-    """The other modes over EREW, in every mix."""
+    """The others over EREW, in every mix."""
     cores = max(plan.cores)
     settings = summary.settings(cores)
     if not settings:
         return None
 
     def ratio(access: str, setting: Setting) -> Interval | None:
-        return drawable(summary.ratio(setting, access, "EREW").ratio)
+        known = (setting, access, "EREW") in summary.comparisons
+        return drawable(summary.ratio(setting, access, "EREW").ratio) if known else None
 
     positions = [float(at) for at in range(len(settings))]
     # Drawn too, so that a mode has the same colour in every picture.
     series = [line("EREW", positions, [1.0] * len(positions), "points")]
-    series += estimates_by(ACCESS_MODES[1:], settings, ratio)
+    series += estimates_by(plan.structures[1:], settings, ratio)
     return chart(
         "against-erew",
-        f"CREW and CRCW against EREW, {counted(cores, 'core')}",
+        f"{listing(plan.structures[1:])} against EREW, {counted(cores, 'core')}",
         axis("keys, writes", categories=[f"{one.keys.split()[0]} {one.writes_percent}%" for one in settings]),
         axis("throughput / throughput of EREW", logarithmic=True),
         series,

@@ -10,10 +10,10 @@ from rackscope.host.memory import read_memory
 from rackscope.host.tree import Tree
 from rackscope.studies.access.findings import describe
 from rackscope.studies.access.measure import Outcome, carry_out
-from rackscope.studies.access.plan import ACCESS_MODES, Plan
+from rackscope.studies.access.plan import ACCESS_MODES, PEERS, Plan
 from rackscope.studies.access.program import Program, program
 from rackscope.studies.base import Conduct, Request
-from rackscope.studies.bench.interference import Interference
+from rackscope.studies.bench.interference import FUTILE_AFTER, Interference
 from rackscope.studies.bench.loading import check_count, check_window
 from rackscope.units import format_bytes, format_count, parse_count
 
@@ -21,6 +21,8 @@ _MOST_ITEMS = 16_000_000
 _FEWEST_ITEMS = 10_000
 #: What an item of 8 + 8 bytes takes at most, index and memory in the log included.
 _ITEM_BYTES = 48
+#: What one takes at most in structures by others, in stores of ours: a tree of half-full leaves.
+_PEER_STORES = 4
 #: Ids that are drawn for each skew, and what each core keeps of them while it works.
 _DRAWN_BYTES = 512 * 1024**2
 #: Of the memory that is available, how much may be taken without being asked for it, and at all.
@@ -40,7 +42,8 @@ def build_plan(request: Request) -> tuple[Plan, list[str]]:
     writes = _counts(values["writes"], "--writes", 0, 100)
     check_count(values["repetitions"], "repetitions")
     check_window(values["window"], "400ms", _SHORTEST_SECONDS)
-    items, notes = _items(values["items"], len(cores) * len(ACCESS_MODES))
+    stores = len(cores) * len(ACCESS_MODES) + (_PEER_STORES * len(PEERS) if values["peers"] else 0)
+    items, notes = _items(values["items"], stores)
     plan = Plan(
         items=items,
         cores=cores,
@@ -49,12 +52,13 @@ def build_plan(request: Request) -> tuple[Plan, list[str]]:
         seconds=values["window"],
         repetitions=values["repetitions"],
         budget_seconds=values["budget"],
+        with_peers=values["peers"],
     )
     return plan, notes
 
 
 def _items(wanted: int | None, stores: int) -> tuple[int, list[str]]:
-    """How many items each of so many stores holds: those that were asked for, or what is usual and fits."""
+    """How many items each of so many stores of ours holds: those that were asked for, or what is usual and fits."""
     known = read_memory(Tree(Path("/"))).available_bytes
     available = float("inf") if known is None else known
     if wanted is None:
@@ -63,7 +67,7 @@ def _items(wanted: int | None, stores: int) -> tuple[int, list[str]]:
             return _MOST_ITEMS, []
         items = max(_FEWEST_ITEMS, int(most))
         return items, [
-            f"{format_count(items)} items a store rather than {format_count(_MOST_ITEMS)}: {stores} stores are held in "
+            f"{format_count(items)} items a store rather than {format_count(_MOST_ITEMS)}: all stores are held in "
             f"memory at once, and {format_bytes(available)} of memory were available."
         ]
     if wanted < _FEWEST_ITEMS:
@@ -71,7 +75,7 @@ def _items(wanted: int | None, stores: int) -> tuple[int, list[str]]:
     needed = stores * wanted * _ITEM_BYTES + _DRAWN_BYTES
     if needed > available * _LARGEST_FRACTION:
         raise UsageError(
-            f"{stores} stores of {format_count(wanted)} items take about {format_bytes(needed)}, and "
+            f"All stores of {format_count(wanted)} items take about {format_bytes(needed)}, and "
             f"{format_bytes(available)} of memory are available",
             "Ask for fewer --items, or for fewer numbers of --cores.",
         )
@@ -94,12 +98,12 @@ def _counts(text: str, option: str, least: int, most: int) -> tuple[int, ...]:
 
 def conduct_access(conduct: Conduct, plan: Plan, bench: Program, notes: list[str]) -> None:
     """Measure, and say what was found; also when it is stopped before the end."""
-    outcome = Outcome(Interference(), notes=list(notes))
+    outcome = Outcome(Interference(futile_after=FUTILE_AFTER), notes=list(notes))
     with conduct.described(lambda: describe(conduct.record, plan, outcome)) as save:
         carry_out(plan, bench, outcome, conduct.progress, save)
 
 
 def conduct(conduct: Conduct) -> None:
     plan, notes = build_plan(conduct.request)
-    with program(plan.items, conduct.folder / "access.log") as bench:
+    with program(plan.items, conduct.folder / "access.log", plan.with_peers) as bench:
         conduct_access(conduct, plan, bench, notes)

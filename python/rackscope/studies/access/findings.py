@@ -13,6 +13,8 @@ from rackscope.runs.study import Finding, StudyRecord, Table
 from rackscope.studies import kit
 from rackscope.studies.access.charts import make_charts
 from rackscope.studies.access.measure import Outcome
+from rackscope.studies.access.peers import METHOD as PEER_METHOD
+from rackscope.studies.access.peers import peer_findings, peer_tables
 from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
 from rackscope.studies.access.program import Filled
 from rackscope.studies.access.summary import Summary, Verdict, summarise, typical_writes
@@ -31,7 +33,7 @@ def describe(record: StudyRecord, plan: Plan, outcome: Outcome) -> None:
     summary = summarise(outcome)
     record.findings = _findings(plan, outcome, summary)
     record.charts = make_charts(plan, summary)
-    record.tables = [*_table(summary), *_layouts(outcome)]
+    record.tables = [*_table(summary), *peer_tables(summary), *_layouts(outcome)]
     record.method = _method(plan, outcome, summary)
     record.result = _result(plan, outcome, summary)
 
@@ -39,7 +41,8 @@ def describe(record: StudyRecord, plan: Plan, outcome: Outcome) -> None:
 def _findings(plan: Plan, outcome: Outcome, summary: Summary) -> list[Finding]:
     findings = [one for cores in sorted(plan.cores, reverse=True) for one in _who_wins(summary, cores)]
     if outcome.rounds > 1:
-        findings += [*_under_writes(plan, summary), *_over_cores(plan, summary), *_over_skew(plan, summary)]
+        findings += [*_under_writes(plan, summary), *peer_findings(outcome, summary)]
+        findings += [*_over_cores(plan, summary), *_over_skew(plan, summary)]
     else:
         sentence = "With one round no difference can be shown: these are only the rates that were seen."
         evidence = "Differences are judged against the variation between rounds: --repetitions 7, a longer --budget."
@@ -212,7 +215,7 @@ def _layouts(outcome: Outcome) -> list[Table]:
             lambda one: one[1].overhead_bytes,
         ),
     ]
-    return table_of("layout", "What every mode works on", outcome.filled.items(), columns)
+    return table_of("layout", "What is worked on", outcome.filled.items(), columns)
 
 
 def _unlike(outcome: Outcome) -> list[Finding]:
@@ -228,9 +231,9 @@ def _unlike(outcome: Outcome) -> list[Finding]:
             spans[cores] = listing([f"{access} {percent(ratio)}" for access, ratio in ratios.items()])
     return [
         warning(
-            f"On {counted(cores, 'core')} the kernel gave the modes different parts of their memory in huge pages: "
+            f"On {counted(cores, 'core')} the kernel gave the stores different parts of their memory in huge pages: "
             f"{words}.",
-            "What they differ in is then not the mode alone: free memory, or echo always > "
+            "What they differ in is then not the structure alone: free memory, or echo always > "
             "/sys/kernel/mm/transparent_hugepage/defrag, and measure again.",
         )
         for cores, words in spans.items()
@@ -249,6 +252,7 @@ def _method(plan: Plan, outcome: Outcome, summary: Summary) -> list[str]:
         "The stores are those of the cache server's workers. Reads are noted as the server does it, for the eviction "
         "of what was not read: once a minute for each item, by EREW and CREW in a core's own partitions, by CRCW under "
         "the lock. The server's clock is read for every burst.",
+        *([PEER_METHOD] if plan.with_peers else []),
         kit.measured_again(outcome.interference, "measurements"),
         f"Medians have bootstrap intervals over rounds (BCa). Modes are compared by Welch's test on logarithms of "
         f"means, corrected after Holm for all {len(summary.comparisons) // 2} comparisons; intervals are simultaneous.",
@@ -277,7 +281,7 @@ def _result(plan: Plan, outcome: Outcome, summary: Summary) -> dict[str, Any]:
                 **picked(one.ratio, "low", "high"),
             }
             for (setting, first, second), one in summary.comparisons.items()
-            if ACCESS_MODES.index(first) < ACCESS_MODES.index(second)
+            if plan.structures.index(first) < plan.structures.index(second)
         ],
         "stores": [
             {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rackscope.runs.options import Progress, ProgressCallback
-from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
+from rackscope.studies.access.plan import Plan, Setting
 from rackscope.studies.access.program import Filled, Measured, Program
 from rackscope.studies.bench.interference import Interference, Judge
 from rackscope.studies.bench.turns import paced
@@ -34,7 +34,7 @@ def carry_out(
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Fill all stores, then measure round after round; ``outcome`` holds what there is, whatever ends this."""
-    stores = [(access, cores) for cores in plan.cores for access in ACCESS_MODES]
+    stores = [(access, cores) for cores in plan.cores for access in plan.structures]
     for access, cores in stores:
         what = f"filling {format_count(plan.items)} items for {access} on {counted(cores, 'core')}"
         progress(Progress(what, len(outcome.filled) / len(stores)))

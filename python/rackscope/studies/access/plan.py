@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from rackscope.studies.bench.turns import rounds_of
 
 ACCESS_MODES = ("EREW", "CREW", "CRCW")
+#: Structures by others that all cores read and write: crates of these names.
+PEERS = ("papaya", "masstree")
 #: As many as the cache server gives each worker where all workers share them.
 _PARTITIONS_PER_CORE = 4
 
@@ -47,6 +49,12 @@ class Plan:
     repetitions: int
     budget_seconds: float
     seed: int = 1
+    with_peers: bool = False
+
+    @property
+    def structures(self) -> tuple[str, ...]:
+        """The access modes, and the structures by others that are measured beside them."""
+        return ACCESS_MODES + (PEERS if self.with_peers else ())
 
     @property
     def settings(self) -> list[Setting]:
@@ -57,8 +65,8 @@ class Plan:
 
     @property
     def cells(self) -> list[tuple[str, Setting]]:
-        """Every access mode in every setting."""
-        return [(access, setting) for setting in self.settings for access in ACCESS_MODES]
+        """Every structure in every setting."""
+        return [(access, setting) for setting in self.settings for access in self.structures]
 
     def partitions(self, cores: int) -> int:
         """Of every store for so many cores: alike under all modes and for all core counts that can share evenly."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -25,22 +26,22 @@ _END_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Filled:
-    """A store. ``log_bytes`` is the length of each partition's log, ``index_bytes`` the size of all indexes,
-    ``huge_page_bytes`` what of both came in huge pages (None where the kernel does not tell), ``overhead_bytes`` what
-    an item takes beside its key and value, index included."""
+    """A store. ``log_bytes`` is the length of each partition's log, ``index_bytes`` the size of all indexes (None of a
+    structure without partitions), ``huge_page_bytes`` what came in huge pages (None where the kernel does not tell),
+    ``overhead_bytes`` what an item takes beside its key and value, index included."""
 
-    partitions: int
-    log_bytes: int
-    index_bytes: int
+    partitions: int | None
+    log_bytes: int | None
+    index_bytes: int | None
     huge_page_bytes: int | None
     items: int
     lost: int
-    overhead_bytes: float
+    overhead_bytes: float | None
 
     @property
     def huge_page_ratio(self) -> float | None:
         """The part of what the items take that is in huge pages; memory around them counts too, so at most 1."""
-        if self.huge_page_bytes is None:
+        if self.huge_page_bytes is None or self.overhead_bytes is None:
             return None
         taken = (self.items - self.lost) * (_ITEM_BYTES + self.overhead_bytes)
         return min(1.0, self.huge_page_bytes / taken) if taken else None
@@ -72,7 +73,7 @@ class Program:
     log: Path
 
     def fill(self, access: str, cores: int, partitions: int) -> Filled:
-        """Make a store of this access mode for so many cores. Raises StudyError."""
+        """Make a store of this access mode, or structure, for so many cores. Raises StudyError."""
         return self._ask("fill", Filled, access=access.lower(), cores=cores, partitions=partitions)
 
     def measure(self, access: str, setting: Setting, seconds: float) -> Measured:
@@ -110,12 +111,15 @@ class Program:
 
 
 @contextlib.contextmanager
-def program(items: int, log: Path) -> Iterator[Program]:
+def program(items: int, log: Path, with_peers: bool = False) -> Iterator[Program]:
     """The program with stores of ``items`` items; gone when the block ends. Raises SystemUnderTestError, StudyError.
+
+    Structures by others take their memory from the C library, which is to ask for huge pages as partitions do.
 
     Its end of a pipe that is closed ends it, too, however this process ends.
     """
     command = [str(find_companion(_PROGRAM)), "--json", "--items", str(items)]
+    environment = {**os.environ, **({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if with_peers else {})}
     with log.open("wb") as errors:
         try:
             process = subprocess.Popen(
@@ -124,6 +128,7 @@ def program(items: int, log: Path) -> Iterator[Program]:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
+                env=environment,
                 # A Ctrl-C of the terminal is for this process, which then says what was found.
                 start_new_session=True,
             )

@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from rackscope.analysis.intervals import Interval, median_interval
 from rackscope.analysis.multiple import Comparison, compare_pairs
 from rackscope.studies.access.measure import Outcome
-from rackscope.studies.access.plan import ACCESS_MODES, Plan, Setting
+from rackscope.studies.access.plan import ACCESS_MODES, PEERS, Plan, Setting
+
+#: The fastest mode in the paper, and the one in which all cores read and write everything, as they do in peers.
+COMPARED_WITH_PEERS = ("EREW", "CRCW")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One access mode in one setting."""
+    """One structure in one setting."""
 
     access: str
     setting: Setting
@@ -55,6 +58,11 @@ class Summary:
         found = dict.fromkeys(setting for _, setting in self.cells if setting.cores == cores)
         return [one for one in found if all((access, one) in self.cells for access in ACCESS_MODES)]
 
+    @property
+    def peers(self) -> list[str]:
+        """Structures by others that were measured."""
+        return [peer for peer in PEERS if any(access == peer for access, _ in self.cells)]
+
     def ratio(self, setting: Setting, first: str, second: str) -> Comparison:
         """``first`` over ``second`` in a setting, for all comparisons of the study together."""
         return self.comparisons[setting, first, second]
@@ -66,7 +74,7 @@ def balance(access: str, setting: Setting, shares: Sequence[float] | None) -> fl
     ``shares`` of all requests (under CREW: of writes) go to the core that owns the key, and the busiest one is full
     first; cores are taken to be equally fast. Under CREW reads go to any core that has time.
     """
-    if access == "CRCW" or not shares:
+    if access not in ("EREW", "CREW") or not shares:
         return 1.0
     bound = max(shares) * setting.cores * (setting.writes_percent / 100 if access == "CREW" else 1.0)
     return min(1.0, 1 / bound) if bound else 1.0
@@ -75,7 +83,7 @@ def balance(access: str, setting: Setting, shares: Sequence[float] | None) -> fl
 def summarise(outcome: Outcome) -> Summary:
     cells = {}
     for (access, setting), measured in sorted(
-        outcome.measured.items(), key=lambda item: (item[0][1].order, ACCESS_MODES.index(item[0][0]))
+        outcome.measured.items(), key=lambda item: (item[0][1].order, (ACCESS_MODES + PEERS).index(item[0][0]))
     ):
         part = balance(access, setting, measured[0].shares)
         rates = [part * one.rate for one in measured]
@@ -91,6 +99,13 @@ def summarise(outcome: Outcome) -> Summary:
     summary = Summary(cells, {}, [])
     settings = [one for cores in sorted({setting.cores for _, setting in cells}) for one in summary.settings(cores)]
     pairs = [(one, a, b) for one in settings for a in ACCESS_MODES for b in ACCESS_MODES if a < b]
+    pairs += [
+        (one, mode, peer)
+        for one in settings
+        for peer in summary.peers
+        for mode in COMPARED_WITH_PEERS
+        if (peer, one) in cells
+    ]
     compared = compare_pairs(
         {_name(access, setting): cell.rates for (access, setting), cell in cells.items()},
         [(_name(a, one), _name(b, one)) for one, a, b in pairs],

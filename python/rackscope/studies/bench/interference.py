@@ -26,6 +26,9 @@ _TICKS_ERROR = 0.1
 _STEAL_STATE = 7
 #: How often a window is measured again at least because something else ran on the host.
 _RETRIES = 2
+#: For studies of rounds: after so many windows in a row that were disturbed each time they were measured, windows are
+#: measured once, until one is not disturbed.
+FUTILE_AFTER = 3
 #: Interference comes in bursts of seconds to a minute. Between later attempts nothing is done, longer each time.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 2.0
 
@@ -97,6 +100,10 @@ class Interference:
     #: Windows that count in spite of interference, as there was some in those measured again, too.
     kept: int = 0
     reasons: set[str] = field(default_factory=set)
+    #: After so many windows in a row that met interference each time, windows are measured once until one meets none:
+    #: on a host that is never quiet, more rounds say more than the same window again. ``None``: never.
+    futile_after: int | None = None
+    futile: int = 0
     #: CPU time of other processes of rackscope's, which are no interference.
     beside: Callable[[], float] = lambda: 0.0
 
@@ -109,7 +116,8 @@ class Interference:
         """
         for attempt in itertools.count():
             begun = time.monotonic()
-            patient = attempt < _RETRIES or self.waited_seconds < self.patience_seconds
+            is_futile = self.futile_after is not None and self.futile >= self.futile_after
+            patient = not is_futile and (attempt < _RETRIES or self.waited_seconds < self.patience_seconds)
             row = once(functools.partial(self._begin, may_discard=patient))
             if not row["discarded"]:
                 return row
@@ -126,7 +134,9 @@ class Interference:
             reason = watch.taken(row["system_cpu_seconds"]).interference
             self.windows += 1
             if not reason:
+                self.futile = 0
                 return ""
+            self.futile += not may_discard
             self.reasons.add(reason)
             self.discarded += may_discard
             self.kept += not may_discard

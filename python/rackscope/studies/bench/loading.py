@@ -76,3 +76,18 @@ def check_budget(seconds: float, least: float, purpose: str) -> None:
     """Raises UsageError for a time that nothing can be found in."""
     if seconds < least:
         raise UsageError(f"{seconds:g} s is too short for {purpose}", f"Choose a --budget of {least:g}s or more.")
+
+
+def parse_loads(text: str) -> tuple[float, ...]:
+    """``25,50,75,90`` in percent, as fractions; nothing for ``none``. Raises UsageError."""
+    if text == "none":
+        return ()
+    try:
+        loads = sorted({float(part.strip().removesuffix("%")) / 100 for part in text.split(",")})
+    except ValueError:
+        raise UsageError(
+            f"invalid --loads {text}: expected numbers", "Write it like --loads 25,50,75,90, or none."
+        ) from None
+    if not all(0.01 <= load <= 2 for load in loads):
+        raise UsageError(f"--loads {text} are out of bounds", "Choose between 1 and 200 percent.")
+    return tuple(loads)

@@ -9,11 +9,11 @@ from rackscope.errors import RackscopeError, UsageError
 from rackscope.runs.options import Progress, ProgressCallback
 from rackscope.studies.base import Conduct, Request
 from rackscope.studies.bench.interference import Interference
-from rackscope.studies.bench.loading import check_count, check_window, on_one_core
+from rackscope.studies.bench.loading import check_count, check_window, on_one_core, parse_loads
 from rackscope.studies.bench.turns import Steps
 from rackscope.studies.peers.findings import describe
 from rackscope.studies.peers.measure import Bench, Outcome, carry_out
-from rackscope.studies.peers.plan import CURVE, Plan, parse_loads, parse_peers, parse_settings
+from rackscope.studies.peers.plan import CURVE, Plan, parse_peers, parse_settings
 from rackscope.systems import find_system
 
 _FEWEST_KEYS, _MOST_KEYS = 1000, 100_000_000

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rackscope.analysis.intervals import Interval, relative_half_width
+from rackscope.analysis.intervals import Interval
 from rackscope.analysis.wording import percent
 from rackscope.runs.study import Chart, Table
+from rackscope.studies.bench.cells import Cell, half_percent
 from rackscope.studies.kit import (
     axis,
     chart,
@@ -20,7 +21,7 @@ from rackscope.studies.kit import (
 )
 from rackscope.studies.peers.measure import Outcome
 from rackscope.studies.peers.plan import MEMORY_ITEMS, Plan, Setting
-from rackscope.studies.peers.summary import Cell, Summary
+from rackscope.studies.peers.summary import Summary
 
 _MANY = f"{MEMORY_ITEMS // 1_000_000} M items"
 
@@ -45,7 +46,7 @@ def _settings(plan: Plan, summary: Summary) -> list[Table]:
             ("setting", lambda one: one[0].label),
             ("system", lambda one: one[1]),
             (("throughput", "operations/s"), lambda one: one[2].rate.estimate),
-            (("±", "percent", "Half of the 95 % interval"), lambda one: _half_percent(one[2].rate)),
+            (("±", "percent", "Half of the 95 % interval"), lambda one: half_percent(one[2].rate)),
             (f"{plan.subject} / this", lambda one: one[3] and ratio_words(one[3].ratio)),
             (
                 ("server", "seconds", "CPU time of the server for a million operations"),
@@ -60,11 +61,6 @@ def _settings(plan: Plan, summary: Summary) -> list[Table]:
         "Means over rounds. CPU times are for a million operations; a read of 100 keys is 100 operations. "
         "Ratios have intervals that hold for all comparisons together (95 %).",
     )
-
-
-def _half_percent(interval: Interval) -> float | None:
-    half = relative_half_width(interval)
-    return None if half is None else 100 * half
 
 
 def _loads(plan: Plan, outcome: Outcome, summary: Summary) -> list[Table]:

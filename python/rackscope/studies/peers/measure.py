@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from rackscope.analysis.wording import percent
 from rackscope.errors import LoadError, RackscopeError
@@ -16,10 +16,10 @@ from rackscope.runs.options import Loop, Progress, ProgressCallback, RunOptions
 from rackscope.runs.prepare import Prepared, prepare
 from rackscope.runs.session import Session
 from rackscope.studies.bench.figures import Figures, figures_of
-from rackscope.studies.bench.interference import Interference, Judge
-from rackscope.studies.bench.loading import make_ready, refuse_errors, refuse_partial_load
-from rackscope.studies.bench.quiet import behind_the_generator
-from rackscope.studies.bench.turns import Steps, SystemUse, by_turns, prepare_all, rounds_of, side_by_side
+from rackscope.studies.bench.interference import Interference
+from rackscope.studies.bench.loading import refuse_partial_load
+from rackscope.studies.bench.sessions import measure_window, run_together
+from rackscope.studies.bench.turns import Steps, by_turns, prepare_all, rounds_of
 from rackscope.studies.peers.plan import CURVE, MEMORY, Plan, Setting
 from rackscope.systems import find_system
 
@@ -78,41 +78,23 @@ class Bench:
     def side_by_side(self, setting: Setting, systems: Sequence[str], work: Work) -> dict[str, str]:
         """Start ``systems``, do ``work`` with them and stop them; those that could not be, each with the reason."""
         failures: dict[str, str] = {}
-        sessions: dict[str, Session] = {}
 
-        def start(name: str, prepared: Prepared, inside: Callable[[], None]) -> None:
-            def ready(session: Session) -> None:
-                make_ready(session)
-                sessions[name] = session
-                session.progress = self.progress
-                inside()
-
+        def open_session(name: str, prepared: Prepared) -> AbstractContextManager[Session]:
             folder = self.member(f"{setting.name}-{name}", f"{name}, {setting.label}")
-            self._session(prepared, folder, f"{setting.label}: starting {name}").run(ready)
+            return contextlib.nullcontext(self._session(prepared, folder, f"{setting.label}: starting {name}"))
 
-        def measure(name: str, rate: float | None, activity: str) -> Figures:
-            return self._window(sessions[name], rate, activity)
+        def measured(sessions: Mapping[str, Session]) -> None:
+            def measure(name: str, rate: float | None, activity: str) -> Figures:
+                session = sessions[name]
+                self.number += 1
+                stage = session.prepared.plan.stages[0]
+                return measure_window(session, stage, rate, self.plan.seconds, self.number, activity, self.interference)
+
+            work(list(sessions), measure)
 
         asked = {name: run_options(self.options, name, setting, self.plan.keys, _GIBIBYTE) for name in systems}
-        waiting = prepare_all(asked, failures)
-        side_by_side(waiting, start, lambda: work(list(sessions), measure) if sessions else None, failures)
+        run_together(prepare_all(asked, failures), open_session, self.progress, measured, failures)
         return failures
-
-    def _window(self, session: Session, rate: float | None, activity: str) -> Figures:
-        plan = session.prepared.plan
-        self.number += 1
-
-        def once(begin: Callable[[], Judge]) -> dict[str, Any]:
-            use = SystemUse(session.system.pid, begin())
-            row = session.phase(
-                plan.stages[0], Loop(rate), self.plan.seconds, self.number, activity=activity, discard=use.discard
-            )
-            return {**row, "cpu_seconds": use.cpu_seconds}
-
-        with behind_the_generator(session) if rate is not None else contextlib.nullcontext():
-            row = self.interference.measure(once)
-        refuse_errors(row)
-        return figures_of([row], row["cpu_seconds"], keys_each=plan.multiget)
 
     def memory(self, system: str, items: int) -> MemoryUse:
         """Load that many items. Raises RackscopeError."""

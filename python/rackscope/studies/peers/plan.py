@@ -123,21 +123,6 @@ def parse_peers(text: str | None, subject: str) -> tuple[str, ...]:
     return names
 
 
-def parse_loads(text: str) -> tuple[float, ...]:
-    """``25,50,75,90`` in percent, as fractions; nothing for ``none``. Raises UsageError."""
-    if text == "none":
-        return ()
-    try:
-        loads = sorted({float(part.strip().removesuffix("%")) / 100 for part in text.split(",")})
-    except ValueError:
-        raise UsageError(
-            f"invalid --loads {text}: expected numbers", "Write it like --loads 25,50,75,90, or none."
-        ) from None
-    if not all(0.01 <= load <= 2 for load in loads):
-        raise UsageError(f"--loads {text} are out of bounds", "Choose between 1 and 200 percent.")
-    return tuple(loads)
-
-
 def _names(text: str, known: Mapping[str, object], option: str, what: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for name in names:

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rackscope.analysis.intervals import Interval, mean_interval, median_interval
 from rackscope.analysis.multiple import Comparison, compare_pairs
-from rackscope.studies.bench.figures import Figures, known_of, least
+from rackscope.studies.bench.cells import Cell, cell_of
+from rackscope.studies.bench.figures import Figures
 from rackscope.studies.peers.measure import MemoryUse, Outcome
 from rackscope.studies.peers.plan import MEMORY_ITEMS, Plan, Setting
 
 _Key = TypeVar("_Key", str, float)
-#: A system that does less than this of what it is offered does not keep up, and its latency is that of a queue.
-_KEEPS_UP = 0.95
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A system in a setting, or at a load. CPU times are for a million operations; ``idle_ratio`` is the lowest."""
-
-    rate: Interval
-    server_cpu: Interval | None
-    client_cpu: Interval | None
-    p50: Interval | None
-    p99: Interval | None
-    idle_ratio: float | None
-    hit_ratio: float | None
-    keeps_up: bool
-
-    @property
-    def both_cpu(self) -> float | None:
-        """CPU time of both ends together."""
-        if self.server_cpu is None or self.client_cpu is None:
-            return None
-        return self.server_cpu.estimate + self.client_cpu.estimate
 
 
 @dataclass(frozen=True)
@@ -74,10 +50,10 @@ def summarise(plan: Plan, outcome: Outcome) -> Summary:
     ]
     return Summary(
         settings=settings,
-        cells={key: _cell(figures) for key, figures in outcome.closed.items()},
+        cells={key: cell_of(figures) for key, figures in outcome.closed.items()},
         ratios=_compare(plan, outcome.closed, lambda one: one.rate),
         costs=_compare(plan, outcome.closed, lambda one: one.cpu_per_million(one.cores)),
-        loaded={key: _cell(figures) for key, figures in outcome.loaded.items()},
+        loaded={key: cell_of(figures) for key, figures in outcome.loaded.items()},
         tails=_compare(plan, outcome.loaded, lambda one: one.p99_seconds),
         memory={name: scaled(use) for name, use in outcome.memory.items()},
     )
@@ -87,28 +63,6 @@ def scaled(use: MemoryUse) -> tuple[float, bool]:
     """Bytes with MEMORY_ITEMS items, and whether that many were there; what fewer take is scaled to that many."""
     each = (use.full_bytes - use.empty_bytes) / use.items
     return use.empty_bytes + each * MEMORY_ITEMS, use.items == MEMORY_ITEMS
-
-
-def _cell(figures: Sequence[Figures]) -> Cell:
-    def mean(values: Sequence[float | None]) -> Interval | None:
-        known = [value for value in values if value is not None]
-        return mean_interval(known, at_least=0.0) if known else None
-
-    def median(name: str) -> Interval | None:
-        known = known_of(figures, name)
-        return median_interval(known) if known else None
-
-    kept_up = [one.rate / one.offered for one in figures if one.offered]
-    return Cell(
-        rate=mean_interval([one.rate for one in figures], at_least=0.0),
-        server_cpu=mean([one.cpu_per_million(one.cores) for one in figures]),
-        client_cpu=mean([one.cpu_per_million(one.client_cores) for one in figures]),
-        p50=median("p50_seconds"),
-        p99=median("p99_seconds"),
-        idle_ratio=least(figures, "idle_ratio"),
-        hit_ratio=least(figures, "hit_ratio"),
-        keeps_up=not kept_up or statistics.median(kept_up) >= _KEEPS_UP,
-    )
 
 
 def _compare(

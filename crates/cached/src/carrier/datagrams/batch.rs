@@ -38,9 +38,8 @@ pub(super) fn carry_out<S: Storage>(
                 }
             }
         }
-        for (key, _) in &burst {
-            context.storage.prefetch_item(*key);
-        }
+        let keys = burst.iter().map(|(key, _)| *key);
+        context.storage.prefetch_items(keys);
         for (key, request) in &burst {
             let before = out.len();
             let most = left_bytes.min(limits.single - FRAME_BYTES);

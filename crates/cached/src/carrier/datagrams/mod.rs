@@ -56,7 +56,7 @@ pub(crate) fn carry_out<'a, S: Storage>(
     mut forward: impl FnMut(UnfinishedDatagram),
 ) {
     let mut datagrams = datagrams.peekable();
-    let parser = Parser::new(limits(tools.context.state));
+    let mut parser = Parser::new(limits(tools.context.state));
     while datagrams.peek().is_some() {
         let mut burst = ArrayVec::<Pending<'_>, BURST>::new();
         for datagram in datagrams.by_ref().take(BURST) {
@@ -73,8 +73,8 @@ pub(crate) fn carry_out<'a, S: Storage>(
                 _ if !is_whole => Pending::InPieces(frame),
                 Format::Batch => Pending::Batch(frame, rest),
                 Format::Text => match parser.plain_get(rest) {
-                    Some((consumed, key)) if consumed == rest.len() => {
-                        let key = tools.context.storage.key(key);
+                    Some(get) if get.consumed == rest.len() => {
+                        let key = tools.context.storage.key(get.key);
                         tools.context.storage.prefetch_bucket(key);
                         Pending::Get(frame, key)
                     }
@@ -82,11 +82,11 @@ pub(crate) fn carry_out<'a, S: Storage>(
                 },
             });
         }
-        for one in &burst {
-            if let Pending::Get(_, key) = one {
-                tools.context.storage.prefetch_item(*key);
-            }
-        }
+        let keys = burst.iter().filter_map(|one| match one {
+            Pending::Get(_, key) => Some(*key),
+            _ => None,
+        });
+        tools.context.storage.prefetch_items(keys);
         for one in burst {
             match one {
                 Pending::InPieces(frame) => {

@@ -307,6 +307,11 @@ impl Connected for RingConnection {
     fn client(&self) -> &ClientState {
         &self.client
     }
+
+    #[cfg(feature = "harness")]
+    fn client_bytes(&self) -> usize {
+        self.input.capacity()
+    }
 }
 
 /// Replies of few bytes are kept until the ring is given those of many connections.

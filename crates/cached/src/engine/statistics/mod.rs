@@ -115,6 +115,7 @@ impl ServerState {
             ("auth_cmds", Count::Authentications),
             ("auth_errors", Count::AuthenticationFailures),
             ("moves", Count::Moves),
+            ("forwards", Count::Forwards),
             ("datagrams_received", Count::DatagramsReceived),
             ("datagrams_sent", Count::DatagramsSent),
             ("datagrams_dropped", Count::DatagramsDropped),

@@ -34,6 +34,23 @@ pub trait Storage {
     /// That third step: have the item fetched that the other bucket leads to.
     fn prefetch_further(&self, key: Key<'_>);
 
+    /// Have the items under `keys` fetched, whose buckets were: at most 64 of them.
+    #[inline]
+    fn prefetch_items<'k>(&self, keys: impl Iterator<Item = Key<'k>> + Clone) {
+        let mut further = 0_u64;
+        for (number, key) in keys.clone().enumerate() {
+            further |= u64::from(self.prefetch_item(key)) << number;
+        }
+        for (number, key) in keys.enumerate() {
+            if further >> number == 0 {
+                break;
+            }
+            if further >> number & 1 != 0 {
+                self.prefetch_further(key);
+            }
+        }
+    }
+
     /// Append the item under `key` at second `now` to `out`: what `write_front` makes of it, then the value.
     fn read(
         &mut self,

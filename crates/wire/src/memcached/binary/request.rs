@@ -136,6 +136,12 @@ impl Parser {
         Self { limits, skip: 0 }
     }
 
+    /// Whether a request begins where it is: it is not within what is skipped.
+    #[must_use]
+    pub fn is_at_start(&self) -> bool {
+        self.skip == 0
+    }
+
     /// The next request of `input`, and how many bytes of `input` were consumed. Bytes may be consumed without there
     /// being a request.
     pub fn next<'a>(&mut self, input: &'a [u8]) -> (usize, Step<'a>) {

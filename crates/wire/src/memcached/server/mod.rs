@@ -15,7 +15,7 @@ pub mod reply;
 
 pub use command::{Command, Direction, Meta, MetaFlag, MetaMode, Request, StoreMode};
 pub use number::parse_u64;
-pub use parser::{Checkpoint, KeyBuffer, Limits, Parser, Step};
+pub use parser::{Checkpoint, KeyBuffer, Limits, Parser, PlainGet, Step};
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 250;

@@ -1,7 +1,7 @@
-use super::command::{Command, Request, StoreMode, tokens};
+use super::command::{Command, Request, StoreMode};
 use super::line::{Line, Store, Words};
 use super::{KEY_BYTES_MAX, KEYS_LINE_BYTES_MAX, LINE_BYTES_MAX, classic, meta};
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 
 /// What a server keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Default for KeyBuffer {
 /// What [`Parser::next`] found.
 pub type Step<'a> = crate::memcached::Step<Request<'a>>;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// At the start of a line, `scanned` bytes of which are known not to end it.
     Line { scanned: usize },
@@ -45,7 +45,7 @@ enum State {
 }
 
 /// What is left of a line of keys to read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Keys {
     with_cas: bool,
     exptime: Option<i32>,
@@ -89,21 +89,52 @@ impl Parser {
         }
     }
 
-    /// The key, where `input` begins with a whole line `get KEY` in the form in which nearly all clients send it, and
-    /// how many bytes that line has: what [`next`](Self::next) would say of it, in a small part of the time. `None`
-    /// says nothing.
-    #[inline]
+    /// The next key to get, where `input` begins with a whole line `get KEY`, or is within a longer one, in the form in which
+    /// nearly all clients send it: what [`next`](Self::next) would say of it, in a small part of the time. `None` says nothing.
+    #[inline(always)]
     #[must_use]
-    pub fn plain_get<'a>(&self, input: &'a [u8]) -> Option<(usize, &'a [u8])> {
+    pub fn plain_get<'a>(&mut self, input: &'a [u8]) -> Option<PlainGet<'a>> {
         const VERB: &[u8] = b"get ";
+        if let State::Keys(keys) = self.state {
+            return self.plain_key(input, keys);
+        }
         if !matches!(self.state, State::Line { scanned: 0 }) {
             return None;
         }
         let rest = input.strip_prefix(VERB)?;
         let length = printable(rest);
         let is_line = rest.get(length..length + 2) == Some(b"\r\n");
-        (is_line && (1..=KEY_BYTES_MAX).contains(&length))
-            .then(|| (VERB.len() + length + 2, &rest[..length]))
+        (is_line && (1..=KEY_BYTES_MAX).contains(&length)).then(|| PlainGet {
+            key: &rest[..length],
+            consumed: VERB.len() + length + 2,
+            left: 0,
+        })
+    }
+
+    /// The next of `keys`, none of which is too long: that was seen when their line was. Apart, so that what is done for a
+    /// line of its own stays short.
+    #[inline(never)]
+    fn plain_key<'a>(&mut self, input: &'a [u8], keys: Keys) -> Option<PlainGet<'a>> {
+        if keys.with_cas || keys.exptime.is_some() || keys.end != 2 {
+            return None;
+        }
+        let text = input.get(..keys.left + 2)?;
+        let length = printable(text);
+        let left = keys.left.saturating_sub(length + 1);
+        // Behind it is one space and another key, or the end of the line.
+        let is_plain = match left {
+            0 => length == keys.left,
+            _ => text[length] == b' ' && text[length + 1] > b' ',
+        };
+        if !is_plain || length == 0 {
+            return None;
+        }
+        self.state = PlainGet::state_before(left);
+        Some(PlainGet {
+            key: &text[..length],
+            consumed: length + if left == 0 { 2 } else { 1 },
+            left,
+        })
     }
 
     /// What it was made with.
@@ -139,7 +170,7 @@ impl Parser {
                 keys,
             } => {
                 // Said before any item is, as memcached does.
-                if keys.len() > KEY_BYTES_MAX && tokens(keys).any(|key| key.len() > KEY_BYTES_MAX) {
+                if has_long_key(keys) {
                     return (line_end, reject(BAD_LINE, false));
                 }
                 let start = line.len() - keys.len();
@@ -191,9 +222,52 @@ impl Parser {
     }
 }
 
+/// What [`Parser::plain_get`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlainGet<'a> {
+    /// What to get.
+    pub key: &'a [u8],
+    /// How many bytes are done with.
+    pub consumed: usize,
+    /// Bytes of keys behind it in its line; with none, the reply ends.
+    pub left: usize,
+}
+
+impl PlainGet<'_> {
+    /// Where the parser is while so many bytes of keys are left.
+    #[inline]
+    fn state_before(left: usize) -> State {
+        if left == 0 {
+            return NEW_LINE;
+        }
+        State::Keys(Keys {
+            with_cas: false,
+            exptime: None,
+            left,
+            end: 2,
+        })
+    }
+}
+
 /// A moment of a [`Parser`], after a command.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint(State);
+
+impl Checkpoint {
+    /// Whether a command begins there: what comes next depends on nothing before.
+    #[inline]
+    #[must_use]
+    pub fn is_line_start(&self) -> bool {
+        matches!(self.0, State::Line { .. })
+    }
+
+    /// After a [`PlainGet`] that left so many bytes of keys.
+    #[inline]
+    #[must_use]
+    pub fn plain(left: usize) -> Self {
+        Self(PlainGet::state_before(left))
+    }
+}
 
 impl Default for Checkpoint {
     /// Before a line.
@@ -220,6 +294,18 @@ fn printable(bytes: &[u8]) -> usize {
         .iter()
         .position(|&byte| byte <= b' ')
         .map_or(bytes.len(), |more| at + more)
+}
+
+/// Whether one of these keys is longer than a key may be; where none is, hardly a byte of them is looked at.
+fn has_long_key(keys: &[u8]) -> bool {
+    let mut rest = keys;
+    while rest.len() > KEY_BYTES_MAX {
+        match memrchr(b' ', &rest[..=KEY_BYTES_MAX]) {
+            Some(space) => rest = &rest[space + 1..],
+            None => return true,
+        }
+    }
+    false
 }
 
 /// The next of `keys`, with which `input` starts.

@@ -1,0 +1,1 @@
+"""Parts of ``study transports``: what is measured, how, and what it says."""
