@@ -131,6 +131,8 @@ impl Session {
     pub fn new(state: &ServerState, is_admitted: bool) -> Self {
         Self {
             protocol: match state.options.protocols {
+                // Only the text protocol has a way to give a password, and the first byte does not change that.
+                _ if !is_admitted => Protocol::Text,
                 Protocols::Any => Protocol::Unknown,
                 Protocols::Text => Protocol::Text,
                 Protocols::Binary => Protocol::Binary(binary_protocol::Parser::new(limits(state))),
