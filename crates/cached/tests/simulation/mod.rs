@@ -4,6 +4,7 @@
 mod datagrams;
 mod dialect;
 mod history;
+mod late;
 mod link;
 mod scene;
 mod world;
