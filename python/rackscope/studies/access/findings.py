@@ -99,8 +99,8 @@ def _under_writes(plan: Plan, summary: Summary) -> list[Finding]:
     return [
         finding(
             f"Under writes EREW is shown to be faster than CRCW in {where} {len(ratios)} mixes on "
-            f"{counted(cores, 'core')}: by {least.ratio.estimate:.2f} ({least_in.mix}) to "
-            f"{most.ratio.estimate:.2f} times ({most_in.mix}).",
+            f"{counted(cores, 'core')}; over all of them its rate is {least.ratio.estimate:.2f} ({least_in.mix}) to "
+            f"{most.ratio.estimate:.2f} ({most_in.mix}) times CRCW's.",
             f"{ratio_words(least.ratio)} and {ratio_words(most.ratio)}, for all comparisons together.",
         )
     ]

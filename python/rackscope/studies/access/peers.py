@@ -61,7 +61,8 @@ def _ahead(summary: Summary, mode: str, peer: str, settings: Sequence[Setting]) 
     span = sorted(one.ratio.estimate for one in compared)
     times = f"{span[0]:.2f}" if len(span) == 1 else f"{span[0]:.2f} to {span[-1]:.2f}"
     behind = f" and slower in {slower}" if slower else ""
-    return f"{mode} is shown to be faster in {faster}{behind} of {len(settings)} mixes (x{times})"
+    mixes = f"{faster}{behind} of {len(settings)} mixes"
+    return f"{mode} is shown to be faster in {mixes}, with {times} times its rate over all of them"
 
 
 def peer_tables(summary: Summary) -> list[Table]:
